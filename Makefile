@@ -68,7 +68,7 @@ test: setup
 # A week of nights, and every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients, flows, hosts (root,
 # iproute2 and nftables), clocks (libfaketime), tables of nights and of Compose's topology, with many seeds; an hour.
 faults: setup
-	$(BIN)/python -m pytest tests/faults tests/flows/test_week.py tests/pipeline/runs/test_table_faults.py --long $(FAULTS)
+	$(BIN)/python -m pytest tests/faults tests/flows/test_week.py tests/pipeline/runs/publish/test_table_faults.py --long $(FAULTS)
 
 # The files of infra by the tools of those who read them: hadolint, the schemas of Compose, Kubernetes and Dask's operator, Prefect, systemd, Slurm.
 infra: $(INFRA_VENV)/.complete
@@ -118,7 +118,7 @@ coverage: setup
 # Kernels with every index checked, in a cache of their own.
 bounds: setup
 	cache=$$(mktemp -d) && trap 'rm -rf "$$cache"' EXIT && \
-	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache $(BIN)/python -m pytest tests/kernels tests/pipeline/in_memory/test_attribute.py
+	NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR=$$cache $(BIN)/python -m pytest tests/kernels tests/pipeline/in_memory/explain/test_attribute.py
 
 # Damaged model files, ten thousand of every format: FUZZ="--mutations 500"; and every change of manifests and plans, where FUZZ is not given.
 fuzz: setup

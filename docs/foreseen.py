@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pipeline.runs.forecast import last_end
-from pipeline.runs.sizes import ITEM_ROWS
+from leafledger.pipeline.methods.memory import ITEM_ROWS
+from leafledger.pipeline.runs.forecast.forecast import last_end
 
 FAR, FAR_WORKERS = 10**9, (2, 100, 1000)  # rows, and workers, that nobody measured
 OFF = {  # what a forecast says of a run

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import leafledger
-import pipeline.errors
+import leafledger.pipeline.errors
 from docs.benchmarked import as_table, bars, benchmarks
 from docs.foreseen import COMPARED, REACHED, compare_runs, count_near, reach
-from kernels.methods import METHODS, SHARED
-from kernels.summaries import list_grouped
-from pipeline.command.documents import SCHEMAS
-from pipeline.errors import MEANINGS, LeafledgerError
+from leafledger.kernels.methods import METHODS, SHARED
+from leafledger.kernels.reductions.summary import list_grouped
+from leafledger.pipeline.command.terminal.documents import SCHEMAS
+from leafledger.pipeline.errors import MEANINGS, LeafledgerError
 
 SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with `--background-errors`", "inputs": "all"}
 ROOT = Path(__file__).parents[1]
@@ -89,7 +89,7 @@ def packages(name: str) -> str:
 
 def exits() -> str:
     """Every exit code of the command, what it means, and the errors that end with it."""
-    found = [error for error in vars(pipeline.errors).values() if isinstance(error, type) and issubclass(error, LeafledgerError)]
+    found = [error for error in vars(leafledger.pipeline.errors).values() if isinstance(error, type) and issubclass(error, LeafledgerError)]
     rows = (
         (f"`{int(code)}`", meaning, ", ".join(f"`{error.__name__}`" for error in found if error.exit_code == code))
         for code, meaning in MEANINGS.items()
@@ -108,7 +108,7 @@ def documents() -> str:
 
 def errors() -> str:
     """Every error, with the exit code of a command that it ends."""
-    found = [error for error in vars(pipeline.errors).values() if isinstance(error, type) and issubclass(error, LeafledgerError)]
+    found = [error for error in vars(leafledger.pipeline.errors).values() if isinstance(error, type) and issubclass(error, LeafledgerError)]
     return as_table(
         ("error", "exit code", "meaning"), ((f"`{error.__name__}`", error.exit_code, " ".join((error.__doc__ or "").split())) for error in found)
     )

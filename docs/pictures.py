@@ -10,12 +10,12 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from docs.generated import SCALE
 from leafledger import explain, read_run
-from pipeline.report.contents import compose
-from pipeline.report.figure import Figure, Plane, Shape, Strips, Table, Tracks
-from pipeline.report.page import TEMPLATES
-from pipeline.report.report import LIMITS, gather
-from pipeline.report.scale import Tick, make_axis
-from pipeline.report.swarm import SHADES
+from leafledger.pipeline.report.contents import compose
+from leafledger.pipeline.report.figures.figure import Figure, Plane, Shape, Strips, Table, Tracks
+from leafledger.pipeline.report.figures.scale import Tick, make_axis
+from leafledger.pipeline.report.figures.swarm import SHADES
+from leafledger.pipeline.report.page import TEMPLATES
+from leafledger.pipeline.report.report import LIMITS, gather
 
 FOLDER = Path(__file__).parent / "figures"
 DEMO = Path(__file__).parents[1] / "build" / "demo"

@@ -21,15 +21,15 @@ from prefect.artifacts import (
 )
 from prefect.logging import get_run_logger
 
-from pipeline.dataset.listing import WorkItem
-from pipeline.display import as_markdown, count, printable
-from pipeline.drift.found import Found
-from pipeline.report.report import WrittenReport
-from pipeline.runs.part import PARTS, Part
-from pipeline.runs.progress import Work
-from pipeline.runs.publish import MANIFEST, SUMMARY, Manifest
-from pipeline.runs.rejected import REJECTED
-from pipeline.stores import storage
+from leafledger.pipeline.dataset.files.listing import WorkItem
+from leafledger.pipeline.display.text import as_markdown, count, printable
+from leafledger.pipeline.drift.verdict import Found
+from leafledger.pipeline.progress import Work
+from leafledger.pipeline.report.report import WrittenReport
+from leafledger.pipeline.runs.records.folder import MANIFEST, PARTS, REJECTED, SUMMARY
+from leafledger.pipeline.runs.records.manifest import Manifest
+from leafledger.pipeline.runs.records.part import Part
+from leafledger.pipeline.stores import storage
 
 PROGRESS, OUTPUTS, PAGE, CHANGES = "progress", "outputs", "report", "drift"
 UNKEYED = re.compile(r"[^a-z0-9]+")  # what a key of Prefect's cannot have

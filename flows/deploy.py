@@ -10,10 +10,10 @@ from prefect.deployments.runner import DeploymentApplyError, RunnerDeployment
 from prefect.exceptions import ObjectNotFound
 from prefect.types.entrypoint import EntrypointType
 
-from pipeline.command.documents import write_document
-from pipeline.command.flags import DEFAULTS, Flags, Json, Place
-from pipeline.command.terminal import open_console, say, write_raw
-from pipeline.errors import UsageError
+from leafledger.pipeline.command.terminal.documents import write_document
+from leafledger.pipeline.command.terminal.flags import DEFAULTS, Flags, Json, Place
+from leafledger.pipeline.command.terminal.terminal import open_console, say, write_raw
+from leafledger.pipeline.errors import UsageError
 
 from .deployment import Deployment, Nights, answered, check_name, check_server, forget_schedules, make_deployment
 from .explain import explain

@@ -20,13 +20,14 @@ from prefect.server.schemas.schedules import CronSchedule as ServerSchedule
 from prefect.settings import PREFECT_API_URL
 from prefect.types import BANNED_CHARACTERS
 
-from pipeline.drift.thresholds import read_thresholds
-from pipeline.errors import UsageError
-from pipeline.models.source import normalise_source
-from pipeline.runs.dates import fill_date, refuse_shared
-from pipeline.runs.job import MODEL, make_job
-from pipeline.runs.options import Options
-from pipeline.stores.places import normalise
+from leafledger.pipeline.arguments.choices import MODEL
+from leafledger.pipeline.arguments.dates import fill_date, refuse_shared
+from leafledger.pipeline.drift.compare.thresholds import read_thresholds
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.models.source import normalise_source
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.stores.places import normalise
 
 from .stages import find_against
 

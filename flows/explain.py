@@ -14,24 +14,26 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
-from pipeline.command.cli import app
-from pipeline.dataset.categories import say_codes
-from pipeline.dataset.names import say_positions
-from pipeline.display import count as counted
-from pipeline.display import printable
-from pipeline.drift.found import Found
-from pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns, UsageError
-from pipeline.runs.attempt import Attempt, FlowRun
-from pipeline.runs.digesting import say_undigested
-from pipeline.runs.job import Job, make_job
-from pipeline.runs.latest import why_latest_stays
-from pipeline.runs.lineage import find_made, traced
-from pipeline.runs.metrics import metered
-from pipeline.runs.mlflow_run import log_run
-from pipeline.runs.options import Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space, pick
-from pipeline.runs.provenance import keep_provenance
-from pipeline.runs.publish import Manifest
-from pipeline.runs.stages import Run
+from leafledger.pipeline.arguments.choices import Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space
+from leafledger.pipeline.command.app import app
+from leafledger.pipeline.dataset.columns.categories import say_codes
+from leafledger.pipeline.dataset.columns.names import say_positions
+from leafledger.pipeline.display.text import count as counted
+from leafledger.pipeline.display.text import printable
+from leafledger.pipeline.drift.verdict import Found
+from leafledger.pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns, UsageError
+from leafledger.pipeline.runs.job.job import Job, make_job
+from leafledger.pipeline.runs.job.options import pick
+from leafledger.pipeline.runs.monitor.attempt import Attempt
+from leafledger.pipeline.runs.monitor.lineage import find_made, traced
+from leafledger.pipeline.runs.monitor.metrics import metered
+from leafledger.pipeline.runs.monitor.provenance import keep_provenance
+from leafledger.pipeline.runs.plan.digest_inputs import say_undigested
+from leafledger.pipeline.runs.plan.planned_run import Run
+from leafledger.pipeline.runs.publish.latest_pointer import why_latest_stays
+from leafledger.pipeline.runs.publish.mlflow_link import log_run
+from leafledger.pipeline.runs.records.manifest import Manifest
+from leafledger.pipeline.runs.records.provenance import FlowRun
 
 from . import artifacts
 from .logs import log_refusals_as_lines

@@ -2,8 +2,8 @@
 
 import logging
 
-from pipeline.display import printable
-from pipeline.errors import LeafledgerError
+from leafledger.pipeline.display.text import printable
+from leafledger.pipeline.errors import LeafledgerError
 
 LOGGERS = ("prefect.flow_runs", "prefect.task_runs", "prefect.engine")  # that log what a run ended with
 

@@ -12,8 +12,8 @@ from prefect.client.schemas.actions import DeploymentScheduleCreate
 from prefect.deployments.runner import RunnerDeployment
 from prefect.types.entrypoint import EntrypointType
 
-from pipeline.command.cli import Place, main
-from pipeline.command.flags import DEFAULTS, Flags
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.command.terminal.flags import DEFAULTS, Flags, Place
 
 from .deployment import Nights, answered, check_server, forget_schedules, make_deployment
 from .explain import explain

@@ -10,36 +10,26 @@ from prefect import State, Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 
-from pipeline.drift.drift import drift
-from pipeline.drift.found import Found, read_found
-from pipeline.drift.thresholds import read_thresholds
-from pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UsageError
-from pipeline.models import Model
-from pipeline.report.report import WrittenReport, report
-from pipeline.runs.attempt import Attempt
-from pipeline.runs.background import BackgroundStatistics
-from pipeline.runs.dates import fill_date
-from pipeline.runs.digesting import digest_run
-from pipeline.runs.digests import Inputs
-from pipeline.runs.job import Job
-from pipeline.runs.latest import Latest, read_latest
-from pipeline.runs.load import load_model
-from pipeline.runs.publish import Manifest
-from pipeline.runs.replacement import remove_replaced
-from pipeline.runs.stages import (
-    Broadcast,
-    Explained,
-    Run,
-    aggregate_run,
-    broadcast_run,
-    count_run,
-    map_run,
-    plan_run,
-    publish_run,
-    update_latest,
-)
-from pipeline.runs.table import commit_table, record_table
-from pipeline.stores.places import normalise
+from leafledger.kernels.method.method import BackgroundStatistics
+from leafledger.pipeline.arguments.dates import fill_date
+from leafledger.pipeline.drift.compare.thresholds import read_thresholds
+from leafledger.pipeline.drift.drift import drift
+from leafledger.pipeline.drift.verdict import Found, read_found
+from leafledger.pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UsageError
+from leafledger.pipeline.models.model import Model
+from leafledger.pipeline.report.report import WrittenReport, report
+from leafledger.pipeline.runs.job.job import Job
+from leafledger.pipeline.runs.monitor.attempt import Attempt
+from leafledger.pipeline.runs.plan.digest_inputs import digest_run
+from leafledger.pipeline.runs.plan.model import load_model
+from leafledger.pipeline.runs.plan.planned_run import Run, plan_run
+from leafledger.pipeline.runs.publish.replacement import remove_replaced
+from leafledger.pipeline.runs.publish.table_commit import commit_table, record_table
+from leafledger.pipeline.runs.records.input_digests import Inputs
+from leafledger.pipeline.runs.records.latest import Latest, read_latest
+from leafledger.pipeline.runs.records.manifest import Manifest
+from leafledger.pipeline.runs.stages import Broadcast, Explained, aggregate_run, broadcast_run, count_run, map_run, publish_run, update_latest
+from leafledger.pipeline.stores.places import normalise
 
 from . import artifacts
 

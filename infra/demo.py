@@ -138,9 +138,9 @@ def importances(runs: dict[str, Path]) -> Table:
 
 def explain_months(model: Path, data: Path, folder: Path) -> None:
     """Twelve runs of the flow, as it would run every month: explained, compared with the month before, reported; then ``latest`` moves on."""
-    from flows.explain import explain
     from leafledger import list_runs
-    from pipeline.nights.page import save_index
+    from leafledger.flows.explain import explain
+    from leafledger.pipeline.nights.index_page import save_index
 
     latest = str(folder / "latest.json")
     for month in range(1, 13):
@@ -171,8 +171,8 @@ def main(folder: Path = FOLDER) -> None:
     console, started = Console(soft_wrap=True), time.perf_counter()
     data, models = make_inputs(folder, console)
 
-    from flows.explain import explain
     from leafledger import LeafledgerError, check_run
+    from leafledger.flows.explain import explain
 
     runs = {model.stem: folder / "explained" / model.stem for model in models}
     for model, run in zip(models, runs.values(), strict=True):

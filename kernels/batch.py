@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import jit
-from .buffers import Buffers, Prepared, Sharing
-from .inputs import classify
-from .method import TOLERANCE, Check, Method
+from .jit.decorator import jit
+from .method.method import TOLERANCE, Check, Method
+from .reductions.input_counts import classify
 from .semivalues.tables import add_interactions
+from .slices.buffers import Buffers, Prepared, Sharing
 from .trees.binning import bin_rows
 from .trees.margin import add_margins
 

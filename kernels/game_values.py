@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import binom
 
-from .parameters import InvalidParameters
+from .errors import InvalidParameters
 
 LEAST_NORM = 1e-14  # of Lanczos' method: moments would change by the square of what is less than this
 LAST_ABSCISSA = 6.08  # of the tanh-sinh rule: beyond it t or 1 - t would underflow

@@ -1,13 +1,13 @@
 """The methods by name, each declared by its family. A method that is not of these is added by putting it here."""
 
-from .inputs import INPUTS
-from .lots import BACKGROUND_ERRORS
-from .method import Method
+from .method.jackknife import BACKGROUND_ERRORS
+from .method.method import Method
 from .prediction_gap import methods as prediction_gap
 from .r2 import methods as r2
 from .ranking import methods as ranking
+from .reductions.input_counts import INPUTS
+from .reductions.summary import INTERACTIONS
 from .semivalues import methods as semivalues
-from .summaries import INTERACTIONS
 
 METHODS: dict[str, Method] = {method.name: method for family in (semivalues, r2, ranking, prediction_gap) for method in family.METHODS}
 SHARED = (INTERACTIONS, BACKGROUND_ERRORS, INPUTS)  # summaries that rows have by every method

@@ -5,15 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from ._jit import frozen
-from .buffers import NO_LOTS, NO_PAIRS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutLots
+from .errors import InvalidParameters
 from .game_values import GameValue
-from .lots import LOTS, Lots, LotsQuery
+from .jit.decorator import frozen
 from .marginal.query import MarginalUse
-from .method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
-from .parameters import InvalidParameters
+from .method.jackknife import LOTS, Lots, LotsQuery
+from .method.method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
 from .path_dependent.interactions import play_pairs
 from .semivalues.tables import no_interactions, prepare_interactions
+from .slices.buffers import NO_LOTS, NO_PAIRS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutLots
 from .trees.binning import BinTables, bin_dtype, bin_rows, padded
 from .trees.ensemble import TreeEnsemble
 from .trees.forest import Forest, make_forest

@@ -2,7 +2,7 @@
 
 import sys
 
-from pipeline.command.cli import main
+from leafledger.pipeline.command.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -6,7 +6,7 @@ Names that came with the data may hold line ends and control characters: here th
 import re
 from enum import IntEnum
 
-from .display import printable
+from .display.text import printable
 
 HIDDEN = "***"
 _URI = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>]*[^\s'\"<>:,;.)]")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from numba import config
 
-from kernels.trees import binning
+from leafledger.kernels.trees import binning
 
 if config.DISABLE_JIT:
     # Buffers are padded to whole batches, and every row of them costs where kernels are plain Python. All other modules of kernels are imported after

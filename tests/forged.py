@@ -20,8 +20,8 @@ import numpy as np
 import pyarrow.dataset as ds
 
 from leafledger import check_run, drift, explain, list_runs, read_run, report
-from pipeline.errors import LeafledgerError, UsageError
-from pipeline.stores.arrays import BYTES, INDEX, _begin_digest
+from leafledger.pipeline.errors import LeafledgerError, UsageError
+from leafledger.pipeline.stores.arrays import BYTES, INDEX, _begin_digest
 from tests.fuzz import mutate
 from tests.tampering import KINDS, MANIFEST, PLAN, SEALS, list_changes, make_run
 

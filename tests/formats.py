@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.models import Model, parse_model
-from pipeline.models.neutral import write_trees
+from leafledger.pipeline.models import parse_model
+from leafledger.pipeline.models.model import Model
+from leafledger.pipeline.models.portable_format import write_trees
 
 N_ROWS, N_FEATURES = 64, 4
 TYPES = ("<i4", "<f8", "u1", "<i4", "<i4", "<i4", "<f8", "<f8", "<i4", "<i4", "<f8", "<i4", "u1", "<i8", "<u4", "<i4")  # of neutral files

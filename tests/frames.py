@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leafledger import attribute, explain
-from pipeline.errors import LeafledgerError
+from leafledger.pipeline.errors import LeafledgerError
 
 LIBRARIES = ("xgboost", "lightgbm", "catboost")
 NAMES = ("x", "y", "ä", "_k", "margin", "phi_x", "a.b", "a=b", "1", "X", " a", "mean radius", "%41", "a/b")

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 
 from leafledger import attribute
-from pipeline.errors import LeafledgerError
-from pipeline.models import Model
-from pipeline.models.cityhash import HashedCategory
+from leafledger.pipeline.errors import LeafledgerError
+from leafledger.pipeline.models.catboost.cityhash import HashedCategory
+from leafledger.pipeline.models.model import Model
 from tests.formats import FORMATS, N_FEATURES, load, make_rows, with_texts
 
 OUR_SECONDS, SECONDS = 10.0, 2.0  # that a file may take, beside other work; a library is given less, for many hang

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from kernels.trees.ensemble import TreeEnsemble, bit_set, check
+from leafledger.kernels.trees.ensemble import TreeEnsemble, bit_set, check
 
 THRESHOLDS = (-1.5, -0.0, 0.0, 0.25, 1.0, 3e38)
 COVERS = (0.0, 1e-3, 0.1, 0.5, 0.999)  # share of a split's cover that goes left; 0.0 may also go right

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leafledger import check_run, explain
-from pipeline.errors import LeafledgerError
+from leafledger.pipeline.errors import LeafledgerError
 
 MANIFEST, PLAN, PART = "manifest.json", "plan.json", "attributions/part-00000.parquet"
 KEY = b"leafledger"  # of a part's footer

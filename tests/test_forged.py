@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from pipeline.errors import InvalidRun
+from leafledger.pipeline.errors import InvalidRun
 from tests import forged
 from tests.tampering import KINDS
 

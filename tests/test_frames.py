@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pipeline.errors import SchemaMismatch
+from leafledger.pipeline.errors import SchemaMismatch
 from tests import frames
 
 RUNS = 45

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests import formats as formats_
 from tests import fuzz
 
 MUTATIONS = 100  # of every format
@@ -16,7 +17,7 @@ def ours():
     server.stop()
 
 
-@pytest.mark.parametrize("name", fuzz.FORMATS)
+@pytest.mark.parametrize("name", formats_.FORMATS)
 def test_damaged_files_are_refused_or_read_right(name, ours):
     """Seeded, in processes of their own."""
     outcome = fuzz.fuzz(name, MUTATIONS, ours)
@@ -35,7 +36,7 @@ def test_differences_are_found():
 
 def test_a_server_survives_what_it_is_asked(ours):
     """A file that takes too long costs the process, and the next one is answered."""
-    sound = fuzz.FORMATS["lightgbm text"].train()
+    sound = formats_.FORMATS["lightgbm text"].train()
     assert ours.ask(sound, 0.0)[0] == "hung"
     assert ours.ask(sound, 60.0)[0] == "predicted"
     assert ours.ask(b"tree", 60.0)[0] == "refused"

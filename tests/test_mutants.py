@@ -79,7 +79,7 @@ def test_a_module_s_tests_are_those_that_are_called_like_it(small):
 
 def test_a_change_survives_where_no_test_fails(small, tmp_path):
     """The tests of its module alone are asked; what hangs is noticed too; and the module is as it was afterwards."""
-    (tmp_path / "tests/pipeline/test_small.py").write_text("def test_it():\n    from pipeline.small import x\n    assert x == 1\n")
+    (tmp_path / "tests/pipeline/test_small.py").write_text("def test_it():\n    from leafledger.pipeline.small import x\n    assert x == 1\n")
     small.write_text("x, y = 1, 2\nwhile y < 0:\n    pass\n")
     survived = {}
     for mutant in mutants.mutants_of(small):
@@ -97,7 +97,7 @@ def test_a_change_survives_where_no_test_fails(small, tmp_path):
 
 SPEAKING = """import pathlib, threading, time
 import pytest
-from pipeline.small import even
+from leafledger.pipeline.small import even
 
 @pytest.fixture(autouse=True)
 def say(request):

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from kernels.trees.ensemble import TreeEnsemble, check
-from kernels.trees.statistics import ABOVE, EQUAL, Statistics, make_directory
+from leafledger.kernels.trees.ensemble import TreeEnsemble, check
+from leafledger.kernels.trees.statistics import ABOVE, EQUAL, Statistics, make_directory
 
 STATISTICS = Statistics(  # of a number and a category with 40 values: by the category, and by it and the number
     source=np.array([0, 1], np.int32),

@@ -15,7 +15,7 @@ import sys
 from dask_jobqueue import SLURMCluster
 from distributed import Security
 
-from leafledger.__main__ import main as command
+from leafledger.pipeline.command.cli import main as command
 
 JOBS = 8
 HOURS = 6  # that jobs may wait for their turn

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..parameters import InvalidParameters
+from ..errors import InvalidParameters
+from ..jit.decorator import jit
 from ..trees.forest import Forest
 from ..trees.lookup import LOOKUP_ROWS, MARK_BIT, WORD_BITS, make_codes
 from .subtrees import Partitioning, Subtrees

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..jit.decorator import jit
 from ..trees.lookup import MARK_BIT, WORD_BITS
 from .background import Background
 from .subtrees import Subtrees

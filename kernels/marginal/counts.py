@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..method import refuse_arrays, refuse_other, refuse_unless
+from ..method.method import refuse_arrays, refuse_other, refuse_unless
 from ..trees.lookup import WORD_BITS
 from .background import Background, distinct, first_codes, n_words
 from .subtrees import Partitioning

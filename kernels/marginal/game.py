@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
 from ..game_values import Weighing
+from ..jit.decorator import jit
 from ..trees.forest import Forest
 from ..trees.lookup import LookupTables, end_to_end, padded_width
 from .background import Background, first_codes, n_words

@@ -9,9 +9,9 @@ background row fails, disjoint, and W(b, a) the integral of t^b (1 - t)^a over t
 
 import numpy as np
 
-from .._jit import jit
+from ..arrays.ordering import pack_pairs, unpack_pairs
 from ..game_values import GameValue, weigh_by_value
-from ..ordering import pack_pairs, unpack_pairs
+from ..jit.decorator import jit
 from ..trees.lookup import LOOKUP_ROWS, WORD_BITS, LookupTables, end_to_end, make_codes, padded_width
 from .background import distinct, first_codes, n_words
 from .coalitions import Leaves, View, Weights, add_gains, lay_out_leaves, view_patterns

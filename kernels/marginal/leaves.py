@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..parameters import InvalidParameters
+from ..errors import InvalidParameters
 from ..trees.binning import BinnedSplits, BinTables, bin_dtype, bin_rows
 from ..trees.ensemble import WORD_BITS
 from ..trees.forest import Forest

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..jit.decorator import jit
 from ..trees.lookup import LOOKUP_ROWS, WORD_BITS, make_codes
 from .background import Background, distinct
 from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves, view_patterns

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import frozen, jit
+from ..jit.decorator import frozen, jit
 from ..trees.lookup import make_codes
 from .background import Background
 from .coalitions import Leaves, View, lay_out_leaves, view_patterns

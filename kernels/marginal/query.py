@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import frozen
+from ..errors import InvalidParameters
 from ..game_values import GameValue
-from ..method import Parameters, Phi, refuse_other
-from ..parameters import InvalidParameters
+from ..jit.decorator import frozen
+from ..method.method import Parameters, Phi, refuse_other
 from ..trees.binning import BinTables
 from ..trees.forest import Forest
 from ..trees.lookup import LookupTables

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..jit.decorator import jit
 from ..trees.lookup import LOOKUP_ROWS, make_codes
 from .background import Background
 from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves, view_patterns

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import QUAD
-from ..narrowing import narrow
+from ..arrays.offsets32 import narrow
+from ..jit.decorator import jit
+from ..jit.lanes import QUAD
 from ..trees.binning import complement
 from ..trees.forest import Forest
 from ..trees.paths import Trace, count_above, first_splits, trace

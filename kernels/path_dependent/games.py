@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..arrays.offsets32 import check_offset
+from ..arrays.ordering import group_starts, pack_pairs, unpack_pairs
 from ..game_values import GameValue, Quadrature
-from ..narrowing import check_offset
-from ..ordering import group_starts, pack_pairs, unpack_pairs
+from ..jit.decorator import jit
 from ..trees.binning import BinnedSplits
 from ..trees.ensemble import TreeEnsemble
 from ..trees.forest import Forest

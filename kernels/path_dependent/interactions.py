@@ -15,10 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..arrays.offsets32 import narrow
+from ..arrays.ordering import pack_pairs, unpack_pairs
 from ..game_values import GameValue, Quadrature
-from ..narrowing import narrow
-from ..ordering import pack_pairs, unpack_pairs
+from ..jit.decorator import jit
 from ..trees.forest import Forest
 from ..trees.paths import first_splits, most_on_a_path, trace
 from .games import Game, points_of_trees, same_points

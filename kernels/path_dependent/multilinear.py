@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import frozen, jit
-from ..lanes import LANES, aligned, constant, inside, load, splat, store, zeros
-from ..narrowing import narrow
+from ..arrays.offsets32 import narrow
+from ..jit.decorator import frozen, jit
+from ..jit.lanes import LANES, aligned, constant, inside, load, splat, store, zeros
 from ..trees.binning import BinnedSplits, copy_batch, is_member
 from ..trees.ensemble import TreeEnsemble
 from .games import Game

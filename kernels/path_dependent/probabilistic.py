@@ -29,10 +29,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..arrays.offsets32 import narrow
 from ..game_values import thin_sizes
-from ..lanes import LANES, aligned, inside, load, splat, store
-from ..narrowing import narrow
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, aligned, inside, load, splat, store
 from ..trees.binning import BATCH, BinnedSplits, child_intervals, copy_batch, is_member
 from ..trees.ensemble import TreeEnsemble
 from ..trees.paths import Trace

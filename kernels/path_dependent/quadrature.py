@@ -36,8 +36,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .._jit import frozen, jit
-from ..lanes import LANES, Lanes, aligned, constant, inside, load, splat, store
+from ..jit.decorator import frozen, jit
+from ..jit.lanes import LANES, Lanes, aligned, constant, inside, load, splat, store
 from ..trees.binning import BATCH, copy_batch, is_member
 from .interactions import PairWalkTables, StepPartners
 from .walks import (

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..narrowing import narrow
-from ..ordering import group_starts
+from ..arrays.offsets32 import narrow
+from ..arrays.ordering import group_starts
+from ..jit.decorator import jit
 from ..trees.binning import BinnedSplits, child_intervals
 from .games import Game, Points
 

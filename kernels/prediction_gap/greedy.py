@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import LANES, aligned, load, splat, store
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, aligned, load, splat, store
 from .leaf_regions import LeafRegions
 from .noise import BinDistributions
 from .row_state import RowState, any_used, fill_block, leaves_of_block, list_asked, locate_row, make_row_state, take_row

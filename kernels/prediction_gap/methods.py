@@ -6,12 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..buffers import Buffers
-from ..method import Games, Method, Parameters, Phi
-from ..ordering import SIZE
-from ..parameters import Parameter, choice, number, numbers, whole
+from ..arrays.ordering import SIZE
+from ..method.method import Games, Method, Parameters, Phi
+from ..method.parameters import Parameter, choice, number, numbers, whole
 from ..ranking.methods import BY_SIZE, choose_ranking, prepare_ranking, score_players
 from ..ranking.ranks import rows_with_scores, summarize_ranks
+from ..slices.buffers import Buffers
 from ..trees.forest import Forest
 from .noise import NOISE_NAMES, Measured
 from .query import PerturbationUse

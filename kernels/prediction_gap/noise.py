@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from ..method import refuse_arrays, refuse_other, refuse_unless
+from ..method.method import refuse_arrays, refuse_other, refuse_unless
 from ..trees.binning import BinTables, bin_dtype
 from ..trees.forest import Forest
 from .leaf_regions import Atoms, Units, numeric_alone

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
-from ..ordering import ranks_from_order
+from ..arrays.ordering import ranks_from_order
 from ..trees.binning import BATCH
 from ..trees.margin import add_margins
 from .exact import Prefixes

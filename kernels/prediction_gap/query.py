@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import game_values
-from .._jit import count_bytes, frozen
-from ..buffers import NO_PAIRS
-from ..method import Parameters, Phi, refuse_other
-from ..parameters import InvalidParameters
+from ..errors import InvalidParameters
+from ..jit.decorator import count_bytes, frozen
+from ..method.method import Parameters, Phi, refuse_other
 from ..path_dependent.games import play
 from ..semivalues.tables import prepare_semivalue
+from ..slices.buffers import NO_PAIRS
 from ..trees.binning import BinTables
 from ..trees.forest import Forest
 from ..trees.margin import margin_bytes

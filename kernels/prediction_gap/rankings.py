@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..ordering import ranks_from_order
-from ..parameters import InvalidParameters
+from ..arrays.ordering import ranks_from_order
+from ..errors import InvalidParameters
 from ..trees.forest import Forest
 from .exact import Prefixes
 from .noise import EMPIRICAL, NOISES, Measured, Noise, noise_number, resampled_units

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import LANES, aligned, load, splat, store
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, aligned, load, splat, store
 from ..trees.forest import Forest
 from .leaf_regions import LeafRegions
 from .noise import NOISES, BinDistributions, Measured, perturb_rows

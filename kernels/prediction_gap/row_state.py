@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import LANES, aligned, splat, store
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, aligned, splat, store
 from .leaf_regions import Intervals, LeafRegions, Units
 from .noise import BinDistributions
 

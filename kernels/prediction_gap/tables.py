@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import frozen
-from ..ordering import ranks_by_score, ranks_from_order
-from ..parameters import InvalidParameters
+from ..arrays.ordering import ranks_by_score, ranks_from_order
+from ..errors import InvalidParameters
+from ..jit.decorator import frozen
 from ..trees.binning import bin_ensemble
 from ..trees.forest import Forest
 from ..trees.margin import MarginTables, prepare_margin

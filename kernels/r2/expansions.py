@@ -23,10 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..arrays.offsets32 import narrow
 from ..game_values import Quadrature
-from ..lanes import LANES, load, splat, store
-from ..narrowing import narrow
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, load, splat, store
 from .preorder import PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT, PreorderTrees, Workspace
 
 # Columns of Expansions.splits: where the split's part of ``below`` starts, the place of its first term, how many R have no R + k below, how many do.

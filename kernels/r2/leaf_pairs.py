@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import LANES, aligned, load, splat, store
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, aligned, load, splat, store
 from .preorder import PREORDER_ABOVE, PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT, PreorderTrees, Workspace
 
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..buffers import Buffers, Prepared
-from ..method import Check, Games, Method, Phi
-from ..reductions import Reduction
-from ..summaries import Shown, Summary
+from ..method.method import Check, Games, Method, Phi
+from ..reductions.reduction import Reduction
+from ..reductions.summary import Shown, Summary
+from ..slices.buffers import Buffers, Prepared
 from . import shares
 from .qshap import QshapTables, add_losses, prepare_qshap
 from .summary import COLUMNS, tabulate

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import LANES, inside, load, splat, store
-from ..narrowing import narrow
+from ..arrays.offsets32 import narrow
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, inside, load, splat, store
 from ..trees.binning import is_member
 from ..trees.forest import Forest
 from ..trees.paths import trace

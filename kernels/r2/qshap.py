@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import frozen, jit
+from ..errors import InvalidParameters
 from ..game_values import Quadrature, shapley
-from ..lanes import LANES, QUAD, aligned, load, splat, store, take
-from ..parameters import InvalidParameters
+from ..jit.decorator import frozen, jit
+from ..jit.lanes import LANES, QUAD, aligned, load, splat, store, take
 from ..trees.binning import padded
 from ..trees.forest import Forest
 from ..trees.lookup import LOOKUP_ROWS, LookupTables, look_up, make_codes, make_starts, outcomes, padded_width, worth_looking_up

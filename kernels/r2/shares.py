@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..labels import Labels
-from ..ordering import ranks_by_score
+from ..arrays.ordering import ranks_by_score
+from ..jit.decorator import jit
+from ..slices.labels import Labels
 
 POWERS = 5  # of y - mean, from 0 to 4
 PRECISE = 1e-300  # mean square of a row's part of SST, above which sums of these squares have all their digits

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..groups import sort_groups
-from ..labels import check_groups
-from ..summaries import Subject, Table
+from ..reductions.group_moments import sort_groups
+from ..reductions.summary import Subject, Table
+from ..slices.labels import check_groups
 from .shares import R2State, Shares, finalize, whole
 
 TOTALS = "total_r2", "total_standard_error", "sst", "n", "n_unlabelled", "weight", "remainder", "remainder_standard_error"

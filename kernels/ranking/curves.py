@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import frozen, jit
-from ..lanes import LANES, aligned, load, splat, store
-from ..ordering import group_starts, pack_pairs, places_by_score, unpack_pairs
+from ..arrays.ordering import group_starts, pack_pairs, places_by_score, unpack_pairs
+from ..jit.decorator import frozen, jit
+from ..jit.lanes import LANES, aligned, load, splat, store
 from ..path_dependent.games import Game
 from ..path_dependent.multilinear import compare_rows, trees_by_output
 from ..path_dependent.walks import WALK_LEAVES, WALK_UP_LEAF, order_splits

@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 
 from .. import game_values
-from ..buffers import Buffers
+from ..arrays.ordering import SCORE
+from ..errors import InvalidParameters
 from ..marginal.coalitions import everyone
 from ..marginal.game import MarginalGame
 from ..marginal.presence import PresenceTables, lay_out_presence
 from ..marginal.query import MarginalUse
-from ..method import Games, Method, Parameters, Phi, choose_method, read_method
-from ..ordering import SCORE
-from ..parameters import InvalidParameters, Parameter, choice, number, whole
+from ..method.method import Games, Method, Parameters, Phi, choose_method, read_method
+from ..method.open_parameters import Tuning, find_open
+from ..method.parameters import Parameter, choice, number, whole
 from ..path_dependent.games import play
-from ..reductions import MOMENTS
+from ..reductions.reduction import MOMENTS
+from ..reductions.summary import ABOUT_STEPS, IMPORTANCE, Labels, Subject, Summary, Table, tabulate_moments
 from ..semivalues.methods import BY_PROBABILITY, absent_others
-from ..summaries import ABOUT_STEPS, IMPORTANCE, Labels, Subject, Summary, Table, tabulate_moments
+from ..slices.buffers import Buffers
 from ..trees.forest import Forest
-from ..tuning import Tuning, find_open
 from .curves import KINDS, prepare_curves
 from .ranked_curves import SCORES, PresentPlayers, RankedCurves, add_ranked_curves
 from .ranker import MOST_STEPS, RankerTables, Trees, add_scores, lay_out_trees, prepare_ranker

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import LANES, QUAD, load, splat, store, take
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, QUAD, load, splat, store, take
 from ..path_dependent.multilinear import trees_by_output
 from ..trees.forest import Forest
 from ..trees.lookup import MAX_COMPARISONS, LookupTables, look_up, make_codes, make_starts, worth_looking_up

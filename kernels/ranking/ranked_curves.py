@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..arrays.ordering import ranks_by_score
 from ..marginal.presence import PresenceTables, add_steps
-from ..ordering import ranks_by_score
 from .curves import KINDS, CurveTables, add_areas
 
 SLICE = 128  # rows whose curves are laid out at a time

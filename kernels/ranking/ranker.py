@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import frozen, jit
-from ..lanes import zeros
+from ..jit.decorator import frozen, jit
+from ..jit.lanes import zeros
 from ..marginal import presence
 from ..marginal.presence import PresenceTables
 from ..path_dependent.games import Game

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from ..buffers import Buffers
-from ..ordering import ranks_by_score
-from ..reductions import MOMENTS, Reduction
-from ..summaries import ABOUT_VALUES, Shown, Subject, Summary, Table, label_players, tabulate_moments
+from ..arrays.ordering import ranks_by_score
+from ..reductions.reduction import MOMENTS, Reduction
+from ..reductions.summary import ABOUT_VALUES, Shown, Subject, Summary, Table, label_players, tabulate_moments
+from ..slices.buffers import Buffers
 from ..trees.forest import Forest
 
 

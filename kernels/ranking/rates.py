@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..buffers import Prepared
+from ..slices.buffers import Prepared
 from .ranker import RankerTables
 
 AUTO = "auto"

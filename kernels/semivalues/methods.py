@@ -8,15 +8,16 @@ import numpy as np
 from scipy.special import binom
 
 from .. import game_values
-from ..buffers import Buffers
+from ..errors import InvalidParameters
 from ..game_values import GameValue, weigh_by_size, weigh_by_value
 from ..marginal.coalitions import Views, each_group, everyone, whole_groups
 from ..marginal.game import Levels, MarginalGame
 from ..marginal.query import MarginalUse
-from ..method import ADDITIVE, Check, Games, Method, Parameters, Phi, choose_method, read_method
-from ..parameters import InvalidParameters, Parameter, number, numbers, points
+from ..method.method import ADDITIVE, Check, Games, Method, Parameters, Phi, choose_method, read_method
+from ..method.parameters import Parameter, number, numbers, points
 from ..path_dependent.games import play, play_owen
 from ..path_dependent.probabilistic import ProbabilisticTables, add_probabilistic, no_probabilistic, prepare_probabilistic
+from ..slices.buffers import Buffers
 from ..trees.forest import Forest
 from ..trees.paths import trace
 from .tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import frozen
+from ..arrays.ordering import group_starts, pack_pairs, unpack_pairs
 from ..game_values import shapley
+from ..jit.decorator import frozen
 from ..marginal.interactions import add_pair_patterns, add_pair_subsets
 from ..marginal.patterns import PatternTables, add_patterns, no_patterns
 from ..marginal.subsets import SubsetTables, add_subsets, no_subsets
-from ..ordering import group_starts, pack_pairs, unpack_pairs
 from ..path_dependent.games import Game, play
 from ..path_dependent.interactions import PairGame, PairWalkTables, lay_out_pair_walks, play_pairs
 from ..path_dependent.quadrature import add_pair_walks, add_walks

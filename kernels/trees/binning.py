@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..jit.decorator import jit
 from .ensemble import WORD_BITS, TreeEnsemble
 from .statistics import Statistics
 

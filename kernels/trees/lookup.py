@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import LANES, QUAD, WIDE, load, mark, store, take, zeros
-from ..narrowing import narrow
-from ..ordering import group_starts
+from ..arrays.offsets32 import narrow
+from ..arrays.ordering import group_starts
+from ..jit.decorator import jit
+from ..jit.lanes import LANES, QUAD, WIDE, load, mark, store, take, zeros
 from .binning import BinnedSplits, is_member
 from .ensemble import TreeEnsemble
 from .paths import Trace

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
-from ..lanes import WIDE, choose
-from ..narrowing import narrow
+from ..arrays.offsets32 import narrow
+from ..jit.decorator import jit
+from ..jit.lanes import WIDE, choose
 from .binning import BATCH, BinnedSplits, is_member
 from .ensemble import TreeEnsemble
 from .lookup import Comparisons, LookupTables, add_lookups, descend, look_up, outcomes, padded_width, worth_looking_up

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..jit.decorator import jit
 from .ensemble import TreeEnsemble
 
 BASE_SHARE = 1e-6  # of a base value, which sums are rounded to 1e-16 of

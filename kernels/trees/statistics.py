@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._jit import jit
+from ..jit.decorator import jit
 
 MULTIPLIER = np.uint64(0x4906BA494954CB65)  # of CatBoost's CalcHash
 CATEGORY, ABOVE, EQUAL = 0, 1, 2  # kinds of elements

@@ -5,44 +5,34 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
-from cyclopts import App, Argument, CycloptsError, Group, MissingArgumentError, Parameter, UnusedCliTokensError
+from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
-from ..display import count
+from ..display.text import count
 from ..errors import Exit, InvalidRun, LeafledgerError, redact
-from .certifying import certificates
-from .checking import check
-from .comparing import compare
-from .configuring import completion, show_settings
-from .documents import error_document, write_document, write_error
-from .drifting import drift
-from .flags import DEFAULTS, INPUT, Flags, Json, Place, Quiet, Replace
-from .inspecting import inspect
-from .listing import runs
-from .planning import plan
-from .pruning import prune
-from .reporting import report
-from .settings import asks_document, list_settings, make_configs
-from .showing import show
-from .signals import Terminated, heeding_sigterm
-from .terminal import Log, complain, guarded_streams, is_logged, log, logged, named, open_console, say
-from .warming import warm
+from .app import app
+from .commands.certifying import certificates
+from .commands.checking import check
+from .commands.comparing import compare
+from .commands.drifting import drift
+from .commands.inspecting import inspect
+from .commands.listing import runs
+from .commands.planning import plan
+from .commands.pruning import prune
+from .commands.reporting import report
+from .commands.showing import show
+from .commands.warming import warm
+from .terminal.documents import error_document, write_document, write_error
+from .terminal.flags import DEFAULTS, INPUT, Flags, Json, Place, Quiet, Replace
+from .terminal.settings import asks_document, completion, list_settings, make_configs, show_settings
+from .terminal.signals import Terminated, heeding_sigterm
+from .terminal.terminal import Log, complain, guarded_streams, is_logged, log, logged, named, open_console, say
 
-app = App(
-    name="leafledger",
-    help="Explain every row of a Parquet data set with an XGBoost, LightGBM, CatBoost or scikit-learn model.",
-    version=lambda: version("leafledger"),
-    version_flags=["--version"],
-    result_action="return_value",
-    suppress_keyboard_interrupt=False,  # main says how to go on
-)
 GO_ON = "run the same command again to go on from there"
 OF_A_NIGHT = (Exit.NOT_YET, Exit.CONFLICT, Exit.REFUSED)  # what keeps one night from being explained, and no other
 OF_ALL_NIGHTS = (Exit.AWAY, Exit.UNFIT)  # what ends a range of nights whose arguments are in order
-app.meta.group_parameters = Group("Every command", sort_key=9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +96,9 @@ def explain(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ..runs.dates import list_days
-    from ..runs.job import make_job
-    from ..runs.metrics import Earlier
+    from ..arguments.dates import list_days
+    from ..runs.job.job import make_job
+    from ..runs.monitor.metrics import Earlier
 
     asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
     if dates is None:
@@ -138,8 +128,8 @@ def _is_of_a_night(error: LeafledgerError, in_order: bool) -> bool:
 
 def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool, earlier: Any) -> tuple[int, dict[str, Any]]:
     """One run of several; what keeps this night alone from being explained is said, and the others go on."""
-    from ..runs.dates import fill_date
-    from ..runs.job import make_job
+    from ..arguments.dates import fill_date
+    from ..runs.job.job import make_job
     from ..stores.places import normalise
 
     job = None
@@ -156,12 +146,12 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
 
 def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None) -> tuple[int, dict[str, Any]]:
     """One run, whose output was given so; its exit code, and what is to be said of it."""
+    from ..methods.output_space import TOTALS
     from ..runs.explain import explain_job
-    from ..runs.latest import why_latest_stays
-    from ..runs.space import TOTALS
-    from ..runs.table_place import choose_table
-    from .progress import watched
-    from .show import show_summaries
+    from ..runs.job.table_option import choose_table
+    from ..runs.publish.latest_pointer import why_latest_stays
+    from .terminal.progress import watched
+    from .terminal.show import show_summaries
 
     console = open_console(quiet or as_json)
     with watched(quiet) as progress, named(job.out):

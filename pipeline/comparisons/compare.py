@@ -12,27 +12,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernels.methods import METHODS
-from kernels.prediction_gap.tables import BUDGET
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap.tables import BUDGET
 
-from ..dataset.matching import Asked
-from ..dataset.names import say_positions
+from ..arguments.dates import fill_date
+from ..arguments.readers import read_date, read_flag, read_names, read_number, read_numbers, read_text
+from ..cluster import tasks as tasks_
+from ..dataset.columns.names import say_positions
+from ..dataset.files.matching import Asked
 from ..errors import InvalidData, UsageError
-from ..runs import execute
-from ..runs.arguments import read_date, read_flag, read_names, read_number, read_numbers, read_text
-from ..runs.dates import fill_date
-from ..runs.inputs import refuse_counted
-from ..runs.job import Job, check_parameters, make_job
-from ..runs.listed import list_for
-from ..runs.load import load_model
-from ..runs.options import Options
-from ..runs.progress import Progress, Work, no_progress
-from ..runs.sizes import WORKER_OVERHEAD
+from ..methods.memory import WORKER_OVERHEAD
+from ..methods.parameters import check_parameters
+from ..methods.unseen_categories import refuse_counted
+from ..progress import Progress, Work, no_progress
+from ..runs.job.job import Job, make_job
+from ..runs.job.options import Options
+from ..runs.plan.listing import list_for
+from ..runs.plan.model import load_model
 from ..stores import commit, storage
-from . import item as work
+from . import compare_item as work
+from .compare_item import compare_item
 from .differing import COLUMNS
 from .entries import choose_items, parse_entry, read_run
-from .item import compare_item
 from .measures import DIFFERING_ROWS, GAP_ROWS, NOISE, SCALES, TOP, Measures, check_label, check_measures
 from .prepare import PERTURBS, Request, prepare_comparison
 from .publish import publish_tables
@@ -90,7 +91,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     try:
         prepared, done = prepare_comparison(Request(job, model, entries, runs, items, measures, folder, progress)), {}
         on_done = progress(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
-        for item, compared in execute.map_items(job, compare_item, work.warm, prepared, items, WORKER_OVERHEAD):
+        for item, compared in tasks_.map_items(job, compare_item, work.warm, prepared, items, WORKER_OVERHEAD):
             done[item.part] = compared
             on_done(item)
     finally:

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.comparison import AREAS, Value, agreements, list_values
-from kernels.methods import METHODS
-from kernels.prediction_gap.rankings import EXACT
+from leafledger.kernels.comparison.agreement import AREAS, Value, agreements, list_values
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap.rankings import EXACT
 
-from ..dataset.labels import LabelColumns
+from ..dataset.columns.labels import LabelColumns
 from ..models.model import Feature
 from ..models.row_output import RowOutput
 from .differing import Named

@@ -4,19 +4,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kernels.method import read_method
-from kernels.methods import METHODS
-from kernels.tuning import find_open
+from leafledger.kernels.method.method import read_method
+from leafledger.kernels.method.open_parameters import find_open
+from leafledger.kernels.methods import METHODS
 
-from ..dataset.listing import Listing, WorkItem, make_items
-from ..dataset.matching import Asked
+from ..arguments.choices import MARGIN
+from ..dataset.files.listing import Listing, WorkItem, make_items
+from ..dataset.files.matching import Asked
 from ..errors import NotFinished, UsageError
-from ..models import Model
+from ..methods.memory import ITEM_ROWS
+from ..models.model import Model
 from ..models.row_output import RowOutput
-from ..runs.options import MARGIN
-from ..runs.plan import Plan
-from ..runs.replacement import Standing, read_standing
-from ..runs.sizes import ITEM_ROWS
+from ..runs.plan.existing_run import Standing, read_standing
+from ..runs.records.plan import Plan
 from ..stores.places import normalise
 
 RUN = "run:"  # what the name of an earlier run starts with

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.prediction_gap.noise import NOISES
-from kernels.prediction_gap.tables import BUDGET
+from leafledger.kernels.prediction_gap.noise import NOISES
+from leafledger.kernels.prediction_gap.tables import BUDGET
 
+from ..arguments.readers import shorten
 from ..errors import UnsupportedModel, UsageError
-from ..models import Model
+from ..models.model import Model
 from ..models.objectives import Margin
-from ..runs.arguments import shorten
 
 TOP = (1, 3, 10)
 SCALES = (0.1, 0.5, 1.0)

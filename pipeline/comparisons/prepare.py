@@ -5,31 +5,31 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.comparison import prepare_areas
-from kernels.methods import METHODS
-from kernels.ordering import SCORE
-from kernels.prediction_gap.leaf_regions import count_visits, numeric_alone
-from kernels.prediction_gap.noise import Measured
-from kernels.prediction_gap.rankings import EXACT
-from kernels.prediction_gap.removal import prepare_removal
-from kernels.prediction_gap.tables import GapTables, prepare_gap
-from kernels.trees.forest import Forest, make_forest
+from leafledger.kernels.arrays.ordering import SCORE
+from leafledger.kernels.comparison.agreement import prepare_areas
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap.leaf_regions import count_visits, numeric_alone
+from leafledger.kernels.prediction_gap.noise import Measured
+from leafledger.kernels.prediction_gap.rankings import EXACT
+from leafledger.kernels.prediction_gap.removal import prepare_removal
+from leafledger.kernels.prediction_gap.tables import GapTables, prepare_gap
+from leafledger.kernels.trees.forest import Forest, make_forest
 
-from ..dataset.labels import COUNT, LabelColumns
-from ..dataset.listing import WorkItem
+from ..cluster import tasks as tasks_
+from ..dataset.columns.labels import COUNT, LabelColumns
+from ..dataset.files.listing import WorkItem
 from ..errors import UsageError
-from ..models import Model
-from ..models.model import Feature
-from ..runs import execute
-from ..runs.job import Job, check_parameters
-from ..runs.prepare import ask_model, prepare_model, refuse_statistics
-from ..runs.progress import Progress, Work
-from ..runs.replacement import Standing
-from ..runs.sizes import WORKER_OVERHEAD, max_slice_rows
+from ..methods.memory import WORKER_OVERHEAD, max_slice_rows
+from ..methods.parameters import check_parameters
+from ..methods.tables import ask_model, prepare_model, refuse_statistics
+from ..models.model import Feature, Model
+from ..progress import Progress, Work
+from ..runs.job.job import Job
+from ..runs.plan.existing_run import Standing
 from ..stores.arrays import broadcast_tables
+from .compare_item import Measuring, measure_item, warm_measuring
 from .comparison import Comparison, Gaps, Ranking, Removal, Sample
 from .entries import Entry
-from .item import Measuring, measure_item, warm_measuring
 from .measures import Measures
 
 PERTURBS = "gap"  # asks for what perturbations are made of
@@ -74,7 +74,7 @@ def _measure(request: Request, features: tuple[Feature, ...]) -> Measured:
     query = ask_model(request.model, METHODS[PERTURBS], (), n_rows, job.worker_memory, False)
     measuring = Measuring(broadcast_tables(query, request.folder), features)
     on_done = request.progress(Work("measuring", job.data, len(items), n_rows))
-    for item, measured in execute.map_items(job, measure_item, warm_measuring, measuring, items, WORKER_OVERHEAD):
+    for item, measured in tasks_.map_items(job, measure_item, warm_measuring, measuring, items, WORKER_OVERHEAD):
         parts[item.part] = measured
         on_done(item)
     first, *others = (parts[item.part] for item in items)

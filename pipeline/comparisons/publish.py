@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import RunConflict
-from ..runs.written_table import create_table
+from ..runs.publish.table_objects import create_table
 from ..stores import storage
 from .tables import Tables
 

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernels.batch import attribute_batch
-from kernels.buffers import Buffers, Prepared, make_buffers
-from kernels.comparison import (
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.comparison.agreement import (
     SIZE_CORRELATION,
     SWAPS,
     agreements,
@@ -22,21 +21,22 @@ from kernels.comparison import (
     measure_removal,
     set_against,
 )
-from kernels.labels import Labels
-from kernels.methods import METHODS
-from kernels.places import Places, place_ranks, place_scores
-from kernels.prediction_gap.noise import NOISES
-from kernels.prediction_gap.rankings import EXACT
-from kernels.row_outputs import take_outputs
-from kernels.trees.binning import bin_rows
-from kernels.trees.margin import add_margins
+from leafledger.kernels.comparison.player_ranks import Places, place_ranks, place_scores
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap.noise import NOISES
+from leafledger.kernels.prediction_gap.rankings import EXACT
+from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
+from leafledger.kernels.slices.labels import Labels
+from leafledger.kernels.slices.row_outputs import take_outputs
+from leafledger.kernels.trees.binning import bin_rows
+from leafledger.kernels.trees.margin import add_margins
 
-from ..dataset.row_groups import read_batches
-from ..dataset.values import fill_values
+from ..dataset.columns.values import fill_values
+from ..dataset.files.row_groups import read_batches
 from ..errors import InvalidRun
-from ..runs.inputs import count_unseen
-from ..runs.part import part_uri
-from ..runs.sizes import SLICE_ROWS
+from ..methods.memory import SLICE_ROWS
+from ..methods.unseen_categories import count_unseen
+from ..runs.records.folder import part_uri
 from ..stores import storage
 from ..stores.arrays import open_tables
 from .comparison import Comparison, Ranking
@@ -167,7 +167,7 @@ class SliceTables:
         Returns
         -------
         (read, 2) int64
-            See `pipeline.runs.inputs.count_unseen`.
+            See `leafledger.pipeline.methods.unseen_categories.count_unseen`.
         """
         return count_unseen(self.prepared.bins, self._buffers.values[:, :n])
 

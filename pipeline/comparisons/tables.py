@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from kernels.comparison import Value, root_means
-from kernels.prediction_gap.rankings import PGI2
-from kernels.reductions import MEANS, Moments, merge_all
+from leafledger.kernels.comparison.agreement import Value, root_means
+from leafledger.kernels.prediction_gap.rankings import PGI2
+from leafledger.kernels.reductions.reduction import MEANS, Moments, merge_all
 
 from ..errors import InvalidLabel
-from ..models import Model
-from ..runs.states import unpack_state
+from ..methods.reduction_states import unpack_state
+from ..models.model import Model
+from .compare_item import Compared
 from .comparison import Comparison, name_values
 from .differing import merge_rows
-from .item import Compared
 from .measures import Measures
 
 

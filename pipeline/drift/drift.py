@@ -11,25 +11,25 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..display import as_html, count, printable, write_two
+from ..arguments.choices import Space
+from ..arguments.readers import read_flag, read_names, read_place
+from ..display.text import as_html, count, printable, write_two
 from ..errors import InvalidRun, UsageError
-from ..runs.after import FOLDER, write_made
-from ..runs.arguments import read_flag, read_names, read_place
-from ..runs.latest import read_latest
-from ..runs.options import Space
-from ..runs.progress import Progress, no_progress
-from ..runs.run_job import make_run_job
+from ..progress import Progress, no_progress
+from ..runs.job.run_job import make_run_job
+from ..runs.records.derived import FOLDER, write_made
+from ..runs.records.latest import read_latest
 from ..stores.places import normalise
-from .compared import compare_columns
-from .differences import list_differences, refuse_unlike
-from .grouped import MeasuredGroups, count_rows, measure_groups, refuse_ungrouped
-from .groups import SOME, TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
-from .measured import Measured, measure_run
-from .mix import Mix
-from .shifts import Shift, judge, set_parts, shift_groups
-from .split import Split
-from .thresholds import Given, Thresholds, read_thresholds
-from .two_models import Parts, Where, explain_both_ways, refuse_both_ways
+from .compare.compared import compare_columns
+from .compare.differences import list_differences, refuse_unlike
+from .compare.groups import SOME, TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
+from .compare.mix import Mix
+from .compare.shifts import Shift, judge, set_parts, shift_groups
+from .compare.split import Split
+from .compare.thresholds import Given, Thresholds, read_thresholds
+from .compare.two_models import Parts, Where, explain_both_ways, refuse_both_ways
+from .measure.measured_groups import MeasuredGroups, count_rows, measure_groups, refuse_ungrouped
+from .measure.measured_run import Measured, measure_run
 
 TABLE, DOCUMENT = f"{FOLDER}/drift.parquet", f"{FOLDER}/drift.json"
 KINDS: dict[Any, pa.DataType] = {float: pa.float64(), int: pa.int64(), str: pa.string(), bool: pa.bool_(), int | None: pa.int64()}

@@ -9,26 +9,26 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import TreeEnsemble
+from leafledger.kernels.trees.ensemble import TreeEnsemble
 
-from ..display import is_whole
+from ..arguments.iterations import read_iterations
+from ..display.text import is_whole
 from ..errors import InvalidModel, UnsupportedModel, UsageError
-from ..iterations import read_iterations
 from ..stores import commit, storage
 from ..stores.places import normalise
-from .catboost import LOADER as CATBOOST
-from .foreign import recognise_foreign
-from .lightgbm import LOADER as LIGHTGBM
-from .model import Feature, Loader, Model
-from .neutral import LOADER as NEUTRAL
-from .neutral import write_trees
+from .catboost.loader import LOADER as CATBOOST
+from .lightgbm.loader import LOADER as LIGHTGBM
+from .model import Loader, Model
 from .objectives import Margin, Objective
+from .portable_format import LOADER as NEUTRAL
+from .portable_format import write_trees
 from .selection import select
-from .sklearn import LOADER as SKLEARN
-from .sklearn import unwrap
-from .skops import is_stored, read_estimator, sound
+from .sklearn.loader import LOADER as SKLEARN
+from .sklearn.loader import unwrap
+from .sklearn.skops_file import is_stored, read_estimator, sound
 from .source import read_source
-from .xgboost import LOADER as XGBOOST
+from .unsupported_formats import recognise_foreign
+from .xgboost.loader import LOADER as XGBOOST
 
 LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKLEARN)  # the last one owns whatever is scikit-learn's, wrappers of others too
 OTHERS = "save others as their library does: save_model of XGBoost and CatBoost"

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, check
+from leafledger.kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, check
 
-from ..display import as_html, count
+from ..display.text import as_html, count
 from ..errors import InvalidModel, UnsupportedModel
-from ..records import EMPTY
+from ..json_records import EMPTY
 from .objectives import Objective
 
 UNKNOWN = Objective()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from kernels.links import IDENTITY, Link
+from leafledger.kernels.slices.links import IDENTITY, Link
 
 
 class Margin(Enum):

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from kernels.row_outputs import draw_other, find_predicted
+from leafledger.kernels.slices.row_outputs import draw_other, find_predicted
 
 from ..errors import UnsupportedModel, UsageError
 from .model import Model

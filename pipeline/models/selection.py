@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernels.trees.ensemble import TreeEnsemble
+from leafledger.kernels.trees.ensemble import TreeEnsemble
 
-from ..display import is_whole
+from ..arguments.iterations import Iterations
+from ..display.text import is_whole
 from ..errors import UnsupportedModel, UsageError
-from ..iterations import Iterations
 from .model import Model
 from .objectives import Margin
 

@@ -20,7 +20,7 @@ class Source:
 
 
 def normalise_source(uri: str) -> str:
-    """Write the place of a model as it is written down, see `pipeline.stores.places.normalise`.
+    """Write the place of a model as it is written down, see `leafledger.pipeline.stores.places.normalise`.
 
     Parameters
     ----------

@@ -10,19 +10,17 @@ from datetime import UTC, datetime, timedelta
 from datetime import date as Date
 from os import PathLike
 
+from ..arguments.readers import read_date, read_flag
 from ..errors import InvalidRun, LeafledgerError, NotThere, UsageError
-from ..runs.arguments import read_date, read_flag
-from ..runs.latest import read_latest
-from ..runs.plan import PLAN
-from ..runs.publish import MANIFEST
-from ..runs.replacement import REPLACEMENTS
-from ..runs.table import withdraw
+from ..runs.publish.table_commit import withdraw
+from ..runs.records.folder import MANIFEST, PLAN, REPLACEMENTS
+from ..runs.records.latest import read_latest
 from ..stores import commit, storage
 from ..stores.filesystem import is_local, open_filesystem
 from ..stores.listing import list_folder
 from ..stores.places import normalise
 from ..stores.removal import abort_uploads
-from .listed import ListedRun, find_job, list_runs
+from .listed_runs import ListedRun, find_job, list_runs
 
 AGE = re.compile(r"(\d{1,5})d")
 LARGEST = 1 << 14  # bytes of an object that may name the latest run, whatever it is called; it has a place and a few numbers

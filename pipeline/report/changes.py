@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..display import count
-from .figure import Figure, Table, Track, Tracks, draw_bar, say_left_out
+from ..display.text import count
+from .figures.figure import Figure, Table, Track, Tracks, draw_bar, say_left_out
+from .figures.scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share, write_two
 from .page import Section
-from .scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share, write_two
 
 Found = Mapping[str, Any]  # as drift.json has it
 KINDS = {"phi": "attribution", "missing": "missing values", "unseen": "unseen values"}  # in words, where they need them

@@ -4,21 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kernels.methods import METHODS
+from leafledger.kernels.methods import METHODS
 
-from ..dataset.grouping import write_values
+from ..arguments.choices import MARGIN
+from ..dataset.columns.grouping import write_values
 from ..errors import InvalidRun
-from ..in_memory.finished import FinishedRun
-from ..runs.options import MARGIN
-from ..runs.provenance import Provenance
-from .bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
-from .counting import Counted, Counts
-from .dependence import draw_dependence
-from .figure import Figure, Table, Tracks, say_left_out
-from .matrix import draw_interactions, draw_lines
+from ..finished.finished_run import FinishedRun
+from ..runs.records.provenance import Provenance
+from .counts.counts import Counted, Counts
+from .figures.bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
+from .figures.dependence import draw_dependence
+from .figures.figure import Figure, Table, Tracks, say_left_out
+from .figures.matrix import draw_interactions, draw_lines
+from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
+from .figures.swarm import draw_swarm
 from .page import Page, Section
-from .scale import WHOLE, shorten_name, shorten_names, write_number, write_share
-from .swarm import draw_swarm
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
 REASONS = 12  # of rejected pieces that are listed

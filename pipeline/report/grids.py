@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kernels.methods import METHODS
+from leafledger.kernels.methods import METHODS
 
-from ..drift.columns import lists_categories
-from ..drift.distribution import Categories, Distribution
-from ..drift.measured import Measured
+from ..drift.measure.columns import lists_categories
+from ..drift.measure.distribution import Categories, Distribution
+from ..drift.measure.measured_run import Measured
 from ..models.model import Feature
-from ..runs.top import feature_of
-from .counting import BINS, QUANTILES, Counted, Values, lay_edges
-from .scale import make_axis
+from ..runs.columns.top_attributions import feature_of
+from .counts.counts import BINS, QUANTILES, Counted, Values, lay_edges
+from .figures.scale import make_axis
 
 SHARED = 0.01  # of attributions beyond either end of the axis that features have in common,
 OWN = 0.002  # of a feature's own axis,

@@ -5,11 +5,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..display import printable
-from .figure import Figure, Table
+from ..display.text import printable
+from .figures.figure import Figure, Table
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
 
 MOST_BYTES = 1_000_000
 TEMPLATES = Path(__file__).parent / "templates"

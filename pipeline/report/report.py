@@ -8,30 +8,30 @@ from typing import Any
 
 import pyarrow as pa
 
-from ..drift.measured import FEW, Measured, measure_run
+from ..arguments.readers import read_place
+from ..cluster import tasks as tasks_
+from ..drift.measure.measured_run import FEW, Measured, measure_run
 from ..errors import InvalidRun, RunConflict, StorageError
-from ..in_memory.finished import FinishedRun, read_run
-from ..runs import execute
-from ..runs.after import read_made, write_made
-from ..runs.arguments import read_place
-from ..runs.finished import read_finished
-from ..runs.job import keep_small
-from ..runs.lookup import Found, Place, as_plain, opened_part
-from ..runs.part import part_uri
-from ..runs.progress import Progress, Work, no_progress
-from ..runs.replacement import stands
-from ..runs.run_job import make_run_job
-from ..runs.sizes import WORKER_OVERHEAD
-from ..runs.space import TOTALS
+from ..finished.finished_run import FinishedRun, read_run
+from ..methods.memory import WORKER_OVERHEAD
+from ..methods.output_space import TOTALS
+from ..progress import Progress, Work, no_progress
+from ..runs.job.job import keep_small
+from ..runs.job.run_job import make_run_job
+from ..runs.lookup.row_lookup import Found, Place, as_plain, opened_part
+from ..runs.records.derived import read_made, write_made
+from ..runs.records.finished_run import read_finished
+from ..runs.records.folder import part_uri
+from ..runs.records.manifest import stands
 from ..stores import storage
-from . import part as work
 from .changes import say_change, write_changes
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
-from .figure import Figure
+from .counts import count_part as work
+from .counts.count_part import Asked, PartCounts, Spot, count_part, merge_parts, nothing
+from .figures.figure import Figure
+from .figures.waterfalls import draw_waterfall
 from .grids import choose_grids
 from .page import MOST_BYTES, Section, write_page
-from .part import Asked, PartCounts, Spot, count_part, merge_parts, nothing
-from .waterfalls import draw_waterfall
 
 PAGE = "report/index.html"
 DRIFT = "after/drift.json"
@@ -97,7 +97,7 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     asked = Asked(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
     job = keep_small(job, manifest.n_rows * (len(columns) + 1) < FEW)
     on_done, found = progress(Work("counting", measured.uri, len(items), sum(item.n_rows for item in items))), nothing(columns)
-    for item, made in execute.map_items(job, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
+    for item, made in tasks_.map_items(job, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
         on_done(item)
     return found

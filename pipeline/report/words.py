@@ -4,19 +4,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kernels.methods import METHODS
-from kernels.ordering import SCORE
+from leafledger.kernels.arrays.ordering import SCORE
+from leafledger.kernels.methods import METHODS
 
-from ..display import count
-from ..in_memory.finished import FinishedRun
+from ..arguments.choices import MARGIN
+from ..cluster.machine import Machine
+from ..display.text import count
+from ..finished.finished_run import FinishedRun
+from ..methods.output_space import TOTALS
 from ..models.row_output import PREDICTED
-from ..runs.machine import Machine
-from ..runs.options import MARGIN
-from ..runs.plan import Plan
-from ..runs.provenance import Provenance
-from ..runs.space import TOTALS
+from ..runs.records.plan import Plan
+from ..runs.records.provenance import Provenance
+from .figures.scale import shorten_name, shorten_names, write_number, write_share, write_two
 from .page import Verdict
-from .scale import shorten_name, shorten_names, write_number, write_share, write_two
 
 OUTPUTS = 8  # whose base values are listed
 GROUPS = 12

@@ -6,26 +6,29 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, NamedTuple
 
-from ..dataset.categories import say_codes
-from ..dataset.names import say_positions
-from ..dataset.partition import Partition
-from ..display import printable
-from .attempt import Attempt
-from .digesting import digest_run, say_undigested
-from .digests import Inputs
-from .job import Job, make_job
-from .latest import Latest, why_latest_stays
-from .lineage import find_made, traced
-from .load import load_model
-from .metrics import Earlier, metered
-from .mlflow_run import log_run
-from .options import Columns, Combinations, IfChanged, MissingLabels, Precision, ReasonsFile, Sign, Space, pick
-from .progress import Progress, no_progress
-from .provenance import keep_provenance
-from .publish import Manifest
-from .replacement import remove_replaced
-from .stages import Run, aggregate_run, broadcast_run, count_run, map_run, plan_run, publish_run, update_latest
-from .table import commit_table, record_table
+from ..arguments.choices import Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space
+from ..dataset.columns.categories import say_codes
+from ..dataset.columns.names import say_positions
+from ..dataset.columns.partition import Partition
+from ..display.text import printable
+from ..progress import Progress, no_progress
+from .job.job import Job, make_job
+from .job.options import ReasonsFile, pick
+from .monitor.attempt import Attempt
+from .monitor.lineage import find_made, traced
+from .monitor.metrics import Earlier, metered
+from .monitor.provenance import keep_provenance
+from .plan.digest_inputs import digest_run, say_undigested
+from .plan.model import load_model
+from .plan.planned_run import Run, plan_run
+from .publish.latest_pointer import why_latest_stays
+from .publish.mlflow_link import log_run
+from .publish.replacement import remove_replaced
+from .publish.table_commit import commit_table, record_table
+from .records.input_digests import Inputs
+from .records.latest import Latest
+from .records.manifest import Manifest
+from .stages import aggregate_run, broadcast_run, count_run, map_run, publish_run, update_latest
 
 _LOG = logging.getLogger("leafledger")
 

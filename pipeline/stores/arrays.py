@@ -22,10 +22,10 @@ INDEX, BYTES = "index.json", "tables.npy"
 ALIGNMENT = 64  # bytes, a cache line
 SOUND = 64  # places that a process remembers to have verified
 FETCHES = 2  # of what arrives damaged
-RECORDS = "kernels."  # what the names of tables' types start with, module first
+RECORDS = "leafledger.kernels."  # what the names of tables' types start with, module first
 SEVERAL = "tuple"  # in the place of a record's name
 KINDS = "biuf"  # of numbers, which no bytes make into anything else
-_MODULE = re.compile(r"kernels(\.[a-z0-9_]+)+")
+_MODULE = re.compile(r"leafledger\.kernels(\.[a-z0-9_]+)+")
 
 
 def _lay_out(tables: Any, arrays: list[np.ndarray], end: int = 0) -> tuple[Any, int]:

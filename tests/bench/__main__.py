@@ -13,20 +13,19 @@ from typing import Any
 
 from rich.console import Console
 
-from pipeline.runs.job import count_cores
-
-from .bars import TOTALS, judge, judge_calls, judge_forecasts, judge_gaps, judge_interactions, judge_runs, judge_usual
-from .calls import measure_calls
-from .compare import compare
-from .forecasts import measure_forecasts
-from .gap import SIZES, measure_gaps
-from .interactions import measure_interactions
-from .machine import describe_machine
-from .marginal import BACKGROUNDS, QUICK_BACKGROUNDS, measure_marginal
-from .models import CASES, CATBOOST, MARGINAL, Case, trained
-from .peers import PEERS
-from .rankings import measure_rankings
-from .report import (
+from leafledger.pipeline.cluster.resources import count_cores
+from tests.bench.bars import TOTALS, judge, judge_calls, judge_forecasts, judge_gaps, judge_interactions, judge_runs, judge_usual
+from tests.bench.calls import measure_calls
+from tests.bench.compare import compare
+from tests.bench.forecasts import measure_forecasts
+from tests.bench.gap import SIZES, measure_gaps
+from tests.bench.interactions import measure_interactions
+from tests.bench.machine import describe_machine
+from tests.bench.marginal import BACKGROUNDS, QUICK_BACKGROUNDS, measure_marginal
+from tests.bench.models import CASES, CATBOOST, MARGINAL, Case, trained
+from tests.bench.peers import PEERS
+from tests.bench.rankings import measure_rankings
+from tests.bench.report import (
     show_bars,
     show_calls,
     show_comparison,
@@ -43,10 +42,10 @@ from .report import (
     show_totals,
     show_usual,
 )
-from .runs import measure_first, measure_memory, measure_warm, race_runs
-from .scaling import measure_scaling
-from .totals import race_totals
-from .usual import measure_usual
+from tests.bench.runs import measure_first, measure_memory, measure_warm, race_runs
+from tests.bench.scaling import measure_scaling
+from tests.bench.totals import race_totals
+from tests.bench.usual import measure_usual
 
 WIDTH = 150  # of the tables, also where there is no terminal
 REPEATS, SECONDS = 5, 0.4  # of a contender, and how long a repeat lasts at most, where rows do not cost more

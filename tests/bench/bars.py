@@ -3,23 +3,22 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from pipeline.display import count
-
-from .calls import Calls
-from .compare import PREDICT, Comparison
-from .forecasts import Foreseen
-from .gap import BAR as GAP_BAR
-from .gap import GREEDY, MOST_SECONDS, PLAIN, SET, GapStep
-from .gap import TIMES as TIMES_PLAIN
-from .interactions import MARGINAL_GAME, OURS, PATH_DEPENDENT, Interactions
-from .marginal import TOTAL_BACKGROUND, Marginal, named
-from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
-from .peers import OWN, SHAPIQ, WOODELF
-from .rankings import CURVES, RANKER, Rankings
-from .runs import CHOSEN_RUN, CLUSTER_RUN, COLD, OTHER, SERIAL_RUN, STARTS, First
-from .timing import Speed
-from .totals import Total
-from .usual import SHAP, Usual
+from leafledger.pipeline.display.text import count
+from tests.bench.calls import Calls
+from tests.bench.compare import PREDICT, Comparison
+from tests.bench.forecasts import Foreseen
+from tests.bench.gap import BAR as GAP_BAR
+from tests.bench.gap import GREEDY, MOST_SECONDS, PLAIN, SET, GapStep
+from tests.bench.gap import TIMES as TIMES_PLAIN
+from tests.bench.interactions import MARGINAL_GAME, OURS, PATH_DEPENDENT, Interactions
+from tests.bench.marginal import TOTAL_BACKGROUND, Marginal, named
+from tests.bench.ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
+from tests.bench.peers import OWN, SHAPIQ, WOODELF
+from tests.bench.rankings import CURVES, RANKER, Rankings
+from tests.bench.runs import CHOSEN_RUN, CLUSTER_RUN, COLD, OTHER, SERIAL_RUN, STARTS, First
+from tests.bench.timing import Speed
+from tests.bench.totals import Total
+from tests.bench.usual import SHAP, Usual
 
 # Times a peer's rows per second on one thread: bins, margins and phi of ours.
 TIMES = {

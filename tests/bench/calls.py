@@ -6,11 +6,10 @@ from functools import partial
 from pathlib import Path
 
 import leafledger
-
-from .models import Case, trained
-from .peers import OWN
-from .timing import Contender, Speed, race
-from .vendors import VENDORS, Vendor
+from tests.bench.models import Case, trained
+from tests.bench.peers import OWN
+from tests.bench.timing import Contender, Speed, race
+from tests.bench.vendors import VENDORS, Vendor
 
 SIZES = (1, 100)
 EXPLAINER = "an Explainer's call"

@@ -11,17 +11,16 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from kernels.buffers import Prepared
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from pipeline.models import load_ensemble
-from pipeline.stores.arrays import table_bytes
-
-from .models import Case, trained
-from .ours import BANZHAF, SHAPLEY, WHOLE, attributions, contend, explain_all, most_rows
-from .peers import PEERS, Peer
-from .timing import Contender, Speed, clock, race, size
-from .vendors import VENDORS
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import Prepared
+from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.stores.arrays import table_bytes
+from tests.bench.models import Case, trained
+from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE, attributions, contend, explain_all, most_rows
+from tests.bench.peers import PEERS, Peer
+from tests.bench.timing import Contender, Speed, clock, race, size
+from tests.bench.vendors import VENDORS
 
 PREDICT = "predict"
 EXACT = 1e-4  # of the largest phi: what is further off computes something else

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .models import CASES, MARGINAL, Case, trained
-from .runs import write_rows
+from tests.bench.models import CASES, MARGINAL, Case, trained
+from tests.bench.runs import write_rows
 
 WORKERS = (1, 2)
 METHODS = ("shapley", "banzhaf")
@@ -22,7 +22,7 @@ FILES, ROUNDS = 16, 2
 RUN = """
 import json, os, sys, threading, time
 import psutil
-from pipeline.runs.spent import find_peak
+from leafledger.pipeline.cluster.resource_usage import find_peak
 
 def watch():
     while not over.wait(1):
@@ -41,7 +41,7 @@ def follow(work):
 if __name__ == "__main__":
     over, peaks, read = threading.Event(), {}, []
     from leafledger import explain
-    from pipeline.stores.counted import find_moved
+    from leafledger.pipeline.stores.counted import find_moved
     model, data, out, method, workers = sys.argv[1:]
     threading.Thread(target=watch, daemon=True).start()
     cpu, began = sum(os.times()[:4]), time.perf_counter()

@@ -7,16 +7,15 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.prediction_gap.exact import Prefixes
-from kernels.prediction_gap.noise import NOISES
-from kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units, prepare_gap
-from kernels.trees.binning import bin_dtype, bin_rows, padded
-from kernels.trees.forest import make_forest
-from pipeline.models import load_ensemble
+from leafledger.kernels.prediction_gap.exact import Prefixes
+from leafledger.kernels.prediction_gap.noise import NOISES
+from leafledger.kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units, prepare_gap
+from leafledger.kernels.trees.binning import bin_dtype, bin_rows, padded
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.pipeline.models import load_ensemble
+from tests.bench.models import CASES, trained, xgboost_trainer
+from tests.bench.timing import Contender, clock, race
 from tests.perturbed import algorithm_1
-
-from .models import CASES, trained, xgboost_trainer
-from .timing import Contender, clock, race
 
 FEATURES, SCALE, ROWS = 11, 0.3, 32
 # Trees and depth; up to 10,000 leaves.

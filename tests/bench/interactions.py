@@ -8,20 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from kernels.batch import attribute_batch
-from kernels.buffers import Prepared, make_buffers
-from kernels.methods import METHODS
-from kernels.prepare import ask_background, measure_background, prepare
-from kernels.trees.ensemble import TreeEnsemble
-from pipeline.models import load_ensemble
-from pipeline.runs.job import TABLE_BYTES
-
-from .compare import CHECKED_ROWS, LEAST_ROWS, Check, contend_peer
-from .models import CASES, XGBOOST, Case, trained
-from .ours import SHAPLEY, explain_all, fill
-from .peers import OWN, WOODELF, WOODELF_PACKAGE, Peer, wrap_woodelf
-from .timing import Speed, race, size
-from .vendors import VENDORS
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, measure_background, prepare
+from leafledger.kernels.slices.buffers import Prepared, make_buffers
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.runs.job.job import TABLE_BYTES
+from tests.bench.compare import CHECKED_ROWS, LEAST_ROWS, Check, contend_peer
+from tests.bench.models import CASES, XGBOOST, Case, trained
+from tests.bench.ours import SHAPLEY, explain_all, fill
+from tests.bench.peers import OWN, WOODELF, WOODELF_PACKAGE, Peer, wrap_woodelf
+from tests.bench.timing import Speed, race, size
+from tests.bench.vendors import VENDORS
 
 OURS = "ours"
 PATH_DEPENDENT, BACKGROUND_ROWS = "path-dependent", 1_000

@@ -10,23 +10,22 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from kernels.batch import attribute_batch
-from kernels.buffers import Prepared
-from kernels.methods import METHODS
-from kernels.prepare import ask_background, measure_background, prepare
-from kernels.trees.ensemble import TreeEnsemble
-from pipeline.models import load_ensemble
-from pipeline.runs.job import TABLE_BYTES
-from pipeline.stores.arrays import table_bytes
-
-from .compare import CHECKED_ROWS, LEAST_ROWS, PREDICT, Check, contend_peer
-from .machine import find_version
-from .models import CATBOOST, Case, feature_names, trained
-from .ours import SHAPLEY, attributions, explain_all, make_slices, spread
-from .peers import EVERY, WOODELF, WOODELF_PACKAGE, Peer, as_is, shap_values, wrap_woodelf
-from .timing import Contender, Speed, clock, race, size
-from .totals import Total
-from .vendors import VENDORS
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, measure_background, prepare
+from leafledger.kernels.slices.buffers import Prepared
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.runs.job.job import TABLE_BYTES
+from leafledger.pipeline.stores.arrays import table_bytes
+from tests.bench.compare import CHECKED_ROWS, LEAST_ROWS, PREDICT, Check, contend_peer
+from tests.bench.machine import find_version
+from tests.bench.models import CATBOOST, Case, feature_names, trained
+from tests.bench.ours import SHAPLEY, attributions, explain_all, make_slices, spread
+from tests.bench.peers import EVERY, WOODELF, WOODELF_PACKAGE, Peer, as_is, shap_values, wrap_woodelf
+from tests.bench.timing import Contender, Speed, clock, race, size
+from tests.bench.totals import Total
+from tests.bench.vendors import VENDORS
 
 BACKGROUNDS, QUICK_BACKGROUNDS, MOST_ROWS, TOTAL_BACKGROUND = (100, 1_000, 10_000, 100_000), (100, 1_000), 100_000, 10_000
 PAIRS = 3_000  # of a row and a background row, that one call of a peer is made for at least

@@ -6,13 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from kernels.batch import attribute_batch
-from kernels.buffers import Buffers, Prepared, make_buffers
-from kernels.methods import METHODS
-from kernels.trees.binning import BATCH, bin_rows
-from kernels.trees.margin import add_margins
-
-from .timing import Contender
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
+from leafledger.kernels.trees.binning import BATCH, bin_rows
+from leafledger.kernels.trees.margin import add_margins
+from tests.bench.timing import Contender
 
 MOST_SLICE, SLICES_EACH = 1 << 13, 4  # rows of a slice at most; slices for each thread at least, so that none waits long
 MOST_BYTES = 1 << 28  # of the buffers of a contender

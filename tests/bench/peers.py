@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .machine import find_version
-from .models import CATBOOST, LIGHTGBM, XGBOOST, Case, feature_names
-from .vendors import VENDORS
+from tests.bench.machine import find_version
+from tests.bench.models import CATBOOST, LIGHTGBM, XGBOOST, Case, feature_names
+from tests.bench.vendors import VENDORS
 
 TREES = frozenset({XGBOOST, LIGHTGBM})
 EVERY = TREES | {CATBOOST}

@@ -15,22 +15,21 @@ from rich.console import Console
 from rich.table import Table
 from threadpoolctl import threadpool_limits
 
-from kernels.batch import attribute_batch
-from kernels.buffers import Prepared, make_buffers
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.r2.shares import finalize, no_rows, update, whole
 from leafledger import attribute
-from pipeline.dataset.labels import lay_out
-from pipeline.models import load_ensemble
-
-from .bars import Bar
-from .machine import describe_machine
-from .models import CASES, CATBOOST, LIGHTGBM, XGBOOST, Case, make_rows, make_target, trained, xgboost_trainer
-from .ours import MOST_SLICE, fill
-from .report import show_bars
-from .timing import Contender, Speed, race
-from .vendors import VENDORS
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.r2.shares import finalize, no_rows, update, whole
+from leafledger.kernels.slices.buffers import Prepared, make_buffers
+from leafledger.pipeline.dataset.columns.labels import lay_out
+from leafledger.pipeline.models import load_ensemble
+from tests.bench.bars import Bar
+from tests.bench.machine import describe_machine
+from tests.bench.models import CASES, CATBOOST, LIGHTGBM, XGBOOST, Case, make_rows, make_target, trained, xgboost_trainer
+from tests.bench.ours import MOST_SLICE, fill
+from tests.bench.report import show_bars
+from tests.bench.timing import Contender, Speed, race
+from tests.bench.vendors import VENDORS
 
 R2, QSHAP, PREDICT = "ours", "qshap", "predict"
 MODELS = (

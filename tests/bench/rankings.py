@@ -7,20 +7,19 @@ from pathlib import Path
 import numpy as np
 from numba import njit
 
-from kernels import game_values
-from kernels.batch import attribute_batch
-from kernels.buffers import Buffers, Prepared
-from kernels.methods import METHODS
-from kernels.path_dependent.games import play
-from kernels.prepare import prepare
-from kernels.ranking.curves import CurveTables, add_areas, prepare_curves
-from kernels.trees.ensemble import TreeEnsemble
-from kernels.trees.forest import make_forest
-from pipeline.models import load_ensemble
-
-from .models import Case, trained
-from .ours import BANZHAF, make_slices, spread
-from .timing import Contender, Speed, clock, race
+from leafledger.kernels import game_values
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.path_dependent.games import play
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.ranking.curves import CurveTables, add_areas, prepare_curves
+from leafledger.kernels.slices.buffers import Buffers, Prepared
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.pipeline.models import load_ensemble
+from tests.bench.models import Case, trained
+from tests.bench.ours import BANZHAF, make_slices, spread
+from tests.bench.timing import Contender, Speed, clock, race
 
 ROWS = 2_048
 SLOW = 2.0  # seconds: what takes longer is timed once

@@ -2,21 +2,21 @@
 
 from rich.table import Table
 
-from .bars import Bar
-from .calls import Calls
-from .compare import EXACT, PREDICT, Comparison
-from .forecasts import Foreseen
-from .gap import PLAIN, SET, GapStep
-from .interactions import OURS, Interactions
-from .marginal import TOTAL_BACKGROUND, Marginal
-from .models import CASES
-from .ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
-from .rankings import Rankings
-from .runs import STARTS, First, Memory
-from .scaling import Step
-from .timing import Speed
-from .totals import Total
-from .usual import Usual
+from tests.bench.bars import Bar
+from tests.bench.calls import Calls
+from tests.bench.compare import EXACT, PREDICT, Comparison
+from tests.bench.forecasts import Foreseen
+from tests.bench.gap import PLAIN, SET, GapStep
+from tests.bench.interactions import OURS, Interactions
+from tests.bench.marginal import TOTAL_BACKGROUND, Marginal
+from tests.bench.models import CASES
+from tests.bench.ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
+from tests.bench.rankings import Rankings
+from tests.bench.runs import STARTS, First, Memory
+from tests.bench.scaling import Step
+from tests.bench.timing import Speed
+from tests.bench.totals import Total
+from tests.bench.usual import Usual
 
 RUNS_CAPTION = "by hand: read_parquet, pred_contribs on all cores, to_parquet; on fewer rows, for it is slow"
 

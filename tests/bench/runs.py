@@ -20,14 +20,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leafledger import explain
-from pipeline.runs.cluster import SILENT
-from pipeline.runs.job import SERIAL, make_job
-from pipeline.runs.load import load_model
-from pipeline.runs.options import Options
-from pipeline.runs.stages import plan_run
-
-from .models import NAMES, make_rows
-from .timing import Contender, Speed, race
+from leafledger.pipeline.cluster.client import SILENT
+from leafledger.pipeline.cluster.placement import SERIAL
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.plan.model import load_model
+from leafledger.pipeline.runs.plan.planned_run import plan_run
+from tests.bench.models import NAMES, make_rows
+from tests.bench.timing import Contender, Speed, race
 
 ROW_GROUP = 1 << 16
 SERIAL_RUN, CLUSTER_RUN, CHOSEN_RUN = "explain, serial", "explain, local cluster with its start", "explain, left to choose where"
@@ -43,10 +43,10 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 ATTRIBUTE = """
 import sys, time
 moments = [time.monotonic()]
-from kernels.batch import attribute_batch
-from kernels.buffers import make_buffers
-from kernels.prepare import prepare
-from kernels.methods import METHODS
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.slices.buffers import make_buffers
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.methods import METHODS
 import leafledger
 moments.append(time.monotonic())
 model = leafledger.load_ensemble(sys.argv[1])

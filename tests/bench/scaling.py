@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from kernels.buffers import Prepared
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from pipeline.models import load_ensemble
-
-from .models import CASES, make_rows, trained, xgboost_trainer
-from .ours import BANZHAF, SHAPLEY, make_slices, spread
-from .timing import Contender, race
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import Prepared
+from leafledger.pipeline.models import load_ensemble
+from tests.bench.models import CASES, make_rows, trained, xgboost_trainer
+from tests.bench.ours import BANZHAF, SHAPLEY, make_slices, spread
+from tests.bench.timing import Contender, race
 
 ROWS, TREES, DEPTHS = (2_048, 4_096, 8_192, 16_384), (25, 50, 100, 200, 400), (4, 6, 8, 10)
 QUICK_ROWS, QUICK_TREES, QUICK_DEPTHS = (2_048, 4_096), (25, 100), (4, 6)

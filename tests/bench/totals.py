@@ -4,14 +4,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from pipeline.models import load_ensemble
-
-from .models import Case, make_rows, trained
-from .ours import SHAPLEY, explain_all
-from .timing import Contender, Speed, clock, race
-from .vendors import VENDORS
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.pipeline.models import load_ensemble
+from tests.bench.models import Case, make_rows, trained
+from tests.bench.ours import SHAPLEY, explain_all
+from tests.bench.timing import Contender, Speed, clock, race
+from tests.bench.vendors import VENDORS
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from leafledger import attribute, load_ensemble
-
-from .compare import CHECKED_ROWS
-from .timing import Contender, Speed, clock, race
+from tests.bench.compare import CHECKED_ROWS
+from tests.bench.timing import Contender, Speed, clock, race
 
 SLOW = 2.0  # seconds: what takes longer is timed once
 CATEGORIES = {"state": 60, "job": 1_000, "place": 100_000}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .models import CATBOOST, LIGHTGBM, XGBOOST, feature_names
+from tests.bench.models import CATBOOST, LIGHTGBM, XGBOOST, feature_names
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,9 @@ import pandas as pd
 
 from docs.generated import BESIDE as FILE
 from tests.bench.machine import describe_machine
-
-from .environments import ROOT, TOOLS, Tool, make_environment
-from .night import DEPTH, FEATURES, N_ROWS, N_TREES, make_night
-from .pages import look_at
+from tests.beside.environments import ROOT, TOOLS, Tool, make_environment
+from tests.beside.night import DEPTH, FEATURES, N_ROWS, N_TREES, make_night
+from tests.beside.pages import look_at
 
 
 def _read(path: Path) -> tuple[np.ndarray, pd.DataFrame]:

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from .night import BEFORE, MODEL, NIGHT, read_night
-from .steps import Steps
+from tests.beside.night import BEFORE, MODEL, NIGHT, read_night
+from tests.beside.steps import Steps
 
 
 def main(folder, out):

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from .night import DEPTH, FEATURES, N_TREES, NIGHT, TARGET, TRAINING
-from .steps import Steps
+from tests.beside.night import DEPTH, FEATURES, N_TREES, NIGHT, TARGET, TRAINING
+from tests.beside.steps import Steps
 
 
 def figures(found, name=""):

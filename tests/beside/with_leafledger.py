@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .night import BEFORE, FEATURES, MODEL, NIGHT
-from .steps import Steps
+from tests.beside.night import BEFORE, FEATURES, MODEL, NIGHT
+from tests.beside.steps import Steps
 
 DRIFTED = 4  # exit code
 

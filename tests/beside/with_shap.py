@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from .night import MODEL, read_night
-from .steps import Steps
+from tests.beside.night import MODEL, read_night
+from tests.beside.steps import Steps
 
 ROWS_OF_THE_PAGE = 1_000  # as in shap's examples; the page holds every one of them
 ROWS, SCATTERED = 3, 6  # waterfalls, and features

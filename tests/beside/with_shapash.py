@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
-from .night import MODEL, read_night
-from .steps import Steps
+from tests.beside.night import MODEL, read_night
+from tests.beside.steps import Steps
 
 
 def main(folder, out):

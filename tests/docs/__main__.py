@@ -5,9 +5,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from .blocks import agrees
-from .places import TYPED, make_folder, serve_objects
-from .reader import read_page, reading
+from tests.docs.blocks import agrees
+from tests.docs.places import TYPED, make_folder, serve_objects
+from tests.docs.reader import read_page, reading
 
 VARIES = {  # from machine to machine, or from day to day: left open
     r"within [\d.e-]+ of": "within … of",

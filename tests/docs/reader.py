@@ -13,10 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kernels.methods import METHODS
-from pipeline.command.cli import main
-
-from .blocks import COMMANDS, FILE, OUTPUT, PYTHON, Block, read_blocks, read_commands
+from leafledger.kernels.methods import METHODS
+from leafledger.pipeline.command.cli import main
+from tests.docs.blocks import COMMANDS, FILE, OUTPUT, PYTHON, Block, read_blocks, read_commands
 
 ROOT = Path(__file__).parents[2]
 OURS = "leafledger"

@@ -9,6 +9,7 @@ from dataclasses import asdict
 import pytest
 
 from docs import benchmarked, generated
+from docs import benchmarked as benchmarked_
 from docs.foreseen import OFF
 from tests.bench.compare import Check, Comparison
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
@@ -82,7 +83,7 @@ def test_figures_of_speed_are_those_of_the_benchmark(tmp_path, monkeypatch):
     results = {"machine": {"cores": "2"}, "quick": False, "comparisons": [asdict(found)], "usual": [asdict(usual)]}
     (tmp_path / "results.json").write_text(json.dumps(results))
     monkeypatch.setattr(benchmarked, "RESULTS", tmp_path / "results.json")
-    measured, one, two = generated.benchmarks().split("\n\n")
+    measured, one, two = benchmarked_.benchmarks().split("\n\n")
     assert measured == "Measured by `make bench`, on: cores 2."
     assert one.splitlines()[2] == "| A model | 6,000 | 100 (60 ×) | not exact | 16,000 |"
     assert two.splitlines()[2] == "| B model | 1,000 | peer 50 (20 ×) |"
@@ -91,7 +92,7 @@ def test_figures_of_speed_are_those_of_the_benchmark(tmp_path, monkeypatch):
 def test_every_bar_is_on_the_page_with_its_verdict():
     """Judged again by hand; what misses its bar comes first. Those of R² are of another environment, and of another file."""
     judged = json.loads(benchmarked.RESULTS.read_text())["bars"]
-    said, _, _, *rows = generated.bars().replace("\n\n", "\n").splitlines()
+    said, _, _, *rows = benchmarked_.bars().replace("\n\n", "\n").splitlines()
     right = [bar["measured"] <= bar["bar"] if bar["most"] else bar["measured"] >= bar["bar"] for bar in judged]
     assert said == f"{sum(right)} of {len(judged)} are met."
     assert [row.endswith("| met |") for row in rows] == sorted(right)

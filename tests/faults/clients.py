@@ -9,11 +9,20 @@ import signal
 import fsspec
 
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(["pipeline.command.cli", "pipeline.runs.stages", "pipeline.runs.check", "pipeline.models", "s3fs", "moto"])
+context.set_forkserver_preload(
+    [
+        "leafledger.pipeline.command.cli",
+        "leafledger.pipeline.runs.stages",
+        "leafledger.pipeline.runs.check.check",
+        "leafledger.pipeline.models",
+        "s3fs",
+        "moto",
+    ]
+)
 
 
 def _run(environment: dict[str, str], arguments: list[str], said) -> None:
-    from pipeline.command.cli import main
+    from leafledger.pipeline.command.cli import main
 
     os.environ.update(environment)
     fsspec.config.set_conf_env(fsspec.config.conf)

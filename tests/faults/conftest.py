@@ -13,7 +13,7 @@ import pytest
 import s3fs
 
 from leafledger import explain
-from pipeline.stores import filesystem
+from leafledger.pipeline.stores import filesystem
 from tests.faults.proxy import Proxy
 from tests.faults.radosgw import missing, radosgw
 from tests.faults.verdict import ID, Runner, Tally, contents

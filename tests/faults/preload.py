@@ -7,8 +7,8 @@ import time
 from pathlib import Path
 from types import MappingProxyType
 
-from pipeline.drift import item as measuring
-from pipeline.runs import part
+from leafledger.pipeline.drift.measure import measure_part as measuring
+from leafledger.pipeline.runs.execute import explain_item as explain_item_
 
 SECONDS = "FAULTS_SECONDS"  # that an item takes longer
 DEADLY, GREEDY = "FAULTS_DEADLY", "FAULTS_GREEDY"  # the part that ends its worker, or takes memory without end
@@ -19,7 +19,7 @@ PIECE = 32 << 20  # bytes
 
 def dask_setup(worker) -> None:
     """Called once by every worker process."""
-    explain = part.explain_item
+    explain = explain_item_.explain_item
 
     def explained(plan, plan_digest, item, prepared, local, rejected=MappingProxyType({})):
         deadly, seconds = str(item.part) == os.environ.get(DEADLY), float(os.environ.get(SECONDS, "0"))
@@ -36,7 +36,7 @@ def dask_setup(worker) -> None:
             time.sleep(0.05)  # whoever watches looks ten times a second
         return explain(plan, plan_digest, item, prepared, local, rejected)
 
-    part.explain_item = explained
+    explain_item_.explain_item = explained
     measure = measuring.measure_columns
 
     def measured(*arguments):

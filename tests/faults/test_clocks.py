@@ -27,7 +27,7 @@ def start(runner, out, clock, *options):
         "FAULTS_SECONDS": "0.5",
         "PYTHONPATH": os.getcwd(),
     }
-    command = [sys.executable, "-c", "from pipeline.command.cli import main; raise SystemExit(main())"]
+    command = [sys.executable, "-c", "from leafledger.pipeline.command.cli import main; raise SystemExit(main())"]
     return subprocess.Popen(
         [*command, "explain", runner.model, runner.data, "--out", out, "--id", ID, *options],
         env=environment,

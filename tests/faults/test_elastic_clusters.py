@@ -11,7 +11,7 @@ import dask
 import distributed
 import pytest
 
-from pipeline.errors import UnfitCluster
+from leafledger.pipeline.errors import UnfitCluster
 from tests.faults.interrupting import struck
 from tests.faults.preload import COMPILED, SECONDS
 

@@ -25,9 +25,9 @@ def test_a_server_that_goes_away_for_a_while_costs_nothing(runner, tally, tmp_pa
     from prefect import get_client
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    import flows.explain
-    import flows.stages
-    from pipeline.runs.stages import map_run
+    import leafledger.flows.explain
+    import leafledger.flows.stages
+    from leafledger.pipeline.runs.stages import map_run
 
     out, port = str(tmp_path / "run"), free_port()
     with ExitStack() as servers:
@@ -46,9 +46,9 @@ def test_a_server_that_goes_away_for_a_while_costs_nothing(runner, tally, tmp_pa
             back.start()
             return map_run(run, tables, progress)
 
-        monkeypatch.setattr(flows.stages, "map_run", map_without)
+        monkeypatch.setattr(leafledger.flows.stages, "map_run", map_without)
         with temporary_settings({PREFECT_API_URL: url}):
-            state = flows.explain.explain(runner.model, runner.data, out, ids=[ID], scheduler="serial", return_state=True)
+            state = leafledger.flows.explain.explain(runner.model, runner.data, out, ids=[ID], scheduler="serial", return_state=True)
             back.join()
             with get_client(sync_client=True) as client:
                 told = client.read_flow_run(state.state_details.flow_run_id).state
@@ -57,7 +57,9 @@ def test_a_server_that_goes_away_for_a_while_costs_nothing(runner, tally, tmp_pa
     runner.judge(out)
 
 
-FLOW = "import sys; from flows.explain import explain; explain(sys.argv[1], sys.argv[2], sys.argv[3], ids=[sys.argv[4]], scheduler='serial')"
+FLOW = (
+    "import sys; from leafledger.flows.explain import explain; explain(sys.argv[1], sys.argv[2], sys.argv[3], ids=[sys.argv[4]], scheduler='serial')"
+)
 
 
 @pytest.mark.long

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 import distributed
 import pytest
 
-from pipeline.errors import LeafledgerError, StorageError
+from leafledger.pipeline.errors import LeafledgerError, StorageError
 from tests.faults.interrupting import struck
 from tests.faults.verdict import contents
 

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from leafledger import read_latest
-from pipeline.errors import StorageError, UsageError
+from leafledger.pipeline.errors import StorageError, UsageError
 from tests.faults.clients import Client
 from tests.faults.interrupting import interrupt, meet
 from tests.faults.proxy import Rule, afterwards, before, drop_answer, hang, ignores, lose_answer, says

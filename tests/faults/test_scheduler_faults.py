@@ -7,8 +7,8 @@ import time
 import distributed
 import pytest
 
-from pipeline.errors import ClusterLost, Exit
-from pipeline.runs import patience
+from leafledger.pipeline.cluster import waiting as patience
+from leafledger.pipeline.errors import ClusterLost, Exit
 from tests.faults.clients import Client
 from tests.faults.interrupting import struck
 from tests.faults.preload import SECONDS

@@ -12,9 +12,9 @@ import pytest
 import s3fs
 
 from leafledger import check_run, explain
-from pipeline.errors import Exit, InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
-from pipeline.stores import commit, filesystem, storage
-from pipeline.stores.listing import list_parquet
+from leafledger.pipeline.errors import Exit, InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
+from leafledger.pipeline.stores import commit, filesystem, storage
+from leafledger.pipeline.stores.listing import list_parquet
 from tests.faults.conftest import PATIENCE
 from tests.faults.interrupting import meet
 from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, ignores, lose_answer, reset, says, slow, truncate

@@ -20,9 +20,11 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from leafledger import check_run, drift, explain
-from pipeline.drift import measured
-from pipeline.errors import ClusterLost, UnfitCluster, UsageError
-from pipeline.runs import cluster, patience
+from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.cluster import waiting as patience
+from leafledger.pipeline.drift.measure import measured_run as measured
+from leafledger.pipeline.errors import ClusterLost, UnfitCluster, UsageError
+from leafledger.pipeline.runs.execute import poison_items as poison_items_
 from tests.faults.interrupting import struck
 from tests.faults.preload import DEADLY, DEADLY_FILE, GREEDY, SECONDS
 from tests.faults.proxy import Rule, afterwards
@@ -168,7 +170,7 @@ def test_items_that_shared_a_worker_with_a_deadly_one_are_published(many, tally,
     """All twelve run on one worker when one of them ends it: each is tried again alone, and the deadly one alone is rejected, every time."""
     monkeypatch.setenv(DEADLY, "5")
     monkeypatch.setenv(SECONDS, "1")  # all have started when the deadly one ends them
-    suspects, try_alone = [], cluster.try_alone
+    suspects, try_alone = [], poison_items_.try_alone
 
     def spy(do, attempt, suspect):
         suspects.append(suspect)

@@ -9,9 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import check_run, explain
-from pipeline.errors import ClusterLost, LeafledgerError
-from pipeline.runs.part import Part, part_uri
-from pipeline.runs.progress import no_progress
+from leafledger.pipeline.errors import ClusterLost, LeafledgerError
+from leafledger.pipeline.progress import no_progress
+from leafledger.pipeline.runs.records.folder import part_uri
+from leafledger.pipeline.runs.records.part import Part
 
 ID = "flight"
 

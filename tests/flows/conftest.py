@@ -148,7 +148,7 @@ def example(tmp_path_factory):
 @pytest.fixture(scope="session")
 def finished(server, example, tmp_path_factory):
     """The state of a finished serial flow run, and its folder."""
-    from flows.explain import explain
+    from leafledger.flows.explain import explain
 
     out = tmp_path_factory.mktemp("flow") / "run"
     return explain(example.model, example.data, str(out), ids=["flight"], scheduler="serial", return_state=True), out

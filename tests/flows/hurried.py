@@ -45,7 +45,7 @@ def serve(path):
     """Fork off whoever is asked for."""
     import s3fs  # noqa: F401 - what runs import when they meet their store
 
-    from leafledger.flows import explain, stages  # noqa: F401 - the former too is what runs import
+    from leafledger.flows import stages
 
     stages.RETRY_SECONDS[:] = [0.1 for _ in stages.RETRY_SECONDS]
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them here

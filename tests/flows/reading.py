@@ -18,7 +18,7 @@ def task_runs(client, state):
     """The task runs of a flow run's state in the order of their start; the server records them a moment later."""
     from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
 
-    from .conftest import SHOWN_SECONDS, wait_for
+    from tests.flows.conftest import SHOWN_SECONDS, wait_for
 
     chosen = FlowRunFilter(id=FlowRunFilterId(any_=[state.state_details.flow_run_id]))
 

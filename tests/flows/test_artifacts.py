@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import leafledger
-from flows import artifacts as shown_by_prefect
-from flows.explain import explain
-from pipeline.runs.progress import Work
+from leafledger.flows import artifacts as shown_by_prefect
+from leafledger.flows.explain import explain
+from leafledger.pipeline.progress import Work
 from tests.flows.reading import artifacts_of, contents
 
 

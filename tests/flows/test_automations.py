@@ -12,7 +12,7 @@ import yaml
 from prefect.events import emit_event
 from prefect.states import Completed, Late, Running, Scheduled
 
-from flows.explain import HEARD_SECONDS, explain
+from leafledger.flows.explain import HEARD_SECONDS, explain
 from tests.flows.telling import FILE, automated, receive, tell, wait_or_repeat
 
 

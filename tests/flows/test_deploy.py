@@ -15,9 +15,9 @@ from prefect.client.schemas.actions import WorkPoolCreate
 from prefect.deployments.runner import DeploymentApplyError, RunnerDeployment
 from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, temporary_settings
 
-from flows import serve
-from pipeline.command.cli import main
-from pipeline.command.documents import SCHEMAS
+from leafledger.flows import serve
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.command.terminal.documents import SCHEMAS
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ["s3://models/arrival-delay.json", "s3://flights/date={date-1d}", "--out", "s3://explained/{date-1d}"]
@@ -219,7 +219,7 @@ def test_a_machine_without_prefect_has_all_other_commands():
     """As a worker's, which has no such command; help and completion need none of it."""
     program = (
         "import sys; sys.modules['prefect'] = None\n"
-        "from pipeline.command.cli import app, main\n"
+        "from leafledger.pipeline.command.cli import app, main\n"
         "assert 'explain' in list(app) and 'deploy' not in list(app)\n"
         "sys.exit(main(['completion', 'bash']))"
     )

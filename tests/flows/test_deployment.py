@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from flows.deployment import Nights, make_deployment, make_schedules
-from flows.explain import explain
-from pipeline.command.flags import Flags
-from pipeline.errors import UsageError
-from pipeline.runs.job import make_job
-from pipeline.runs.options import Options, pick
+from leafledger.flows.deployment import Nights, make_deployment, make_schedules
+from leafledger.flows.explain import explain
+from leafledger.pipeline.command.terminal.flags import Flags
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options, pick
 
 NIGHTLY = Nights(cron=("0 3 * * *",))
 

@@ -14,16 +14,16 @@ from prefect.flow_engine import run_flow
 from prefect.states import Scheduled
 from prefect.utilities.callables import parameter_schema
 
-import flows.explain
-import flows.stages
 import leafledger
-from flows.explain import HERE, OWN, explain
-from kernels.methods import METHODS
-from pipeline.command import cli, drifting
-from pipeline.errors import ClusterLost, StorageError
-from pipeline.runs import stages as run
-from pipeline.runs.options import Options
-from pipeline.stores import commit
+import leafledger.flows.stages
+from leafledger.flows.explain import HERE, OWN, explain
+from leafledger.kernels.methods import METHODS
+from leafledger.pipeline.command import cli
+from leafledger.pipeline.command.commands import drifting
+from leafledger.pipeline.errors import ClusterLost, StorageError
+from leafledger.pipeline.runs import stages as run
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.stores import commit
 from tests.flows.reading import contents, stages_of, task_runs
 
 ROOT = Path(__file__).parents[2]
@@ -34,7 +34,7 @@ STAGES = ["load", "plan", "broadcast", "map", "aggregate", "publish"]
 def impatient(monkeypatch):
     """Retries follow at once."""
     for name in ("load", "plan", "digest", "count", "broadcast", "map_parts", "aggregate", "publish", "commit", "move"):
-        monkeypatch.setattr(getattr(flows.explain, name), "retry_delay_seconds", [0.01])
+        monkeypatch.setattr(getattr(leafledger.flows.explain, name), "retry_delay_seconds", [0.01])
 
 
 def test_a_flow_publishes_the_bytes_of_a_plain_run(finished, example, tmp_path):
@@ -117,7 +117,7 @@ def test_latest_is_moved_in_a_stage_of_its_own(server, client, example, tmp_path
 
 def test_a_table_gets_the_night_in_a_stage_of_its_own(server, client, example, tmp_path, impatient, monkeypatch):
     """Which is tried again while the store is away; a flow run that finds nothing else to do commits nothing twice."""
-    commits, tried = flows.stages.commit_table, []
+    commits, tried = leafledger.flows.stages.commit_table, []
 
     def away_once(*given):
         tried.append(given)
@@ -125,7 +125,7 @@ def test_a_table_gets_the_night_in_a_stage_of_its_own(server, client, example, t
             raise StorageError("away")
         commits(*given)
 
-    monkeypatch.setattr(flows.stages, "commit_table", away_once)
+    monkeypatch.setattr(leafledger.flows.stages, "commit_table", away_once)
     out = f"{tmp_path}/nights/date={{date}}"
     for stages in ([*STAGES, "table"], ["load", "plan", "table"]):
         state = explain(example.model, example.data, out, table="delta", scheduler="serial", date=date(2026, 1, 2), return_state=True)
@@ -192,7 +192,7 @@ def test_what_may_pass_is_tried_again(server, client, example, tmp_path, monkeyp
             raise error
         return run.broadcast_run(*planned)
 
-    monkeypatch.setattr(flows.stages, "broadcast_run", broadcast_run)
+    monkeypatch.setattr(leafledger.flows.stages, "broadcast_run", broadcast_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_completed()
     assert [task_run.run_count for task_run in task_runs(client, state)] == [1, 1, 3, 1, 1, 1]
@@ -204,7 +204,7 @@ def test_a_store_that_stays_away_fails_the_flow_in_its_words(server, example, tm
     def publish_run(*_):
         raise StorageError("s3://bucket/run: cannot write: no route to host")
 
-    monkeypatch.setattr(flows.stages, "publish_run", publish_run)
+    monkeypatch.setattr(leafledger.flows.stages, "publish_run", publish_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_failed()
     assert state.message == "s3://bucket/run: cannot write: no route to host"
@@ -244,7 +244,7 @@ def test_features_by_position_are_said_once(server, tmp_path, monkeypatch):
     said = []
     log = logging.Logger("flow")
     log.addFilter(lambda record: said.append(record.getMessage()))
-    monkeypatch.setattr(flows.explain, "get_run_logger", lambda: log)
+    monkeypatch.setattr(leafledger.flows.explain, "get_run_logger", lambda: log)
     arguments = [str(tmp_path / name) for name in ("model.ubj", "rows.parquet", "run")]
     assert explain(*arguments, partition={"sky": [0, 1]}, scheduler="serial", return_state=True).is_completed()
     assert said[0] == "features by position, since the model has no names: wind, rain"
@@ -256,7 +256,7 @@ def test_features_by_position_are_said_once(server, tmp_path, monkeypatch):
 def test_a_link_that_mlflow_did_not_take_is_said(server, example, tmp_path, monkeypatch):
     """The run is published all the same, in a state of its own; metrics do not say that it went well."""
     monkeypatch.setattr(run, "find_run", lambda mlflow_run: None)
-    monkeypatch.setattr(flows.explain, "log_run", lambda mlflow_run, out, manifest: f"{out}: no link in {mlflow_run}")
+    monkeypatch.setattr(leafledger.flows.explain, "log_run", lambda mlflow_run, out, manifest: f"{out}: no link in {mlflow_run}")
     file = tmp_path / "x.prom"
     asked = {"mlflow_run": "0123", "metrics_file": str(file), "scheduler": "serial"}
     state = explain(example.model, example.data, str(tmp_path / "run"), **asked, return_state=True)

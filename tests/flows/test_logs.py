@@ -9,11 +9,10 @@ import pytest
 from prefect.client.schemas.filters import LogFilter
 from prefect.types.entrypoint import EntrypointType
 
-import flows.explain
-import flows.stages
-from flows.explain import explain
-from flows.logs import LOGGERS
-from pipeline.errors import StorageError
+import leafledger.flows.stages
+from leafledger.flows.explain import explain
+from leafledger.flows.logs import LOGGERS
+from leafledger.pipeline.errors import StorageError
 from tests.flows.conftest import SHOWN_SECONDS, wait_for
 
 
@@ -61,11 +60,11 @@ def test_a_store_that_stays_away_is_one_line(server, example, tmp_path, monkeypa
         tries.append(1)
         raise StorageError("s3://bucket/run: cannot write: no route to host")
 
-    monkeypatch.setattr(flows.explain.publish, "retry_delay_seconds", [0.01])
-    monkeypatch.setattr(flows.stages, "publish_run", publish_run)
+    monkeypatch.setattr(leafledger.flows.explain.publish, "retry_delay_seconds", [0.01])
+    monkeypatch.setattr(leafledger.flows.stages, "publish_run", publish_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.message == "s3://bucket/run: cannot write: no route to host"
-    assert len(tries) == 1 + len(flows.stages.RETRY_SECONDS)
+    assert len(tries) == 1 + len(leafledger.flows.stages.RETRY_SECONDS)
     errors = [record for record in caplog.records if record.levelno >= logging.ERROR and record.name in LOGGERS]
     assert state.message in [record.getMessage() for record in errors]
     assert not any(record.exc_info or "\n" in record.getMessage() for record in errors)
@@ -77,7 +76,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(server, example, tmp_path, monkey
     def publish_run(*_):
         raise KeyError("unforeseen")
 
-    monkeypatch.setattr(flows.stages, "publish_run", publish_run)
+    monkeypatch.setattr(leafledger.flows.stages, "publish_run", publish_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_failed()
     assert any(record.exc_info and isinstance(record.exc_info[1], KeyError) for record in caplog.records if record.name in LOGGERS)

@@ -5,22 +5,21 @@ import json
 from typing import NamedTuple
 
 import dask.config
-import distributed  # noqa: F401 - its defaults are there before some are set, and stay when these are reset
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import leafledger
-from flows.explain import explain as explain_by_flow
-from kernels.game_values import Quadrature
-from kernels.method import ADDITIVE, Games, Method, Phi
-from kernels.methods import METHODS
-from kernels.parameters import number
-from kernels.reductions import Reduction
-from kernels.summaries import Shown, Summary, Table
-from kernels.trees.paths import empty_coalition
-from pipeline.command import cli
+from leafledger.flows.explain import explain as explain_by_flow
+from leafledger.kernels.game_values import Quadrature
+from leafledger.kernels.method.method import ADDITIVE, Games, Method, Phi
+from leafledger.kernels.method.parameters import number
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.reductions.reduction import Reduction
+from leafledger.kernels.reductions.summary import Shown, Summary, Table
+from leafledger.kernels.trees.paths import empty_coalition
+from leafledger.pipeline.command import cli
 from tests.flows.reading import contents
 
 

@@ -8,7 +8,7 @@ import lightgbm
 import pandas as pd
 import pytest
 
-from flows.explain import explain
+from leafledger.flows.explain import explain
 from tests.flows.reading import artifacts_of, stages_of
 
 

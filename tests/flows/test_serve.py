@@ -16,11 +16,10 @@ from prefect.client.schemas.schedules import CronSchedule
 from prefect.flows import load_flow_from_entrypoint
 from prefect.settings import PREFECT_API_URL, temporary_settings
 
-from flows import serve
-from flows.explain import explain
-from pipeline.command.cli import main
-
-from .conftest import wait_for
+from leafledger.flows import serve
+from leafledger.flows.explain import explain
+from leafledger.pipeline.command.cli import main
+from tests.flows.conftest import wait_for
 
 ROOT = Path(__file__).parents[2]
 FIRE_SECONDS = 600  # until what takes ten seconds by itself, beside other work

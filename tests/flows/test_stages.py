@@ -3,12 +3,12 @@
 import pytest
 from prefect.states import Failed
 
-from flows import stages
-from flows.stages import may_pass
-from pipeline.errors import InvalidData, StorageError
-from pipeline.runs.job import make_job
-from pipeline.runs.options import Options
-from pipeline.stores import storage
+from leafledger.flows import stages
+from leafledger.flows.stages import may_pass
+from leafledger.pipeline.errors import InvalidData, StorageError
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.stores import storage
 
 
 def test_neither_a_refusal_nor_a_missing_file_may_pass(tmp_path):

@@ -8,8 +8,8 @@ from io import StringIO
 
 import pytest
 
-from flows.stages import RETRY_SECONDS
-from pipeline.command.cli import main
+from leafledger.flows.stages import RETRY_SECONDS
+from leafledger.pipeline.command.cli import main
 from tests.docs.blocks import read_blocks
 from tests.flows.conftest import wait_for
 from tests.flows.telling import TOLD_SECONDS

@@ -220,7 +220,7 @@ class Week:
 
     def explain(self, *given):
         """The same as a command: its exit code, and its line."""
-        from pipeline.command.cli import main
+        from leafledger.pipeline.command.cli import main
 
         out, errors = StringIO(), StringIO()
         with redirect_stdout(out), redirect_stderr(errors):

@@ -17,11 +17,11 @@ import pytest
 import yaml
 from dask.utils import parse_bytes
 
-from flows.deployment import check_name
 from infra.kubernetes.sizes import size
-from pipeline.command.documents import SCHEMAS
-from pipeline.runs.certificates import ROLES, make_certificates
-from pipeline.runs.workers import need
+from leafledger.flows.deployment import check_name
+from leafledger.pipeline.cluster.certificates import ROLES, make_certificates
+from leafledger.pipeline.cluster.requirements import need
+from leafledger.pipeline.command.terminal.documents import SCHEMAS
 from tests.infra.files import INFRA, find
 
 KUBERNETES = INFRA / "kubernetes"

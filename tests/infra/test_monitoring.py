@@ -10,11 +10,11 @@ import pytest
 import yaml
 from prometheus_client import CollectorRegistry
 
-from pipeline.runs.attempt import Attempt
-from pipeline.runs.job import make_job
-from pipeline.runs.metrics import RunMetrics
-from pipeline.runs.options import Options
-from pipeline.runs.worker_metrics import METRICS
+from leafledger.pipeline.runs.execute.worker_metrics import METRICS
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.monitor.attempt import Attempt
+from leafledger.pipeline.runs.monitor.metrics import RunMetrics
 
 FOLDER = Path(__file__).parents[2] / "infra" / "monitoring"
 NAME = re.compile(r"\bleafledger_(?:run|worker)_\w+")

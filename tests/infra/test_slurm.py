@@ -12,9 +12,9 @@ import pytest
 import yaml
 
 from leafledger import explain
-from pipeline.command import cli
-from pipeline.errors import Exit
-from pipeline.runs.certificates import ROLES, make_certificates
+from leafledger.pipeline.cluster.certificates import ROLES, make_certificates
+from leafledger.pipeline.command import cli
+from leafledger.pipeline.errors import Exit
 from tests.infra.files import INFRA
 from tests.infra.slurm import missing, slurm
 from tests.pipeline.conftest import make_frame, train, write_data

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import yaml
 
-from pipeline.command import cli
+from leafledger.pipeline.command import cli
 from tests.infra.files import INFRA, find
 
 UNITS = sorted([*(INFRA / "systemd").glob("*.service"), *(INFRA / "systemd").glob("*.timer")])

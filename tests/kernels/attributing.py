@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import numpy as np
 
-from kernels.batch import attribute_batch
-from kernels.buffers import make_buffers
-from kernels.methods import METHODS
-from kernels.prepare import prepare
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import make_buffers
 from tests import naive
 
 # Leaves are at most 2 in size and trees at most 3: what is left is rounding of sums of some thirty terms.

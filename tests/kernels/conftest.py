@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernels.trees import lookup
+from leafledger.kernels.trees import lookup
 
 
 @pytest.fixture(params=["looked up", "walked"])

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.trees.ensemble import check
+from leafledger.kernels.trees.ensemble import check
 from tests.hypercubes import full_tree, functions, hypercube
 from tests.kernels.attributing import explain
 from tests.strategies import batches, forests

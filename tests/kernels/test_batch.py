@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.batch import attribute_batch, find_breach, find_not_finite, find_residuals
-from kernels.buffers import make_buffers
-from kernels.method import TOLERANCE
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prepare import prepare
+from leafledger.kernels.batch import attribute_batch, find_breach, find_not_finite, find_residuals
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.method.method import TOLERANCE
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import make_buffers
 from tests.kernels.attributing import ATOL, defaults, leaves, run
 from tests.naive import margins
 from tests.strategies import batches, forests

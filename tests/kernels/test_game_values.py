@@ -7,8 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from kernels.game_values import banzhaf, beta, density_atoms, measure, polyline_atoms, shapley, weigh_by_size, weigh_by_value
-from kernels.parameters import InvalidParameters
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.game_values import banzhaf, beta, density_atoms, measure, polyline_atoms, shapley, weigh_by_size, weigh_by_value
 
 
 @pytest.mark.parametrize("n_players", [0, 1, 2, 3, 6, 7, 30, 101])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from kernels.methods import METHODS
-from kernels.prediction_gap import methods as prediction_gap
-from kernels.r2 import methods as r2
-from kernels.ranking import methods as ranking
-from kernels.semivalues import methods as semivalues
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap import methods as prediction_gap
+from leafledger.kernels.r2 import methods as r2
+from leafledger.kernels.ranking import methods as ranking
+from leafledger.kernels.semivalues import methods as semivalues
 
 
 def test_every_family_is_in_the_table():

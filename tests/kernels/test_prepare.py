@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
 from tests.hypercubes import full_tree, hypercube
 
 TREE = full_tree([0.0, 1.0, 2.0, 4.0], [0, 1])

@@ -22,9 +22,9 @@ def test_an_entrypoint_is_ours_beside_their_flows(folder):
     """As Prefect loads it: the flow and every module that it imports are ours; theirs is what ``flows`` means, before and after."""
     program = (
         "import sys; from prefect.flows import load_flow_from_entrypoint\n"
-        "import flows.explain; assert flows.THEIRS and flows.explain.THEIRS\n"
+        "import leafledger.flows.explain; assert leafledger.flows.THEIRS and leafledger.flows.explain.THEIRS\n"
         "flow = load_flow_from_entrypoint('leafledger.flows.explain.explain')\n"
-        "assert sys.modules['flows'] is flows and 'flows.stages' not in sys.modules\n"
+        "assert sys.modules['flows'] is flows and 'leafledger.flows.stages' not in sys.modules\n"
         "print(flow.name, flow.fn.__module__, sys.modules['leafledger.flows.stages'].__file__)"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)

@@ -110,7 +110,7 @@ def test_every_package_says_that_it_is_typed():
 @pytest.mark.parametrize("name", ["kernels", "pipeline"])
 @pytest.mark.parametrize("kind", ["module", "package"])
 def test_somebody_else_s_package_is_told_in_one_line(tmp_path, name, kind):
-    """A user's own ``pipeline.py`` beside the script, which Python finds first, is an ImportError that tells both paths."""
+    """A user's own ``leafledger.pipeline.py`` beside the script, which Python finds first, is an ImportError that tells both paths."""
     theirs = tmp_path / f"{name}.py" if kind == "module" else tmp_path / name / "__init__.py"
     theirs.parent.mkdir(exist_ok=True)
     theirs.write_text("")
@@ -128,4 +128,4 @@ def test_a_folder_that_is_no_package_hides_nothing(tmp_path):
     """A folder ``flows`` without ``__init__.py``, as people keep for their own scripts, is left alone."""
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "mine.py").write_text("")
-    assert python("-c", "import leafledger, flows; print(flows.__file__)", cwd=tmp_path) == (0, f"{ROOT / 'flows' / '__init__.py'}\n", "")
+    assert python("-c", "import leafledger, flows; print(leafledger.flows.__file__)", cwd=tmp_path) == (0, f"{ROOT / 'flows' / '__init__.py'}\n", "")

@@ -11,23 +11,22 @@ from rich.console import Console
 from rich.table import Table
 
 from tests.bench.machine import describe_machine
-
-from .accuracy import draw_accuracy
-from .banzhaf import draw_banzhaf
-from .boosted import draw_boosted
-from .examples import draw_examples
-from .explained import draw_explained
-from .figures import Figure, draw_figures
-from .gap import draw_gap
-from .impacts import draw_impacts
-from .leaf_pairs import draw_leaf_pairs
-from .marginal import draw_marginal
-from .one_hot import draw_one_hot
-from .rankings import draw_rankings
-from .record import Drawn, columns_of, save, verdict
-from .removal import draw_removal
-from .sampling import draw_sampling
-from .shapes import draw_shapes
+from tests.papers.accuracy import draw_accuracy
+from tests.papers.banzhaf import draw_banzhaf
+from tests.papers.boosted import draw_boosted
+from tests.papers.examples import draw_examples
+from tests.papers.explained import draw_explained
+from tests.papers.figures import Figure, draw_figures
+from tests.papers.gap import draw_gap
+from tests.papers.impacts import draw_impacts
+from tests.papers.leaf_pairs import draw_leaf_pairs
+from tests.papers.marginal import draw_marginal
+from tests.papers.one_hot import draw_one_hot
+from tests.papers.rankings import draw_rankings
+from tests.papers.record import Drawn, columns_of, save, verdict
+from tests.papers.removal import draw_removal
+from tests.papers.sampling import draw_sampling
+from tests.papers.shapes import draw_shapes
 
 DRAWN = (
     draw_explained,

@@ -11,8 +11,8 @@ import xgboost
 from mlxtend.data import boston_housing_data
 from sklearn.datasets import load_diabetes
 
-from .explained import MODELS, NAMES, SIGMA, SIGMAS, Model, choose, draw_rows, shares_of, theory
-from .figures import Claim, Figure, Line
+from tests.papers.explained import MODELS, NAMES, SIGMA, SIGMAS, Model, choose, draw_rows, shares_of, theory
+from tests.papers.figures import Claim, Figure, Line
 
 ROWS, REPETITIONS = (500, 2_000, 5_000), 5  # the paper has 1,000 repetitions
 RATES = (0.1,)  # of those that the paper chooses from: trees at the others are up to ten times as many

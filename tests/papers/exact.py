@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from kernels.trees.ensemble import TreeEnsemble
+from leafledger.kernels.trees.ensemble import TreeEnsemble
 
 EXTENDED = np.longdouble  # 64 bits of mantissa on x86; elsewhere maybe no more than float64, which is still a sum of positive products
 

@@ -7,15 +7,14 @@ from math import factorial
 
 import numpy as np
 
-from kernels.methods import METHODS
-from kernels.prepare import ask_background, measure_background, prepare
-from kernels.trees.ensemble import TreeEnsemble
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, measure_background, prepare
+from leafledger.kernels.trees.ensemble import TreeEnsemble
 from tests.bench.ours import attributions
+from tests.papers.figures import EXACT, Claim, Figure, Line, relative_error, stay_below
+from tests.papers.marginal import BUDGET, SHAPLEY
+from tests.papers.trees import ours
 from tests.trees import grown, join, one_tree
-
-from .figures import EXACT, Claim, Figure, Line, relative_error, stay_below
-from .marginal import BUDGET, SHAPLEY
-from .trees import ours
 
 OWEN, MARGINAL, PATH = "owen", "marginal", "path-dependent"
 ERROR = "ours: error"

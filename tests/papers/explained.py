@@ -9,16 +9,15 @@ from math import factorial
 import numpy as np
 import xgboost
 
-from kernels.batch import attribute_batch
-from kernels.buffers import make_buffers
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.r2.shares import finalize, no_rows, update, whole
-from pipeline.dataset.labels import lay_out
-from pipeline.models import load_ensemble
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.r2.shares import finalize, no_rows, update, whole
+from leafledger.kernels.slices.buffers import make_buffers
+from leafledger.pipeline.dataset.columns.labels import lay_out
+from leafledger.pipeline.models import load_ensemble
 from tests.bench.ours import fill
-
-from .figures import Claim, Figure, Line
+from tests.papers.figures import Claim, Figure, Line
 
 PROBABILITIES = (Fraction(6, 10), Fraction(7, 10), Fraction(5, 10))  # of X1, X2 and X3; any other feature is 1 with probability 1/2
 SIGMAS, SIGMA = (Fraction(1, 2), Fraction(1), Fraction(3, 2)), 1.5

@@ -6,13 +6,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from kernels.trees.ensemble import TreeEnsemble
+from leafledger.kernels.trees.ensemble import TreeEnsemble
 from tests.naive import beta_weight, shapley_weight
-
-from . import conditions
-from .decimals import banzhaf_decimal, shapley_decimal
-from .exact import enumerated, shapley_fractions
-from .references import (
+from tests.papers import conditions
+from tests.papers.decimals import banzhaf_decimal, shapley_decimal
+from tests.papers.exact import enumerated, shapley_fractions
+from tests.papers.references import (
     ALGORITHM_2,
     ALGORITHM_3,
     ALGORITHM_3_BANZHAF,
@@ -24,7 +23,7 @@ from .references import (
     TREESHAP_K,
     Reference,
 )
-from .trees import HIGH, bushy, depth_of, distinct_features, ours, synthetic_dense, synthetic_sparse, trained, training_rows, wide
+from tests.papers.trees import HIGH, bushy, depth_of, distinct_features, ours, synthetic_dense, synthetic_sparse, trained, training_rows, wide
 
 EXACT = 1e-12  # relative error: rounding stays near 1e-15, and 1e-14 where leaves are far larger than the values that are left of them
 LOST = 1e-2  # relative error: of 16 digits two are left, nobody's attribution. The papers' figures end at errors of 1 and above

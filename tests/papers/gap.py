@@ -13,10 +13,9 @@ from scipy.stats import qmc
 from sklearn import datasets
 
 import leafledger
-from pipeline.in_memory.prediction_gap import rank_players
-from pipeline.models.model import Model
-
-from .figures import Claim, Figure, Line
+from leafledger.pipeline.in_memory.rankings.prediction_gap import rank_players
+from leafledger.pipeline.models.model import Model
+from tests.papers.figures import Claim, Figure, Line
 
 SCALES = (0.1, 0.3, 1.0)
 PAIRS, ROWS, QUICK_ROWS = 24, 100, 25  # of rows and sets of Table 1; rows of the others

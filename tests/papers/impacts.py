@@ -6,11 +6,10 @@ from itertools import islice
 
 import numpy as np
 
-from kernels.trees.ensemble import TreeEnsemble
-
-from . import banzhaf, one_hot
-from .banzhaf import BANZHAF, SHAPLEY, values
-from .figures import Claim, Figure, Line
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from tests.papers import banzhaf, one_hot
+from tests.papers.banzhaf import BANZHAF, SHAPLEY, values
+from tests.papers.figures import Claim, Figure, Line
 
 NAMES = ("CRIM", "ZN", "INDUS", "CHAS", "NOX", "RM", "AGE", "DIS", "RAD", "TAX", "PTRATIO", "B", "LSTAT")  # of Boston's columns
 SHOWN = 13  # features of flights, by Shapley's impact

@@ -8,18 +8,17 @@ from math import comb
 
 import numpy as np
 
-from kernels.batch import attribute_batch
-from kernels.buffers import make_buffers
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.trees.ensemble import TreeEnsemble
-from pipeline.dataset.labels import lay_out
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import make_buffers
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.pipeline.dataset.columns.labels import lay_out
 from tests.bench.ours import fill
-
-from .exact import squared_fractions
-from .figures import EXACT, Claim, Figure, Line, end_above, relative_error, stay_below
-from .states import unit_roots
-from .trees import wide
+from tests.papers.exact import squared_fractions
+from tests.papers.figures import EXACT, Claim, Figure, Line, end_above, relative_error, stay_below
+from tests.papers.states import unit_roots
+from tests.papers.trees import wide
 
 ROOTS, OURS = "Algorithm 1", "ours: r2"
 DEPTHS, QUICK_DEPTHS = (5, 10, 20, 30, 40, 50, 60), (5, 20)

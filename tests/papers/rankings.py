@@ -8,19 +8,18 @@ from sklearn import datasets
 from sklearn.model_selection import train_test_split
 from sklearn.tree import DecisionTreeClassifier
 
-from kernels import game_values
-from kernels.batch import attribute_batch
-from kernels.buffers import Buffers, Prepared, make_buffers
-from kernels.methods import METHODS
-from kernels.path_dependent.games import play
-from kernels.prepare import prepare
-from kernels.ranking.curves import add_areas, prepare_curves
-from kernels.ranking.rates import choose_rate
-from kernels.trees.ensemble import TreeEnsemble
-from kernels.trees.forest import make_forest
+from leafledger.kernels import game_values
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.path_dependent.games import play
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.ranking.curves import add_areas, prepare_curves
+from leafledger.kernels.ranking.rates import choose_rate
+from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.kernels.trees.forest import make_forest
+from tests.papers.figures import Claim, Figure, Line
 from tests.trees import one_tree
-
-from .figures import Claim, Figure, Line
 
 OTHER_DATA = "of scikit-learn"
 SEED, N_INSTANCES = 2025, 200  # as in Section 6; where there are fewer test rows, all of them

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .figures import Claim, Figure
-from .plots import draw_plot
+from tests.papers.figures import Claim, Figure
+from tests.papers.plots import draw_plot
 
 LONGEST = 90  # characters of a file's name
 RESULTS = "results.json"

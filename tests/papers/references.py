@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels.trees.ensemble import TreeEnsemble
-
-from .states import (
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from tests.papers.states import (
     State,
     banzhaf_sum,
     chebyshev,

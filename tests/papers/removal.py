@@ -9,9 +9,8 @@ from mlxtend.data import boston_housing_data
 from sklearn.datasets import load_diabetes
 
 import leafledger
-
-from .figures import Claim, Figure, Line
-from .gap import MODELS, Trained, rankings
+from tests.papers.figures import Claim, Figure, Line
+from tests.papers.gap import MODELS, Trained, rankings
 
 DATA = {"diabetes": lambda: load_diabetes(return_X_y=True), "Boston": boston_housing_data}
 KIND, FIRST, DRAWS = "bigger", (1, 2, 3), 100  # draws as in the paper

@@ -6,9 +6,8 @@ import numpy as np
 from scipy.stats import qmc
 
 import leafledger
-
-from .figures import Claim, Figure, Line
-from .gap import DATA, MODELS, OTHER_DATA, SCALES, sampled, train
+from tests.papers.figures import Claim, Figure, Line
+from tests.papers.gap import DATA, MODELS, OTHER_DATA, SCALES, sampled, train
 
 COUNTS, QUICK_COUNTS = (100, 400, 1_600, 6_400, 25_600), (100, 1_600)
 PAIRS, QUICK_PAIRS = 12, 8  # of rows and sets

@@ -16,15 +16,14 @@ from mlxtend.data import boston_housing_data
 from sklearn.datasets import load_diabetes
 from sklearn.metrics import r2_score
 
-from kernels.trees.ensemble import TreeEnsemble
-from pipeline.models import load_ensemble
-from pipeline.stores.arrays import table_bytes
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.stores.arrays import table_bytes
 from tests.bench.ours import attributions
 from tests.bench.timing import clock
-
-from .figures import Claim, Figure, Line
-from .marginal import OWEN, TABLE_7, against_model
-from .synthetic import make_rows, train
+from tests.papers.figures import Claim, Figure, Line
+from tests.papers.marginal import OWEN, TABLE_7, against_model
+from tests.papers.synthetic import make_rows, train
 
 SEED, N_TREES, RATE, MOST_ROWS = 0, 100, 0.1, 20_000
 COLUMNS = ["month", "day", "sched_dep_time", "dep_delay", "sched_arr_time", "air_time", "distance"]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.papers import banzhaf
+from tests.papers import trees as trees_
 
 
 @pytest.mark.parametrize(("one", "other", "distance"), [("abc", "abc", 0), ("abc", "bac", 1), ("abc", "bca", 2), ("abc", "abe", 1), ("ab", "cd", 2)])
@@ -31,7 +32,7 @@ def test_the_boston_data_are_the_papers():
     (_, forest, rows, _), (_, tree, *_) = [*banzhaf.models()][:2]
     assert rows.shape == (506, 13)
     assert forest.root.size == 100
-    assert banzhaf.depth_of(tree) == 10
+    assert trees_.depth_of(tree) == 10
     prediction = np.array([_predict(tree, row) for row in rows])
     assert abs(prediction.mean() - 22.5328) < 1e-4
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_allclose
 
-from pipeline.models import load_ensemble
+from leafledger.pipeline.models import load_ensemble
 from tests.papers import removal
 
 

@@ -3,11 +3,11 @@
 import numpy as np
 from sklearn.tree import DecisionTreeRegressor
 
-from kernels.batch import attribute_batch
-from kernels.buffers import make_buffers
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.trees.ensemble import TreeEnsemble
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import make_buffers
+from leafledger.kernels.trees.ensemble import TreeEnsemble
 from tests.trees import one_tree
 
 LEAF_COVER, HIGH = 33.0, 777.0  # of the synthetic instances of Karczmarz et al. 2022, Section 5.1

@@ -197,7 +197,7 @@ def kind(request, tmp_path, monkeypatch):
     import pyiceberg.catalog
     from pyiceberg.utils.config import Config
 
-    from tests.pipeline.runs.tabling import KINDS  # which imports every reader of tables
+    from tests.pipeline.runs.publish.tabling import KINDS
 
     for name, value in {"TYPE": "sql", "URI": f"sqlite:///{tmp_path}/catalog.db", "WAREHOUSE": f"file://{tmp_path}/warehouse"}.items():
         monkeypatch.setenv(f"PYICEBERG_CATALOG__NIGHTS__{name}", value)

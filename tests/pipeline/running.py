@@ -7,12 +7,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.models import load_ensemble
-from pipeline.models.model import Feature, Model
-from pipeline.runs.job import make_job
-from pipeline.runs.options import Options
-from pipeline.runs.provenance import PROVENANCE
-from pipeline.runs.stages import broadcast_run, plan_run
+from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.models.model import Feature, Model
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.plan.planned_run import plan_run
+from leafledger.pipeline.runs.records.provenance import PROVENANCE
+from leafledger.pipeline.runs.stages import broadcast_run
 from tests.pipeline.conftest import FEATURES
 
 

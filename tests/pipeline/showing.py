@@ -1,7 +1,7 @@
 """Rows as they are shown, made by hand for tests."""
 
-from pipeline.in_memory.shown import Shown, ShownOutput, ShownRow
-from pipeline.runs.lookup import Place
+from leafledger.pipeline.finished.row_view import Shown, ShownOutput, ShownRow
+from leafledger.pipeline.runs.lookup.row_lookup import Place
 
 
 def one(steps=(), base=1.0, total=3.0, n_others=0, output="", **more):

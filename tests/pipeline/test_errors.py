@@ -5,9 +5,9 @@ import pickle
 
 import pytest
 
-from pipeline import errors
-from pipeline.command import cli
-from pipeline.stores.places import normalise
+from leafledger.pipeline import errors
+from leafledger.pipeline.command import cli
+from leafledger.pipeline.stores.places import normalise
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, Exception)]
 CODES = {

@@ -13,7 +13,7 @@ import xgboost
 from numpy.testing import assert_allclose
 
 from leafledger import LeafledgerError, attribute, explain, load_ensemble
-from pipeline.errors import InvalidColumn, PredictionMismatch, SchemaMismatch, UnsupportedModel, UsageError
+from leafledger.pipeline.errors import InvalidColumn, PredictionMismatch, SchemaMismatch, UnsupportedModel, UsageError
 from tests.pipeline.running import attributions
 
 N = 400

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 from sklearn import ensemble
 
 from leafledger import attribute, check_run, compare, explain, read_manifest, save_model
-from pipeline.command.cli import main
-from pipeline.errors import InvalidRun, PredictionMismatch, UnsupportedModel, UsageError
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.errors import InvalidRun, PredictionMismatch, UnsupportedModel, UsageError
 from tests.pipeline.running import attributions
 
 RNG = np.random.default_rng(8)

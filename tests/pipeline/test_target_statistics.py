@@ -8,13 +8,13 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
-from kernels.trees.statistics import look_up
 from leafledger import attribute, check_run, compare, explain, inspect_model, load_ensemble, prediction_gap, rank_by_gap
 from leafledger import curves as measure_curves
-from pipeline.dataset.categories import hash_values
-from pipeline.dataset.players import number_players
-from pipeline.dataset.schema import column_values
-from pipeline.errors import InvalidColumn, SchemaMismatch, UnsupportedModel, UsageError
+from leafledger.kernels.trees.statistics import look_up
+from leafledger.pipeline.dataset.columns.categories import hash_values
+from leafledger.pipeline.dataset.columns.players import number_players
+from leafledger.pipeline.dataset.columns.schema import column_values
+from leafledger.pipeline.errors import InvalidColumn, SchemaMismatch, UnsupportedModel, UsageError
 from tests import naive
 from tests.pipeline.running import attributions
 

@@ -14,9 +14,9 @@ from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestRegressor
 
 from leafledger import attribute, check_run, compare, curves, explain, gradient, prediction_gap, rank_by_gap, save_model
-from pipeline.command.cli import main
-from pipeline.errors import SchemaMismatch, UsageError
-from pipeline.models import load_ensemble
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.errors import SchemaMismatch, UsageError
+from leafledger.pipeline.models import load_ensemble
 from tests.pipeline.running import attributions
 
 N, NAMES = 120, ["wind", "rain", "hour"]

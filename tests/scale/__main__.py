@@ -15,8 +15,7 @@ from typing import Any
 
 from docs.generated import SCALE as FILE
 from tests.bench.machine import describe_machine
-
-from .work import Work
+from tests.scale.work import Work
 
 ALL = ("10x1000x0.1", "100x1000x1", "300x1500x10", "1000x5000x10")
 SPREAD = 0.2

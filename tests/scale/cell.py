@@ -11,19 +11,19 @@ from unittest import mock
 
 import numpy as np
 
-from kernels.reductions import MOMENTS, Moments, merge_all
-from kernels.summaries import IMPORTANCE
-from pipeline.dataset.listing import Rejected
-from pipeline.runs import cluster
-from pipeline.runs.bundles import Task, choose_level, make_bundles
-from pipeline.runs.job import make_job
-from pipeline.runs.merged import MergedStates
-from pipeline.runs.options import Options
-from pipeline.runs.part import Part
-from pipeline.runs.states import unpack_state
-
-from .simulated import find_peak, simulate
-from .work import SUMMARIES, Work, make_items, read_ledger, stay_cold, wait_bundle, write_work
+from leafledger.kernels.reductions.reduction import MOMENTS, Moments, merge_all
+from leafledger.kernels.reductions.summary import IMPORTANCE
+from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.dataset.files.listing import Rejected
+from leafledger.pipeline.methods.reduction_states import unpack_state
+from leafledger.pipeline.runs.execute import dask as dask_
+from leafledger.pipeline.runs.execute.bundles import Task, choose_level, make_bundles
+from leafledger.pipeline.runs.execute.merged_states import MergedStates
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.records.part import Part
+from tests.scale.simulated import find_peak, simulate
+from tests.scale.work import SUMMARIES, Work, make_items, read_ledger, stay_cold, wait_bundle, write_work
 
 DIGEST = "5" * 64  # of the recipe
 QUIET_SECONDS = 10  # that a cluster without work is watched
@@ -95,7 +95,7 @@ def measure(cell: Cell, folder: Path) -> Measured:
             cpus, started, used = [each.cpu() for each in watched], time.perf_counter(), time.process_time()
             first = merge_cpu = 0.0
             merged = MergedStates(SUMMARIES)
-            for made in cluster.run_dask(client, Task(job.out, DIGEST, tables), make_bundles(items, {}, choose_level(items)), 0):  # as map_run does
+            for made in dask_.run_dask(client, Task(job.out, DIGEST, tables), make_bundles(items, {}, choose_level(items)), 0):  # as map_run does
                 first = first or time.perf_counter() - started
                 done += [(time.time(), piece) for piece in made.pieces]
                 merge_cpu -= time.process_time()

@@ -10,7 +10,7 @@ from pathlib import Path
 import dask
 import distributed
 
-from . import work
+from tests.scale import work
 
 TOGETHER = 20  # workers that start at a time
 ALONE = {  # nothing of it reaches a scheduler, but for numbers in heartbeats, which are as long as ever

@@ -23,12 +23,12 @@ import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline.runs import check, explain, stages
-from pipeline.runs.job import make_job
-from pipeline.runs.options import Options
-from pipeline.runs.progress import no_progress
-
-from .simulated import find_peak
+from leafledger.pipeline.progress import no_progress
+from leafledger.pipeline.runs import explain, stages
+from leafledger.pipeline.runs.check import check
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from tests.scale.simulated import find_peak
 
 ROWS, FEATURES, TREES, LEAVES = 20, 10, 100, 31
 DIFFERENT = 1000  # files; beyond these they are further names of them, so that making many of many columns takes neither hours nor all of a disk

@@ -6,9 +6,9 @@ from dataclasses import asdict
 import numpy as np
 import pytest
 
-from kernels.reductions import MOMENTS
-from pipeline.runs.merged import MergedStates
-from pipeline.runs.states import unpack_state
+from leafledger.kernels.reductions.reduction import MOMENTS
+from leafledger.pipeline.methods.reduction_states import unpack_state
+from leafledger.pipeline.runs.execute.merged_states import MergedStates
 from tests.scale import __main__ as command
 from tests.scale import parts as real
 from tests.scale.cell import write_bits

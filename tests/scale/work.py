@@ -10,14 +10,16 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from kernels.reductions import MOMENTS
-from kernels.summaries import IMPORTANCE
-from pipeline.dataset.listing import WorkItem
-from pipeline.runs import bundles
-from pipeline.runs.machine import this_worker
-from pipeline.runs.part import Part
-from pipeline.runs.states import pack_state
-from pipeline.stores.counted import Moved
+from leafledger.kernels.reductions.reduction import MOMENTS
+from leafledger.kernels.reductions.summary import IMPORTANCE
+from leafledger.pipeline.cluster.machine import this_worker
+from leafledger.pipeline.dataset.files.listing import WorkItem
+from leafledger.pipeline.methods.reduction_states import pack_state
+from leafledger.pipeline.runs.execute import bundles
+from leafledger.pipeline.runs.execute import make_part as make_part_
+from leafledger.pipeline.runs.records import plan_file as plan_file_
+from leafledger.pipeline.runs.records.part import Part
+from leafledger.pipeline.stores.counted import Moved
 
 SUMMARIES = (IMPORTANCE,)
 FILE = "work.json"
@@ -72,7 +74,7 @@ def wait_item(run: str, recipe: str, tables: str, item: WorkItem, *left_out: obj
 
 def wait_bundle(task: bundles.Task, bundle: bundles.Bundle) -> bundles.Done:
     """Do a bundle as a run does, but for its parts; in a process that does nothing else."""
-    bundles.try_part, bundles.open_recipe = wait_item, lambda *_: SimpleNamespace(summaries=SUMMARIES)
+    make_part_.try_part, plan_file_.open_recipe = wait_item, lambda *_: SimpleNamespace(summaries=SUMMARIES)
     return bundles.do_bundle(task, bundle)
 
 

@@ -9,10 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 
 from docs.generated import VARIANTS as FILE
-
-from .gradient_boosting import of_lightgbm, of_xgboost
-from .others import of_catboost, of_sklearn
-from .variant import BOUNDS, Measured, measure
+from tests.variants.gradient_boosting import of_lightgbm, of_xgboost
+from tests.variants.others import of_catboost, of_sklearn
+from tests.variants.variant import BOUNDS, Measured, measure
 
 VARIANTS = (*of_xgboost(), *of_lightgbm(), *of_catboost(), *of_sklearn())
 

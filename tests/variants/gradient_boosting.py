@@ -11,8 +11,7 @@ import numpy as np
 import xgboost
 
 from leafledger import save_model
-
-from .variant import BINARY, CATEGORICAL, CLASSES, GROUPS, N_EXPLAINED, NUMBERS, POSITIVE, SEVERAL, TARGET, Case, Variant
+from tests.variants.variant import BINARY, CATEGORICAL, CLASSES, GROUPS, N_EXPLAINED, NUMBERS, POSITIVE, SEVERAL, TARGET, Case, Variant
 
 ROUNDS = 6
 COMMON = {"max_depth": 3, "nthread": 1, "seed": 1, "verbosity": 0}

@@ -11,8 +11,7 @@ import numpy as np
 from sklearn import ensemble, tree
 
 from leafledger import save_model
-
-from .variant import BINARY, CLASSES, FRAME, N_EXPLAINED, NUMBERS, POSITIVE, SEVERAL, TARGET, Case, Variant
+from tests.variants.variant import BINARY, CLASSES, FRAME, N_EXPLAINED, NUMBERS, POSITIVE, SEVERAL, TARGET, Case, Variant
 
 POLICIES = ("SymmetricTree", "Depthwise", "Lossguide")
 COMMON = {"iterations": 8, "depth": 4, "verbose": 0, "allow_writing_files": False, "random_seed": 1, "thread_count": 1}

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from docs import generated
-from pipeline.models import LOADERS
+from leafledger.pipeline.models import LOADERS
 from tests.variants.__main__ import VARIANTS, main, within
 from tests.variants.variant import BOUNDS, Measured, measure
 

@@ -4,10 +4,10 @@ from fractions import Fraction
 
 import pytest
 
-from kernels._jit import count_bytes
-from kernels.marginal import query
-from kernels.methods import METHODS
-from kernels.prepare import ask_background, measure_background, prepare
+from leafledger.kernels.jit.decorator import count_bytes
+from leafledger.kernels.marginal import query
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, measure_background, prepare
 from tests import naive
 from tests.kernels.attributing import run
 

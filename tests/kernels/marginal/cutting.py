@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from kernels._jit import frozen
-from kernels.game_values import shapley, weigh_by_value
-from kernels.marginal.background import count_background, n_words
-from kernels.marginal.game import Levels, MarginalGame
-from kernels.marginal.patterns import add_patterns
-from kernels.marginal.subsets import add_subsets
-from kernels.marginal.subtrees import Partitioner
-from kernels.trees.binning import bin_dtype, bin_rows, padded
-from kernels.trees.forest import make_forest
-from kernels.trees.lookup import LOOKUP_ROWS, WORD_BITS, add_lookups, make_codes
+from leafledger.kernels.game_values import shapley, weigh_by_value
+from leafledger.kernels.jit.decorator import frozen
+from leafledger.kernels.marginal.background import count_background, n_words
+from leafledger.kernels.marginal.game import Levels, MarginalGame
+from leafledger.kernels.marginal.patterns import add_patterns
+from leafledger.kernels.marginal.subsets import add_subsets
+from leafledger.kernels.marginal.subtrees import Partitioner
+from leafledger.kernels.trees.binning import bin_dtype, bin_rows, padded
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.kernels.trees.lookup import LOOKUP_ROWS, WORD_BITS, add_lookups, make_codes
 from tests import naive
 
 SHAPLEY = Levels(None, weigh_by_value(shapley))

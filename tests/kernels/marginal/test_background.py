@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.marginal import background as counting
-from kernels.marginal.background import check_weights, count_background, distinct, first_codes, weigh_leaves
-from kernels.parameters import InvalidParameters
-from kernels.trees.forest import make_forest
-from kernels.trees.lookup import WORD_BITS
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.marginal import background as counting
+from leafledger.kernels.marginal.background import check_weights, count_background, distinct, first_codes, weigh_leaves
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.kernels.trees.lookup import WORD_BITS
 from tests.kernels.marginal.cutting import binned, cut, failed, failed_by_code, leaves_of
 from tests.strategies import batches, forests
 from tests.trees import chain, join, one_tree, symmetric

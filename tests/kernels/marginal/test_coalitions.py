@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.marginal.background import Background
-from kernels.marginal.coalitions import Leaves, View, add_gains, each_group, everyone, view_patterns, whole_groups
-from kernels.trees.lookup import WORD_BITS
+from leafledger.kernels.marginal.background import Background
+from leafledger.kernels.marginal.coalitions import Leaves, View, add_gains, each_group, everyone, view_patterns, whole_groups
+from leafledger.kernels.trees.lookup import WORD_BITS
 
 PLAYERS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3)), unique_by=lambda pair: pair[0], max_size=8)
 

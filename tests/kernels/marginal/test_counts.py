@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.marginal.counts import check_counts
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prepare import prepare
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.marginal.counts import check_counts
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
 from tests.kernels.attributing import ATOL, run
 from tests.kernels.marginal.against import KEPT, counted, query_for
 from tests.strategies import batches, forests

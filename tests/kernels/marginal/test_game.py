@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.methods import METHODS
-from kernels.prepare import prepare
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
 from tests import naive
 from tests.kernels.attributing import ATOL, NAMED, run
 from tests.kernels.marginal.against import KEPT, WEIGHTS, each_and_mixed, explain, query_for

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose
 
-from kernels._jit import count_bytes
-from kernels.marginal.interactions import list_pairs
-from kernels.methods import METHODS
-from kernels.prepare import ask_background, prepare
-from kernels.trees.forest import make_forest
+from leafledger.kernels.jit.decorator import count_bytes
+from leafledger.kernels.marginal.interactions import list_pairs
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, prepare
+from leafledger.kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, attributed
 from tests.kernels.marginal.against import KEPT, PARAMETERS, PLENTY, WEIGHTS, counted, each_and_mixed, query_for

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.marginal.leaves import number_leaves, probe, reach_leaves
-from kernels.parameters import InvalidParameters
-from kernels.trees.ensemble import bit_set
-from kernels.trees.forest import make_forest
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.marginal.leaves import number_leaves, probe, reach_leaves
+from leafledger.kernels.trees.ensemble import bit_set
+from leafledger.kernels.trees.forest import make_forest
 from tests.naive import goes_left
 from tests.strategies import batches, forests
 from tests.trees import chain, join, one_tree, symmetric

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.marginal.coalitions import everyone
-from kernels.marginal.patterns import _skip, count_bits
+from leafledger.kernels.marginal.coalitions import everyone
+from leafledger.kernels.marginal.patterns import _skip, count_bits
 from tests import naive
 from tests.kernels.attributing import ATOL
 from tests.kernels.marginal.cutting import SHAPLEY, cut, failed, play

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.marginal.presence import ROWS, add_gradient, add_steps, read_codes
+from leafledger.kernels.marginal.presence import ROWS, add_gradient, add_steps, read_codes
 from tests import naive
 from tests.kernels.attributing import ATOL
 from tests.kernels.marginal.against import against

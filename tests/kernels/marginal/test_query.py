@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prepare import ask_background, prepare
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, prepare
 from tests.kernels.attributing import ATOL, leaves, run
 from tests.kernels.marginal.against import PLENTY, counted
 from tests.trees import chain

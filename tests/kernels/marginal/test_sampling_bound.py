@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from kernels.marginal.sampling_bound import bound_sampling
-from kernels.parameters import InvalidParameters
 from leafledger import attribute, load_ensemble
-from pipeline.models.model import Feature, Model
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.marginal.sampling_bound import bound_sampling
+from leafledger.pipeline.models.model import Feature, Model
 from tests.trees import one_tree
 
 RNG = np.random.default_rng(4)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_allclose
 
-from kernels.marginal.coalitions import Weights, each_group
-from kernels.marginal.subsets import sum_coalitions, sum_over_subsets
+from leafledger.kernels.marginal.coalitions import Weights, each_group
+from leafledger.kernels.marginal.subsets import sum_coalitions, sum_over_subsets
 from tests import naive
 from tests.kernels.attributing import ATOL
 from tests.kernels.marginal.cutting import OWEN, failed, play

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.lanes import QUAD
-from kernels.marginal.subtrees import BIT_COST, ENTRY_COST
-from kernels.trees.paths import trace
+from leafledger.kernels.jit.lanes import QUAD
+from leafledger.kernels.marginal.subtrees import BIT_COST, ENTRY_COST
+from leafledger.kernels.trees.paths import trace
 from tests.kernels.marginal.cutting import binned, codes_of, cut, failed, failed_by_code, leaves_of, way_to
 from tests.strategies import batches, forests
 from tests.trees import symmetric

@@ -3,12 +3,12 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from kernels import game_values
-from kernels.methods import METHODS
-from kernels.path_dependent.games import play
-from kernels.path_dependent.multilinear import add_gradients, prepare_gradient
-from kernels.prepare import prepare
-from kernels.trees.forest import make_forest
+from leafledger.kernels import game_values
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.path_dependent.games import play
+from leafledger.kernels.path_dependent.multilinear import add_gradients, prepare_gradient
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.trees.forest import make_forest
 from tests.kernels.attributing import attributed
 
 probabilities = st.sampled_from((0.0, 1.0, 0.5, 0.25, 1e-3, 0.9, 1e-17))

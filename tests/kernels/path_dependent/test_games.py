@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.game_values import shapley
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.path_dependent.games import cut_trees, play, play_owen
-from kernels.prepare import prepare
-from kernels.trees.forest import make_forest
-from kernels.trees.paths import trace
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.game_values import shapley
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.path_dependent.games import cut_trees, play, play_owen
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.kernels.trees.paths import trace
 from tests import naive
 from tests.kernels.attributing import ATOL, NAMED, WEIGHTS, defaults, run, scores_by
 from tests.strategies import batches, forests, partitions

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.game_values import Quadrature, banzhaf, beta, shapley
-from kernels.methods import METHODS
-from kernels.path_dependent.interactions import interior, play_pairs
-from kernels.prepare import prepare
-from kernels.trees.forest import make_forest
+from leafledger.kernels.game_values import Quadrature, banzhaf, beta, shapley
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.path_dependent.interactions import interior, play_pairs
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, WEIGHTS, attributed, defaults
 from tests.strategies import batches, forests, partitions

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numba.core import config
 from numpy.testing import assert_allclose
 
-from kernels import game_values
-from kernels.path_dependent.probabilistic import add_probabilistic, prepare_probabilistic
-from kernels.trees.binning import BATCH, bin_dtype, bin_ensemble, bin_rows, padded
-from kernels.trees.paths import trace
+from leafledger.kernels import game_values
+from leafledger.kernels.path_dependent.probabilistic import add_probabilistic, prepare_probabilistic
+from leafledger.kernels.trees.binning import BATCH, bin_dtype, bin_ensemble, bin_rows, padded
+from leafledger.kernels.trees.paths import trace
 from tests import naive
 from tests.strategies import batches, forests
 from tests.trees import one_tree

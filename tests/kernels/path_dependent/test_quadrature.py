@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numba.core import config
 from numpy.testing import assert_allclose
 
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.trees import lookup
-from kernels.trees.ensemble import check
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.trees import lookup
+from leafledger.kernels.trees.ensemble import check
 from tests import naive
 from tests.kernels.attributing import ATOL, explain
 from tests.strategies import batches, forests

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.game_values import banzhaf, shapley
-from kernels.path_dependent.games import play, play_owen
-from kernels.path_dependent.walks import (
+from leafledger.kernels.game_values import banzhaf, shapley
+from leafledger.kernels.path_dependent.games import play, play_owen
+from leafledger.kernels.path_dependent.walks import (
     MAX_NODES,
     STEP_ABOVE,
     STEP_FEATURE,
@@ -27,8 +27,8 @@ from kernels.path_dependent.walks import (
     lay_out_walks,
     order_splits,
 )
-from kernels.trees.binning import child_intervals
-from kernels.trees.forest import make_forest
+from leafledger.kernels.trees.binning import child_intervals
+from leafledger.kernels.trees.forest import make_forest
 from tests.strategies import forests, partitions
 from tests.trees import chain, join
 

@@ -5,11 +5,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from kernels.prediction_gap.exact import Prefixes
-from kernels.prediction_gap.noise import NOISES, measure
-from kernels.prediction_gap.tables import prepare_gap
-from kernels.trees.binning import bin_dtype, bin_rows, padded
-from kernels.trees.forest import make_forest
+from leafledger.kernels.prediction_gap.exact import Prefixes
+from leafledger.kernels.prediction_gap.noise import NOISES, measure
+from leafledger.kernels.prediction_gap.tables import prepare_gap
+from leafledger.kernels.trees.binning import bin_dtype, bin_rows, padded
+from leafledger.kernels.trees.forest import make_forest
 from tests import perturbed
 from tests.trees import stumps
 

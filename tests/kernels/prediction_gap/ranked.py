@@ -1,7 +1,7 @@
 """What the methods that rank and measure their rankings write of a few rows, and the gap that they measure by definition."""
 
-from kernels.methods import METHODS
-from kernels.prepare import ask_background, measure_background, merge_statistics, prepare
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics, prepare
 from tests import perturbed
 from tests.kernels.attributing import defaults, run
 from tests.kernels.prediction_gap.gaps import noisy_outcomes

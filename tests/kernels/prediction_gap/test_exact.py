@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.prediction_gap.exact import Prefixes
-from kernels.prediction_gap.leaf_regions import count_visits
-from kernels.prediction_gap.noise import NOISES
-from kernels.prediction_gap.tables import gap_rows, place_units
+from leafledger.kernels.prediction_gap.exact import Prefixes
+from leafledger.kernels.prediction_gap.leaf_regions import count_visits
+from leafledger.kernels.prediction_gap.noise import NOISES
+from leafledger.kernels.prediction_gap.tables import gap_rows, place_units
 from tests import perturbed
 from tests.kernels.prediction_gap.gaps import ATOL, NORMAL, RTOL, drawn, noisy, noisy_outcomes, outcomes_of, together
 from tests.strategies import batches, forests, partitions

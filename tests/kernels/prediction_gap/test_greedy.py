@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.prediction_gap.exact import Prefixes
-from kernels.prediction_gap.greedy import TIE
-from kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units
+from leafledger.kernels.prediction_gap.exact import Prefixes
+from leafledger.kernels.prediction_gap.greedy import TIE
+from leafledger.kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units
 from tests import perturbed
 from tests.kernels.prediction_gap.gaps import ATOL, NORMAL, RTOL, drawn, noisy, outcomes_of
 from tests.strategies import batches, forests

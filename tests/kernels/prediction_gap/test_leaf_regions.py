@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.prediction_gap.leaf_regions import count_visits, make_regions, numeric_alone
-from kernels.trees.ensemble import bit_set, check
-from kernels.trees.forest import make_forest
+from leafledger.kernels.prediction_gap.leaf_regions import count_visits, make_regions, numeric_alone
+from leafledger.kernels.trees.ensemble import bit_set, check
+from leafledger.kernels.trees.forest import make_forest
 from tests.kernels.prediction_gap.gaps import binned, drawn, noisy
 from tests.kernels.prediction_gap.regions import holds, leaf_of, leaves_below
 from tests.strategies import batches, forests, partitions

@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels._jit import count_bytes
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prediction_gap.greedy import TIE
-from kernels.prediction_gap.leaf_regions import count_visits
-from kernels.prediction_gap.noise import NOISES
-from kernels.prepare import prepare
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.jit.decorator import count_bytes
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap.greedy import TIE
+from leafledger.kernels.prediction_gap.leaf_regions import count_visits
+from leafledger.kernels.prediction_gap.noise import NOISES
+from leafledger.kernels.prepare import prepare
 from tests import naive, perturbed
 from tests.kernels.attributing import defaults, scores_by
 from tests.kernels.prediction_gap.gaps import forest_and_rows, noisy, outcomes_of

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prediction_gap.noise import (
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap.noise import (
     EMPIRICAL,
     NOISE_NAMES,
     NOISES,
@@ -21,11 +21,11 @@ from kernels.prediction_gap.noise import (
     perturb_rows,
     resampled_units,
 )
-from kernels.prediction_gap.row_state import take_row
-from kernels.prediction_gap.tables import gap_rows, prepare_gap
-from kernels.prepare import ask_background, measure_background, merge_statistics
-from kernels.trees.ensemble import bit_set
-from kernels.trees.forest import make_forest
+from leafledger.kernels.prediction_gap.row_state import take_row
+from leafledger.kernels.prediction_gap.tables import gap_rows, prepare_gap
+from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics
+from leafledger.kernels.trees.ensemble import bit_set
+from leafledger.kernels.trees.forest import make_forest
 from tests.kernels.prediction_gap.gaps import NORMAL, binned, drawn, forest_and_rows, noisy, together
 from tests.kernels.prediction_gap.regions import masses
 from tests.strategies import batches, forests, partitions

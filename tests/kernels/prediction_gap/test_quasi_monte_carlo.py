@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.prediction_gap import quasi_monte_carlo as sampling
-from kernels.prediction_gap.quasi_monte_carlo import REPEATS, average, halton, haltons, sample_greedily, sample_rows
-from kernels.prediction_gap.rankings import EXACT, rank_rows_greedily
-from kernels.prediction_gap.tables import gap_rows, place_units
-from kernels.trees.binning import BATCH
+from leafledger.kernels.prediction_gap import quasi_monte_carlo as sampling
+from leafledger.kernels.prediction_gap.quasi_monte_carlo import REPEATS, average, halton, haltons, sample_greedily, sample_rows
+from leafledger.kernels.prediction_gap.rankings import EXACT, rank_rows_greedily
+from leafledger.kernels.prediction_gap.tables import gap_rows, place_units
+from leafledger.kernels.trees.binning import BATCH
 from tests.kernels.prediction_gap.gaps import ATOL, NORMAL, RTOL, drawn, forest_and_rows, noisy, together
 from tests.strategies import batches, forests, partitions
 from tests.trees import stumps

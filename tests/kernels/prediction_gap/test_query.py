@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels._jit import count_bytes
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prediction_gap.noise import measure
-from kernels.prepare import ask_background, measure_background, prepare, weigh_leaves
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.jit.decorator import count_bytes
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap.noise import measure
+from leafledger.kernels.prepare import ask_background, measure_background, prepare, weigh_leaves
 from tests import naive
 from tests.kernels.attributing import defaults
 from tests.kernels.prediction_gap.gaps import binned

@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prediction_gap import quasi_monte_carlo as sampling
-from kernels.prediction_gap.noise import NOISES
-from kernels.prediction_gap.rankings import SLICE, add_gaps, add_greedy, order_by_size
-from kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units
-from kernels.prepare import prepare
-from kernels.trees.binning import BATCH
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap import quasi_monte_carlo as sampling
+from leafledger.kernels.prediction_gap.noise import NOISES
+from leafledger.kernels.prediction_gap.rankings import SLICE, add_gaps, add_greedy, order_by_size
+from leafledger.kernels.prediction_gap.tables import gap_rows, greedy_rows, place_units
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.trees.binning import BATCH
 from tests import naive
 from tests.kernels.attributing import defaults, explain
 from tests.kernels.prediction_gap.gaps import binned, noisy

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.prediction_gap.noise import measure
-from kernels.prediction_gap.removal import SLICE, prepare_removal, shift_means
+from leafledger.kernels.prediction_gap.noise import measure
+from leafledger.kernels.prediction_gap.removal import SLICE, prepare_removal, shift_means
 from tests import perturbed
 from tests.kernels.prediction_gap.gaps import ATOL, RTOL, binned, outcomes_of
 from tests.strategies import batches, forests

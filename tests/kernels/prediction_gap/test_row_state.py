@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels._jit import frozen
-from kernels.lanes import LANES
-from kernels.prediction_gap.leaf_regions import make_regions
-from kernels.prediction_gap.noise import NOISES, perturb_rows
-from kernels.prediction_gap.row_state import any_used, fill_block, leaves_of_block, list_asked, locate_row, make_row_state, take_row
-from kernels.trees.forest import make_forest
+from leafledger.kernels.jit.decorator import frozen
+from leafledger.kernels.jit.lanes import LANES
+from leafledger.kernels.prediction_gap.leaf_regions import make_regions
+from leafledger.kernels.prediction_gap.noise import NOISES, perturb_rows
+from leafledger.kernels.prediction_gap.row_state import any_used, fill_block, leaves_of_block, list_asked, locate_row, make_row_state, take_row
+from leafledger.kernels.trees.forest import make_forest
 from tests.kernels.prediction_gap.gaps import ATOL, drawn, noisy
 from tests.kernels.prediction_gap.regions import bins_on, holds, leaf_of, leaves_below, masses
 from tests.strategies import batches, forests, partitions

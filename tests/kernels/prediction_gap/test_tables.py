@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.parameters import InvalidParameters
-from kernels.prediction_gap.leaf_regions import count_visits
-from kernels.prediction_gap.quasi_monte_carlo import haltons, sample_rows
-from kernels.prediction_gap.tables import affordable, gap_rows, greedy_rows, movable_units, place_units
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.prediction_gap.leaf_regions import count_visits
+from leafledger.kernels.prediction_gap.quasi_monte_carlo import haltons, sample_rows
+from leafledger.kernels.prediction_gap.tables import affordable, gap_rows, greedy_rows, movable_units, place_units
 from tests import naive
 from tests.kernels.prediction_gap.gaps import NORMAL, binned, drawn, forest_and_rows, noisy
 from tests.strategies import batches, forests, partitions

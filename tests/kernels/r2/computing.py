@@ -4,11 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 
-from kernels._jit import frozen
-from kernels.lanes import LANES
-from kernels.r2.preorder import Workspace, descend, lay_out_preorder
-from kernels.trees.binning import bin_dtype, bin_rows, padded
-from kernels.trees.forest import make_forest
+from leafledger.kernels.jit.decorator import frozen
+from leafledger.kernels.jit.lanes import LANES
+from leafledger.kernels.r2.preorder import Workspace, descend, lay_out_preorder
+from leafledger.kernels.trees.binning import bin_dtype, bin_rows, padded
+from leafledger.kernels.trees.forest import make_forest
 from tests import naive
 from tests.strategies import forests
 

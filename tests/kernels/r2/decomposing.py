@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from kernels.batch import attribute_batch, find_residuals
-from kernels.buffers import make_buffers
-from kernels.method import TOLERANCE
-from kernels.methods import METHODS
-from kernels.prepare import prepare
+from leafledger.kernels.batch import attribute_batch, find_residuals
+from leafledger.kernels.method.method import TOLERANCE
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import make_buffers
 from tests.trees import grown
 
 

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels._jit import frozen
-from kernels.game_values import shapley
-from kernels.r2.expansions import expand, find_terms, lay_out_expansions, most_on_two_paths
+from leafledger.kernels.game_values import shapley
+from leafledger.kernels.jit.decorator import frozen
+from leafledger.kernels.r2.expansions import expand, find_terms, lay_out_expansions, most_on_two_paths
 from tests.kernels.r2.computing import ATOL, computed, descended, in_preorder, n_splits, one_by_one, regressions, shapley_values
 from tests.strategies import batches
 from tests.trees import chain

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.game_values import shapley
-from kernels.r2.leaf_pairs import make_passes, pair_leaves
+from leafledger.kernels.game_values import shapley
+from leafledger.kernels.r2.leaf_pairs import make_passes, pair_leaves
 from tests.kernels.r2.computing import ATOL, computed, descended, in_preorder, n_splits, one_by_one, regressions, shapley_values
 from tests.strategies import batches
 from tests.trees import chain, symmetric

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.lanes import LANES
-from kernels.r2.preorder import PREORDER_ABOVE, PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT
+from leafledger.kernels.jit.lanes import LANES
+from leafledger.kernels.r2.preorder import PREORDER_ABOVE, PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT
 from tests import naive
 from tests.kernels.r2.computing import ATOL, descended, in_preorder, n_splits, one_by_one, regressions
 from tests.strategies import batches

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose
 
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prepare import prepare
-from kernels.r2 import qshap
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.r2 import qshap
 from tests import naive, naive_r2
 from tests.kernels.r2.computing import regressions
 from tests.kernels.r2.decomposing import explain, grow

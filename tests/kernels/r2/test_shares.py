@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.r2.shares import Labels, finalize, merge, no_rows, update, whole
+from leafledger.kernels.r2.shares import finalize, merge, no_rows, update, whole
+from leafledger.kernels.slices.labels import Labels
 from tests.kernels.r2.decomposing import explain, grow
 
 RTOL = 1e-12  # sums of some hundred terms, shares that do not cancel

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from kernels import labels as labelling
-from kernels.labels import Labels
-from kernels.parameters import InvalidParameters
-from kernels.r2.shares import finalize, no_rows, update, whole
-from kernels.r2.summary import COLUMNS, TOTALS, tabulate
-from kernels.summaries import Subject
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.r2.shares import finalize, no_rows, update, whole
+from leafledger.kernels.r2.summary import COLUMNS, TOTALS, tabulate
+from leafledger.kernels.reductions.summary import Subject
+from leafledger.kernels.slices import labels as labelling
+from leafledger.kernels.slices.labels import Labels
 
 GROUPS = ("[10]", "[9]", "[null]")  # as a state sorts them: as text
 

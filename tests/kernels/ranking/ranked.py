@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.ranking.ranked_curves import SCORES
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.ranking.ranked_curves import SCORES
 from tests.kernels.attributing import ATOL, attributed, run
 
 

@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels import game_values
-from kernels.methods import METHODS
-from kernels.path_dependent.games import play
-from kernels.prepare import prepare
-from kernels.ranking.curves import add_areas, prepare_curves
-from kernels.trees.forest import make_forest
+from leafledger.kernels import game_values
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.path_dependent.games import play
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.ranking.curves import add_areas, prepare_curves
+from leafledger.kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, attributed, explain
 from tests.strategies import batches, forests

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.buffers import make_buffers
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prepare import ask_background, prepare
-from kernels.summaries import Subject
-from kernels.tuning import find_open
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.method.open_parameters import find_open
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import ask_background, prepare
+from leafledger.kernels.reductions.summary import Subject
+from leafledger.kernels.slices.buffers import make_buffers
 from tests import naive
 from tests.hypercubes import full_tree
 from tests.kernels.attributing import ATOL, attributed, defaults, run, scores_by

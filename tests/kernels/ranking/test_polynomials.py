@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels._jit import frozen
-from kernels.lanes import LANES, zeros
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.ranking.polynomials import EVEN, ROOM, ROWS, add_polynomials, prepare_polynomials
-from kernels.trees import lookup
-from kernels.trees.binning import BATCH, bin_dtype, bin_rows
-from kernels.trees.forest import make_forest
+from leafledger.kernels.jit.decorator import frozen
+from leafledger.kernels.jit.lanes import LANES, zeros
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.ranking.polynomials import EVEN, ROOM, ROWS, add_polynomials, prepare_polynomials
+from leafledger.kernels.trees import lookup
+from leafledger.kernels.trees.binning import BATCH, bin_dtype, bin_rows
+from leafledger.kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, defaults, explain
 from tests.strategies import batches, forests

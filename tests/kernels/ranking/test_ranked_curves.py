@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.testing import assert_array_equal
 
-from kernels.ranking.ranked_curves import SLICE, TIE, find_best
+from leafledger.kernels.ranking.ranked_curves import SLICE, TIE, find_best
 from tests.kernels.ranking.ranked import curved
 from tests.trees import stumps
 

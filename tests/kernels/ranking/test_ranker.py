@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numba import config
 from numpy.testing import assert_allclose
 
-from kernels.methods import METHODS
-from kernels.prepare import prepare
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
 from tests import naive
 from tests.hypercubes import full_tree, functions, hypercube
 from tests.kernels.attributing import ATOL, NAMED, attributed, explain, scores_by

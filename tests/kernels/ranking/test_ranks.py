@@ -5,11 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.buffers import Buffers
-from kernels.labels import no_labels
-from kernels.ranking.ranks import reduce_ranks, summarize_ranks
-from kernels.reductions import merge_all
-from kernels.summaries import Subject
+from leafledger.kernels.ranking.ranks import reduce_ranks, summarize_ranks
+from leafledger.kernels.reductions.reduction import merge_all
+from leafledger.kernels.reductions.summary import Subject
+from leafledger.kernels.slices.buffers import Buffers
+from leafledger.kernels.slices.labels import no_labels
 
 
 @given(st.integers(0, 2**32), st.integers(1, 4), st.lists(st.integers(0, 60), max_size=5))

@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.ranking.rates import candidate_rates, choose_rate, never_falls
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.ranking.rates import candidate_rates, choose_rate, never_falls
 from tests import naive
 from tests.hypercubes import full_tree, hypercube
 from tests.kernels.attributing import attributed

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels import game_values
-from kernels.methods import METHODS
-from kernels.parameters import InvalidParameters
-from kernels.prepare import prepare
-from kernels.semivalues.methods import EXPONENTS
+from leafledger.kernels import game_values
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.semivalues.methods import EXPONENTS
 from tests import naive
 from tests.kernels.attributing import ATOL, explain, run
 from tests.strategies import batches, forests

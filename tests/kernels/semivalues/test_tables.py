@@ -6,14 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.game_values import shapley
-from kernels.methods import METHODS
-from kernels.path_dependent.games import play
-from kernels.prepare import prepare
-from kernels.semivalues.tables import add_semivalues, no_semivalues, prepare_semivalue
-from kernels.trees import lookup
-from kernels.trees.binning import BATCH
-from kernels.trees.forest import make_forest
+from leafledger.kernels.game_values import shapley
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.path_dependent.games import play
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.semivalues.tables import add_semivalues, no_semivalues, prepare_semivalue
+from leafledger.kernels.trees import lookup
+from leafledger.kernels.trees.binning import BATCH
+from leafledger.kernels.trees.forest import make_forest
 from tests import naive
 from tests.kernels.attributing import ATOL, explain
 from tests.strategies import batches, forests

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, child_intervals, complement, is_member, read_columns
-from kernels.trees.ensemble import TreeEnsemble, bit_set, check
-from kernels.trees.statistics import NO_STATISTICS
+from leafledger.kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, child_intervals, complement, is_member, read_columns
+from leafledger.kernels.trees.ensemble import TreeEnsemble, bit_set, check
+from leafledger.kernels.trees.statistics import NO_STATISTICS
 from tests import naive
 from tests.strategies import batches, forests
 from tests.trees import one_tree

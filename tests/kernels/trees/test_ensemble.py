@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
+from leafledger.kernels.trees.ensemble import InvalidEnsemble, TreeEnsemble, bit_set, check
 from tests.strategies import forests
 from tests.trees import STATISTICS
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.trees.forest import make_forest
+from leafledger.kernels.trees.forest import make_forest
 from tests import naive
 from tests.strategies import batches, forests, partitions
 

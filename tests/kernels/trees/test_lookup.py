@@ -6,9 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
-from kernels.trees.binning import bin_dtype, bin_rows, padded
-from kernels.trees.forest import make_forest
-from kernels.trees.lookup import ENTRIES_PER_NODE, LOOKUP_ROWS, MAX_COMPARISONS, Comparisons, add_lookups, look_up, outcomes, worth_looking_up
+from leafledger.kernels.trees.binning import bin_dtype, bin_rows, padded
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.kernels.trees.lookup import (
+    ENTRIES_PER_NODE,
+    LOOKUP_ROWS,
+    MAX_COMPARISONS,
+    Comparisons,
+    add_lookups,
+    look_up,
+    outcomes,
+    worth_looking_up,
+)
 from tests import naive
 from tests.strategies import batches, forests
 from tests.trees import symmetric

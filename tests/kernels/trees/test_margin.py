@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels._jit import count_bytes
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from kernels.trees import lookup, margin
-from kernels.trees.forest import make_forest
-from kernels.trees.margin import margin_bytes, prepare_margin
+from leafledger.kernels.jit.decorator import count_bytes
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.trees import lookup, margin
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.kernels.trees.margin import margin_bytes, prepare_margin
 from tests import naive
 from tests.kernels.attributing import ATOL, attributed
 from tests.strategies import batches, forests

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from kernels.trees.forest import make_forest
-from kernels.trees.paths import count_above, empty_coalition, first_splits, margin_bound, most_on_a_path
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.kernels.trees.paths import count_above, empty_coalition, first_splits, margin_bound, most_on_a_path
 from tests import naive
 from tests.kernels.attributing import ATOL
 from tests.strategies import batches, forests

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.trees.statistics import ABOVE, CATEGORY, EQUAL, NO_STATISTICS, Statistics, find_fault, look_up, make_directory
+from leafledger.kernels.trees.statistics import ABOVE, CATEGORY, EQUAL, NO_STATISTICS, Statistics, find_fault, look_up, make_directory
 from tests.trees import STATISTICS
 
 WORD, FACTOR = 2**64, 0x4906BA494954CB65

@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernels.methods import METHODS
 from leafledger import check_run
-from pipeline.command import cli
-from pipeline.errors import AdditivityBreach
+from leafledger.kernels.methods import METHODS
+from leafledger.pipeline.command import cli
+from leafledger.pipeline.errors import AdditivityBreach
 
 ROOT = Path(__file__).parents[3]
 
@@ -127,7 +127,7 @@ def test_a_damaged_night_is_its_own_failure(example, tmp_path, capsys):
 
 def test_a_night_whose_rows_do_not_go_with_an_option_is_its_own_failure(example, tmp_path, capsys, monkeypatch):
     """As more groups than a table is worth, or numbers that do not add up: the nights after it are explained."""
-    monkeypatch.setattr("kernels.labels.MOST_VALUES", 40)  # ten groups of four features
+    monkeypatch.setattr("leafledger.kernels.slices.labels.MOST_VALUES", 40)  # ten groups of four features
     nights = tmp_path / "nights"
     for day, n_groups in ((1, 1000), (2, 1), (4, 1)):
         table = pq.read_table(Path(example.data) / "month=2", partitioning=None).slice(0, 100)
@@ -147,7 +147,7 @@ def test_a_night_whose_rows_do_not_go_with_an_option_is_its_own_failure(example,
         raise AdditivityBreach("attributions do not add up")
 
     with monkeypatch.context() as patch:
-        patch.setattr("pipeline.runs.explain.map_run", breach)
+        patch.setattr("leafledger.pipeline.runs.explain.map_run", breach)
         code, _, log = run(capsys, *arguments, "--dates", "2026-03-02..2026-03-04")
     assert (code, log.count("\n")) == (1, 2)
     assert not (tmp_path / "runs/2026-03-04/manifest.json").exists()
@@ -283,7 +283,7 @@ def test_a_mistake_gets_one_line(example, tmp_path, monkeypatch, capsys, argumen
 def test_help_imports_little(arguments, needed):
     """Help and version answer without importing Numba, but where methods are listed, nor Dask, Arrow or a model library."""
     program = (
-        "import sys; from pipeline.command.cli import main\n"
+        "import sys; from leafledger.pipeline.command.cli import main\n"
         f"assert main({arguments}) == 0\n"
         "heavy = {'numba', 'dask', 'distributed', 'fsspec', 'pandas', 'pyarrow', 'xgboost', 'lightgbm', 'catboost', 'prefect', 's3fs', 'botocore'}\n"
         f"sys.exit(heavy & set(sys.modules) != {needed} and f'imported {{heavy & set(sys.modules)}}')"
@@ -307,9 +307,9 @@ def test_kernels_compile_one_signature(example, tmp_path):
     program = (
         "import sys\n"
         "from kernels import reductions\n"
-        "from kernels.path_dependent import quadrature\n"
-        "from kernels.trees import binning, lookup, margin\n"
-        "from pipeline.command.cli import main\n"
+        "from leafledger.kernels.path_dependent import quadrature\n"
+        "from leafledger.kernels.trees import binning, lookup, margin\n"
+        "from leafledger.pipeline.command.cli import main\n"
         f"arguments = [{example.model!r}, {example.data!r}, '--out', {str(tmp_path / 'run')!r}, '--interactions', 'all']\n"
         "arguments += ['--scheduler', 'serial', '--quiet']\n"
         "assert main(['explain', *arguments]) == 0\n"
@@ -329,7 +329,7 @@ def test_kernels_compile_one_signature(example, tmp_path):
 def test_flags_are_read_beside_prefect():
     """The served flow takes the same flags, though Prefect brings pydantic, by which cyclopts validates where it is imported."""
     program = (
-        "import prefect; from pipeline.command.cli import main\n"
+        "import prefect; from leafledger.pipeline.command.cli import main\n"
         "flags = ['--parameter', 'p=0.3', 'q=1', '--parameter', 'r=2',\n"
         "'--id', 'a', 'b', '--by', 'c', '--interactions', '3', '--date', '2026-11-20']\n"
         "raise SystemExit(main(['explain', 'nowhere', 'data', '--out', 'out', *flags]))"
@@ -342,7 +342,7 @@ def test_a_working_directory_that_is_gone_is_one_line(tmp_path):
     """Libraries look at it as soon as they are imported."""
     (tmp_path / "gone").mkdir()
     program = f"import os, sys; os.chdir({str(tmp_path / 'gone')!r}); os.rmdir({str(tmp_path / 'gone')!r})\n"
-    program += "from pipeline.command.cli import main; sys.exit(main(['check', 'run']))"
+    program += "from leafledger.pipeline.command.cli import main; sys.exit(main(['check', 'run']))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, env={"PYTHONPATH": str(ROOT)})
     assert (found.returncode, found.stdout) == (1, "")
     assert found.stderr == "leafledger: the working directory cannot be used, change to another one: No such file or directory\n"

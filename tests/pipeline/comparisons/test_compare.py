@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import leafledger
-from pipeline.comparisons.compare import compare
-from pipeline.errors import ClusterLost, InvalidLabel, LeafledgerError, RunConflict, UnsupportedModel, UsageError
-from pipeline.in_memory.prediction_gap import rank_players
+from leafledger.pipeline.comparisons.compare import compare
+from leafledger.pipeline.errors import ClusterLost, InvalidLabel, LeafledgerError, RunConflict, UnsupportedModel, UsageError
+from leafledger.pipeline.in_memory.rankings.prediction_gap import rank_players
 from tests import naive
 from tests.pipeline.conftest import FEATURES, TRAINING, train, write_data
 

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from kernels.comparison import Value
-from pipeline.comparisons.comparison import Comparison, Gaps, Ranking, Removal, Sample, name_values
-from pipeline.dataset.labels import LabelColumns
-from pipeline.models.model import Feature
+from leafledger.kernels.comparison.agreement import Value
+from leafledger.pipeline.comparisons.comparison import Comparison, Gaps, Ranking, Removal, Sample, name_values
+from leafledger.pipeline.dataset.columns.labels import LabelColumns
+from leafledger.pipeline.models.model import Feature
 
 
 def compared(*methods, seed=-1, sizes=None):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.comparisons.differing import COLUMNS, Apart, DifferingRows, Named, Seen, merge_rows
-from pipeline.errors import SchemaMismatch
+from leafledger.pipeline.comparisons.differing import COLUMNS, Apart, DifferingRows, Named, Seen, merge_rows
+from leafledger.pipeline.errors import SchemaMismatch
 
 N, PAIRS = 30, [(0, 1), (0, 2), (1, 2)]
 NAMED = Named(("no", "yes"), ("a", "b", "c"), ("one", "two", "three"), ("id",), 2, 4)

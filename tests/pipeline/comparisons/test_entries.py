@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import leafledger
-from pipeline.comparisons.compare import compare
-from pipeline.comparisons.entries import Entry, asked_by, parse_entry, read_run
-from pipeline.dataset.matching import Asked
-from pipeline.errors import UsageError
+from leafledger.pipeline.comparisons.compare import compare
+from leafledger.pipeline.comparisons.entries import Entry, asked_by, parse_entry, read_run
+from leafledger.pipeline.dataset.files.matching import Asked
+from leafledger.pipeline.errors import UsageError
 from tests.pipeline.conftest import FEATURES
 
 
@@ -42,7 +42,7 @@ def test_runs_that_do_not_rank_are_refused(example, tmp_path, given, says):
 
 def test_a_run_is_about_the_rows_that_it_saw_with_whatever_ids(example, tmp_path, monkeypatch):
     """Files are told apart by the columns that are read of them: an id column without smallest and largest values makes no other file."""
-    monkeypatch.setattr("pipeline.dataset.identity.BLOCKS", 2)  # so that files of some kB are not read whole anyway
+    monkeypatch.setattr("leafledger.pipeline.dataset.files.identity.BLOCKS", 2)  # so that files of some kB are not read whole anyway
     frame = example.frame.assign(month=example.frame["month"].astype(np.int64))
     table = pa.Table.from_pandas(frame[[*FEATURES, "name"]], preserve_index=False)
     (tmp_path / "data").mkdir()

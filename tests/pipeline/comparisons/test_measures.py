@@ -6,10 +6,10 @@ from inspect import signature
 import pytest
 
 import leafledger
-from pipeline.command import comparing
-from pipeline.comparisons.measures import Measures, check_label, check_measures
-from pipeline.errors import UnsupportedModel, UsageError
-from pipeline.models.objectives import Margin, Objective
+from leafledger.pipeline.command.commands import comparing
+from leafledger.pipeline.comparisons.measures import Measures, check_label, check_measures
+from leafledger.pipeline.errors import UnsupportedModel, UsageError
+from leafledger.pipeline.models.objectives import Margin, Objective
 
 
 @pytest.mark.parametrize(

@@ -5,23 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernels.prediction_gap.rankings import EXACT
-from kernels.prediction_gap.tables import count_visits, prepare_gap
-from kernels.trees.forest import make_forest
-from pipeline.comparisons import compare as comparing
-from pipeline.comparisons.compare import compare
-from pipeline.comparisons.measures import Measures
-from pipeline.comparisons.prepare import _affordable, _slice_rows
-from pipeline.errors import UsageError
-from pipeline.models import load_ensemble
-from pipeline.runs.sizes import max_slice_rows
+from leafledger.kernels.prediction_gap.leaf_regions import count_visits
+from leafledger.kernels.prediction_gap.rankings import EXACT
+from leafledger.kernels.prediction_gap.tables import prepare_gap
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.pipeline.comparisons import compare as comparing
+from leafledger.pipeline.comparisons import prepare as prepare_
+from leafledger.pipeline.comparisons.compare import compare
+from leafledger.pipeline.comparisons.measures import Measures
+from leafledger.pipeline.comparisons.prepare import _affordable, _slice_rows
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.methods.memory import max_slice_rows
+from leafledger.pipeline.models import load_ensemble
 from tests.pipeline.conftest import FEATURES
 
 
 def prepared_by(example, tmp_path, monkeypatch, **given):
     """The record that tasks get, and what was done for it."""
     found, works = [], []
-    prepare = comparing.prepare_comparison
+    prepare = prepare_.prepare_comparison
 
     def watched(request):
         found.append(prepare(request))

@@ -9,10 +9,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import compare
-from pipeline.comparisons.publish import name_beside, publish_tables
-from pipeline.comparisons.tables import Tables
-from pipeline.errors import RunConflict, StorageError, UsageError
-from pipeline.stores import commit
+from leafledger.pipeline.comparisons.publish import name_beside, publish_tables
+from leafledger.pipeline.comparisons.tables import Tables
+from leafledger.pipeline.errors import RunConflict, StorageError, UsageError
+from leafledger.pipeline.stores import commit
 
 
 def tables(number=1):

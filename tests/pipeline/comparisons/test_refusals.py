@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import leafledger
-from pipeline.comparisons.compare import compare
-from pipeline.errors import LeafledgerError, NotFinished, SchemaMismatch, UsageError
+from leafledger.pipeline.comparisons.compare import compare
+from leafledger.pipeline.errors import LeafledgerError, NotFinished, SchemaMismatch, UsageError
 from tests.pipeline.conftest import WRONG, write_data
 
 

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import leafledger
-from kernels.comparison import Value
-from pipeline.comparisons import compare as comparing
-from pipeline.comparisons.comparison import Comparison, Ranking, name_values
-from pipeline.comparisons.slices import Columns, Slice, SliceTables
-from pipeline.dataset.labels import lay_out
-from pipeline.dataset.listing import WorkItem
-from pipeline.dataset.rows import read_slices
-from pipeline.errors import InvalidRun
+from leafledger.kernels.comparison.agreement import Value
+from leafledger.pipeline.comparisons import compare as comparing
+from leafledger.pipeline.comparisons.comparison import Comparison, Ranking, name_values
+from leafledger.pipeline.comparisons.slices import Columns, Slice, SliceTables
+from leafledger.pipeline.dataset.columns.labels import lay_out
+from leafledger.pipeline.dataset.files.listing import WorkItem
+from leafledger.pipeline.dataset.files.rows import read_slices
+from leafledger.pipeline.errors import InvalidRun
 from tests.pipeline.conftest import FEATURES, train, write_data
 
 

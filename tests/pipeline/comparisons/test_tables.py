@@ -9,15 +9,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 import leafledger
-from kernels.reductions import MEANS
-from pipeline.comparisons.compare import compare
-from pipeline.comparisons.comparison import Comparison, Gaps, Ranking, Removal, Sample, name_values
-from pipeline.comparisons.item import Compared
-from pipeline.comparisons.measures import Measures
-from pipeline.comparisons.tables import tabulate
-from pipeline.dataset.labels import LabelColumns
-from pipeline.errors import InvalidLabel
-from pipeline.runs.states import pack_state
+from leafledger.kernels.reductions.reduction import MEANS
+from leafledger.pipeline.comparisons.compare import compare
+from leafledger.pipeline.comparisons.compare_item import Compared
+from leafledger.pipeline.comparisons.comparison import Comparison, Gaps, Ranking, Removal, Sample, name_values
+from leafledger.pipeline.comparisons.measures import Measures
+from leafledger.pipeline.comparisons.tables import tabulate
+from leafledger.pipeline.dataset.columns.labels import LabelColumns
+from leafledger.pipeline.errors import InvalidLabel
+from leafledger.pipeline.methods.reduction_states import pack_state
 
 SEEN = np.zeros((2, 2), np.int64)  # of two features
 

@@ -1,7 +1,7 @@
 """A feature of each kind, for tests of the columns and texts that are taken for its values."""
 
-from pipeline.models.cityhash import HashedCategory
-from pipeline.models.model import Feature
+from leafledger.pipeline.models.catboost.cityhash import HashedCategory
+from leafledger.pipeline.models.model import Feature
 
 NUMBER = Feature("x")
 CODES = Feature("x", categorical=True)

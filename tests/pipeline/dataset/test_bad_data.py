@@ -14,12 +14,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from leafledger import check_run, explain
-from pipeline.command.cli import main
-from pipeline.errors import InvalidData, SchemaMismatch, StorageError
-from pipeline.models import load_ensemble
-from pipeline.runs.job import make_job
-from pipeline.runs.options import Options
-from pipeline.runs.stages import plan_run
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.errors import InvalidData, SchemaMismatch, StorageError
+from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.plan.planned_run import plan_run
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import attributions, planned
 

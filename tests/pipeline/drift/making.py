@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from kernels.cells import NOTHING, make_tally, merge_counts, read_tally
-from kernels.distributions import SPREADS, count_column
-from kernels.reductions import merge_all
-from pipeline.drift.measured import make_distribution
+from leafledger.kernels.distributions.column_distribution import SPREADS, count_column
+from leafledger.kernels.distributions.histogram import NOTHING, make_tally, merge_counts, read_tally
+from leafledger.kernels.reductions.reduction import merge_all
+from leafledger.pipeline.drift.measure.measured_run import make_distribution
 
 
 def distribution(values, n_pieces=3):

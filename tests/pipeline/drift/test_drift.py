@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 
 import leafledger
 from leafledger import check_run, drift, explain, read_latest
-from pipeline.command.cli import main
-from pipeline.errors import InvalidRun, LeafledgerError, UsageError
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.errors import InvalidRun, LeafledgerError, UsageError
 from tests.pipeline.conftest import WRONG, train, write_data
 
 

@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from leafledger import drift, explain
-from pipeline.runs import execute, sizes
+from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.runs.execute import executor as execute
 from tests.pipeline.conftest import train, write_data
 from tests.pipeline.running import contents
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor, RandomForestRegressor
 
 from leafledger import attribute, curves, load_ensemble, prediction_gap, prepare, save_model
-from pipeline.errors import SchemaMismatch
+from leafledger.pipeline.errors import SchemaMismatch
 
 DRAW = np.random.default_rng(3)
 MONTH = DRAW.integers(1, 13, 400)

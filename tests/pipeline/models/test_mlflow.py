@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestRegressor
 
 from leafledger import attribute, load_ensemble
-from pipeline.errors import InvalidModel, StorageError, UnsupportedModel, UsageError
-from pipeline.models.mlflow import is_logged, pin
+from leafledger.pipeline.errors import InvalidModel, StorageError, UnsupportedModel, UsageError
+from leafledger.pipeline.models.mlflow import is_logged, pin
 from tests.pipeline.registering import ROWS, TARGET, log, quiet
 
 pytestmark = pytest.mark.usefixtures("registry")

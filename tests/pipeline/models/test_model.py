@@ -11,12 +11,12 @@ import pytest
 import xgboost
 from hypothesis import given
 
-from pipeline.errors import InvalidModel, UnsupportedModel
-from pipeline.models import FEW_OUTPUTS, load_ensemble
-from pipeline.models.cityhash import NO_CATEGORY, HashedCategory
-from pipeline.models.model import Feature, find_classes
-from tests.pipeline.models.catboosting import SHAPE, sample, saved
-from tests.pipeline.models.xgboosting import load, train
+from leafledger.pipeline.errors import InvalidModel, UnsupportedModel
+from leafledger.pipeline.models import FEW_OUTPUTS, load_ensemble
+from leafledger.pipeline.models.catboost.cityhash import NO_CATEGORY, HashedCategory
+from leafledger.pipeline.models.model import Feature, find_classes
+from tests.pipeline.models.catboost.training import SHAPE, sample, saved
+from tests.pipeline.models.xgboost.training import load, train
 from tests.pipeline.running import as_model
 from tests.strategies import forests
 

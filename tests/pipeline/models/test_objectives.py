@@ -12,11 +12,11 @@ from numpy.testing import assert_allclose
 from sklearn._loss.loss import HalfTweedieLoss
 from sklearn.ensemble import HistGradientBoostingRegressor
 
-from kernels.links import Link, predict
 from leafledger import attribute, load_ensemble, save_model
-from pipeline.errors import UnsupportedModel
-from pipeline.models import objectives
-from pipeline.models.objectives import SIGMOID, SOFTMAX, Margin, Objective
+from leafledger.kernels.slices.links import Link, predict
+from leafledger.pipeline.errors import UnsupportedModel
+from leafledger.pipeline.models import objectives
+from leafledger.pipeline.models.objectives import SIGMOID, SOFTMAX, Margin, Objective
 
 VERSION = tuple(map(int, xgboost.__version__.split(".")[:2]))
 DRAW = np.random.default_rng(5)

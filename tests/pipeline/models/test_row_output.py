@@ -16,9 +16,9 @@ from sklearn.datasets import load_wine
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
 from leafledger import attribute, check_run, compare, explain, inspect_model, load_ensemble, save_model
-from pipeline.errors import InvalidRun, UnsupportedModel, UsageError
-from pipeline.models.row_output import RowOutput, choose_among, read_row_output
-from pipeline.runs.planned import from_json
+from leafledger.pipeline.errors import InvalidRun, UnsupportedModel, UsageError
+from leafledger.pipeline.models.row_output import RowOutput, choose_among, read_row_output
+from leafledger.pipeline.runs.records.plan_file import from_json
 
 DATA = load_wine(as_frame=True)
 X, Y = DATA.data, DATA.target
@@ -119,8 +119,8 @@ def test_a_run_says_which_class_it_explained(run, models):
 
 def test_another_name_of_an_output_is_found(run, tmp_path):
     """A part that says that a row was explained for another class does not add up; one with a class that there is not is refused."""
-    from pipeline.runs.part_check import Asked, _check_sums  # what `check` does with digests that were made again
-    from pipeline.runs.publish import read_manifest
+    from leafledger.pipeline.runs.check.check_parts import Asked, _check_sums
+    from leafledger.pipeline.runs.records.manifest import read_manifest
 
     plan = from_json((run / "run" / "plan.json").read_text(), "plan")
     manifest = read_manifest(str(run / "run"))
@@ -205,8 +205,8 @@ def test_a_plan_with_a_choice_that_cannot_be_is_none(run):
 
 
 def test_the_options_reach_the_model(run):
-    from pipeline.runs.job import make_job
-    from pipeline.runs.options import Options
+    from leafledger.pipeline.runs.job.job import make_job
+    from leafledger.pipeline.runs.job.options import Options
 
     job = make_job(run / "model.txt", run / "data", run / "never", Options(output="other:4"))
     assert job.row_output == RowOutput("other", 4)

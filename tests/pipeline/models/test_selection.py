@@ -11,11 +11,11 @@ import xgboost
 from numpy.testing import assert_allclose
 from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 
-from kernels.trees.ensemble import check
 from leafledger import attribute, check_run, explain, load_ensemble, save_model
-from pipeline.errors import UnsupportedModel, UsageError
-from pipeline.iterations import read_iterations
-from pipeline.models.selection import find_output, keep_iterations, keep_output, name_outputs, select
+from leafledger.kernels.trees.ensemble import check
+from leafledger.pipeline.arguments.iterations import read_iterations
+from leafledger.pipeline.errors import UnsupportedModel, UsageError
+from leafledger.pipeline.models.selection import find_output, keep_iterations, keep_output, name_outputs, select
 from tests.pipeline.running import attributions
 
 RNG = np.random.default_rng(0)

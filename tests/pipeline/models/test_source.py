@@ -2,9 +2,9 @@
 
 import pytest
 
-from pipeline.errors import InvalidModel
-from pipeline.models import source
-from pipeline.models.source import normalise_source, read_source
+from leafledger.pipeline.errors import InvalidModel
+from leafledger.pipeline.models import source
+from leafledger.pipeline.models.source import normalise_source, read_source
 
 
 def test_a_path_is_made_absolute_and_an_uri_of_mlflow_stays(tmp_path, monkeypatch):

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.report import changes
-from pipeline.report.changes import say_change, write_changes
+from leafledger.pipeline.report import changes
+from leafledger.pipeline.report.changes import say_change, write_changes
 
 
 def shift(kind, feature, change, **more):

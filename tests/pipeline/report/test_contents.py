@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 
 from leafledger import read_run
-from pipeline.dataset.grouping import GroupColumn
-from pipeline.dataset.listing import Rejected
-from pipeline.errors import InvalidRun
-from pipeline.models.model import Feature
-from pipeline.models.row_output import RowOutput
-from pipeline.report.contents import Limits, Material, compose, read_summaries
-from pipeline.report.figure import Figure, Table, Tracks
-from pipeline.report.page import MOST_BYTES
-from pipeline.report.report import write_report
+from leafledger.pipeline.dataset.columns.grouping import GroupColumn
+from leafledger.pipeline.dataset.files.listing import Rejected
+from leafledger.pipeline.errors import InvalidRun
+from leafledger.pipeline.models.model import Feature
+from leafledger.pipeline.models.row_output import RowOutput
+from leafledger.pipeline.report.contents import Limits, Material, compose, read_summaries
+from leafledger.pipeline.report.figures.figure import Figure, Table, Tracks
+from leafledger.pipeline.report.page import MOST_BYTES
+from leafledger.pipeline.report.report import write_report
 
 LIMITS = Limits(3, 20, 6)
 

@@ -8,13 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from kernels.cells import Counts, find_cells
 from leafledger import explain, read_run, report
-from pipeline.drift.distribution import Categories, Distribution
-from pipeline.drift.measured import measure_run
-from pipeline.models.model import Feature
-from pipeline.report.counting import QUANTILES, TAIL
-from pipeline.report.grids import COMBINED, MANY, MISSING, SEVERAL, UNKEPT, _say_lacking, choose_grids, choose_values, find_ends
+from leafledger.kernels.distributions.histogram import Counts, find_cells
+from leafledger.pipeline.drift.measure.distribution import Categories, Distribution
+from leafledger.pipeline.drift.measure.measured_run import measure_run
+from leafledger.pipeline.models.model import Feature
+from leafledger.pipeline.report.counts.counts import QUANTILES, TAIL
+from leafledger.pipeline.report.grids import COMBINED, MANY, MISSING, SEVERAL, UNKEPT, _say_lacking, choose_grids, choose_values, find_ends
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 from html.parser import HTMLParser
 
-from pipeline.report.figure import Figure, Mark, Matrix, Plane, Shape, Strip, Strips, Table, Track, Tracks
-from pipeline.report.page import Page, Section, Verdict, write_page
-from pipeline.report.scale import Axis
+from leafledger.pipeline.report.figures.figure import Figure, Mark, Matrix, Plane, Shape, Strip, Strips, Table, Track, Tracks
+from leafledger.pipeline.report.figures.scale import Axis
+from leafledger.pipeline.report.page import Page, Section, Verdict, write_page
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\" ' & {{ 7 * 7 }} \x00\x1b[31m‮\ud800"
 TICKS = Axis(0, 1).ticks()

@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import attribute, check_run, drift, explain, load_ensemble, read_run, report
-from pipeline.errors import InvalidRun, RunConflict
-from pipeline.report import report as module
-from pipeline.report.contents import compose
-from pipeline.report.report import LIMITS, gather
-from pipeline.report.scale import write_number
-from pipeline.runs.after import read_after, write_made
-from pipeline.stores import storage
+from leafledger.pipeline.errors import InvalidRun, RunConflict
+from leafledger.pipeline.report import report as module
+from leafledger.pipeline.report.contents import compose
+from leafledger.pipeline.report.figures.scale import write_number
+from leafledger.pipeline.report.report import LIMITS, gather
+from leafledger.pipeline.runs.records.derived import read_after, write_made
+from leafledger.pipeline.stores import storage
 from tests.pipeline.running import contents
 
 
@@ -57,7 +57,7 @@ def test_the_page_is_the_same_on_dask(reported, tmp_path):
     copy = copied(reported, tmp_path)
     serial = written(copy)
     shutil.rmtree(copy / "report")
-    with patch("pipeline.report.report.FEW", 0):
+    with patch("leafledger.pipeline.report.report.FEW", 0):
         assert written(copy, scheduler=None, workers=2) == serial
 
 
@@ -187,7 +187,7 @@ def test_another_report_keeps_the_alarms_that_were_found(example, reported, tmp_
     drift(run, against=reported, by=["carrier"], thresholds={"psi": 0.5, "ndcg": 1.0}, scheduler="serial")
     found = (run / "after/drift.json").read_bytes()
     page = written(run)
-    with patch("pipeline.drift.drift.compare_runs") as compared:
+    with patch("leafledger.pipeline.drift.drift.compare_runs") as compared:
         assert written(run, against=reported) == page
     assert not compared.called
     assert (run / "after/drift.json").read_bytes() == found
@@ -231,7 +231,7 @@ def test_with_labels_the_row_that_is_farthest_off_is_shown(example, tmp_path, id
     assert re.findall(r"<h3 id=[^>]*>([^<]*)", page.split('<section id="rows"')[1])[3] == "Largest residual"
     assert re.search(rf"Row flight = {worst['flight']}[^<]*, label {re.escape(write_number(worst['label']))}, residual [+−]", page)
     (run / "report/index.html").unlink()
-    with patch("pipeline.report.report.FEW", 0):
+    with patch("leafledger.pipeline.report.report.FEW", 0):
         assert written(run, scheduler=None, workers=2) == page
 
 
@@ -277,7 +277,7 @@ def replaced_after(name, example, run, removed=True, **settings):
 
     def call_and_replace(*given):
         found = call(*given)
-        with nullcontext() if removed else patch("pipeline.runs.explain.remove_replaced"):
+        with nullcontext() if removed else patch("leafledger.pipeline.runs.explain.remove_replaced"):
             explain(example.model, f"{example.data}/month=2", run, if_changed="replace", scheduler="serial", **settings)
         return found
 

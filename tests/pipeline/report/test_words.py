@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from leafledger import read_run
-from pipeline.dataset.listing import Rejected
-from pipeline.models.row_output import RowOutput
-from pipeline.report.contents import read_summaries
-from pipeline.report.words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
-from pipeline.runs.attempt import FlowRun
+from leafledger.pipeline.dataset.files.listing import Rejected
+from leafledger.pipeline.models.row_output import RowOutput
+from leafledger.pipeline.report.contents import read_summaries
+from leafledger.pipeline.report.words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
+from leafledger.pipeline.runs.records.provenance import FlowRun
 
 
 @pytest.fixture(scope="module")

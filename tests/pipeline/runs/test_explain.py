@@ -13,8 +13,8 @@ import xgboost
 from numpy.testing import assert_allclose
 
 from leafledger import attribute, check_run, explain
-from pipeline.errors import UsageError
-from pipeline.runs.publish import read_manifest
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.runs.records.manifest import read_manifest
 from tests.pipeline.conftest import FEATURES, N_ROWS, train, write_data
 from tests.pipeline.running import attributions, contents, contributions
 

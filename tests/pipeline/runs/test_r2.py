@@ -14,10 +14,10 @@ import pytest
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 
-from kernels.labels import MOST_VALUES
-from kernels.methods import METHODS
 from leafledger import attribute, check_run, explain
-from pipeline.errors import AdditivityBreach, InvalidData, LeafledgerError, SchemaMismatch, UnsupportedModel, UsageError
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.slices.labels import MOST_VALUES
+from leafledger.pipeline.errors import AdditivityBreach, InvalidData, LeafledgerError, SchemaMismatch, UnsupportedModel, UsageError
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.running import attributions, contents
 
@@ -250,7 +250,7 @@ def test_refusals_are_one_line(labelled, tmp_path, given, error, says):
 
 def test_more_groups_than_a_table_is_worth_are_refused(labelled, tmp_path, monkeypatch):
     """A column that tells every row apart is no grouping."""
-    monkeypatch.setattr("kernels.labels.MOST_VALUES", 100)
+    monkeypatch.setattr("leafledger.kernels.slices.labels.MOST_VALUES", 100)
     with pytest.raises(UsageError, match=r"'flight' make .* groups of 4 values each, expected at most 100 values in all"):
         run(labelled, tmp_path / "run", by=["flight"])
     assert MOST_VALUES > 100_000

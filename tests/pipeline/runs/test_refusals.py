@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from leafledger import explain
-from pipeline.errors import SchemaMismatch, StorageError, UsageError
-from pipeline.runs import sizes
+from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
+from leafledger.pipeline.methods import memory as sizes
 
 
 @pytest.mark.parametrize(

@@ -9,18 +9,18 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose
 
-from kernels.methods import METHODS
 from leafledger import check_run, explain
-from pipeline.dataset.identity import is_still
-from pipeline.errors import InvalidData, RunConflict, StorageError
-from pipeline.runs import sizes
-from pipeline.runs import where as choice
-from pipeline.runs.job import make_job
-from pipeline.runs.load import load_model
-from pipeline.runs.options import Options
-from pipeline.runs.planned import from_json
-from pipeline.runs.stages import plan_run
-from pipeline.stores import storage
+from leafledger.kernels.methods import METHODS
+from leafledger.pipeline.dataset.files.identity import is_still
+from leafledger.pipeline.errors import InvalidData, RunConflict, StorageError
+from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.plan import placement as choice
+from leafledger.pipeline.runs.plan.model import load_model
+from leafledger.pipeline.runs.plan.planned_run import plan_run
+from leafledger.pipeline.runs.records.plan_file import from_json
+from leafledger.pipeline.stores import storage
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions, contents, contributions
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import check_run, compare, explain, read_run
-from pipeline.errors import InvalidRun, SchemaMismatch, UsageError
+from leafledger.pipeline.errors import InvalidRun, SchemaMismatch, UsageError
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import attributions
 

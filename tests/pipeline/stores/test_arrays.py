@@ -8,13 +8,13 @@ import pytest
 import s3fs
 from hypothesis import HealthCheck, given, settings
 
-from kernels.buffers import Pairs
-from kernels.methods import METHODS
-from kernels.prepare import prepare
-from pipeline.errors import InvalidRun, NotThere, StorageError
-from pipeline.stores import arrays as tables
-from pipeline.stores import storage
-from pipeline.stores.arrays import ALIGNMENT, broadcast_tables, open_tables, pack_tables, table_bytes, unpack_tables
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prepare import prepare
+from leafledger.kernels.slices.buffers import Pairs
+from leafledger.pipeline.errors import InvalidRun, NotThere, StorageError
+from leafledger.pipeline.stores import arrays as tables
+from leafledger.pipeline.stores import storage
+from leafledger.pipeline.stores.arrays import ALIGNMENT, broadcast_tables, open_tables, pack_tables, table_bytes, unpack_tables
 from tests.kernels.attributing import leaves
 from tests.strategies import forests
 
@@ -110,14 +110,14 @@ def test_tables_in_a_bucket_leave_nothing_behind(bucket, example, tmp_path, monk
 
 
 NO_TABLES = {
-    "a function of kernels": ["kernels.prepare.prepare", {}],
-    "a function that tables are made with": ["kernels._jit.frozen", {"tables": {"dtype": "<i8", "shape": [1], "offset": 0}}],
-    "a type from elsewhere": ["kernels.prepare.Any", {}],
-    "a class that is no record": ["kernels.method.Method", {}],
+    "a function of kernels": ["leafledger.kernels.prepare.prepare", {}],
+    "a function that tables are made with": ["leafledger.kernels.jit.decorator.frozen", {"tables": {"dtype": "<i8", "shape": [1], "offset": 0}}],
+    "a type from elsewhere": ["leafledger.kernels.prepare.Any", {}],
+    "a class that is no record": ["leafledger.kernels.method.method.Method", {}],
     "a module outside": ["os.system", {}],
-    "a module that is not there": ["kernels.nowhere.Tables", {}],
+    "a module that is not there": ["leafledger.kernels.nowhere.Tables", {}],
     "a way out": ["kernels.../os.system", {}],
-    "a record of other fields": ["kernels.buffers.Pairs", {"first": {"dtype": "<i8", "shape": [1], "offset": 0}}],
+    "a record of other fields": ["leafledger.kernels.slices.buffers.Pairs", {"first": {"dtype": "<i8", "shape": [1], "offset": 0}}],
     "objects": {"dtype": "|O8", "shape": [1], "offset": 0},
     "bytes before the start": {"dtype": "<i8", "shape": [1], "offset": -8},
     "bytes beyond the end": {"dtype": "<i8", "shape": [1 << 40], "offset": 0},

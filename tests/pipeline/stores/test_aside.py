@@ -5,9 +5,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from pipeline.stores import commit
-from pipeline.stores.aside import aside
-from pipeline.stores.listing import list_parquet
+from leafledger.pipeline.stores import commit
+from leafledger.pipeline.stores.aside import aside
+from leafledger.pipeline.stores.listing import list_parquet
 
 
 def test_nothing_is_left_beside_a_folder_that_is_not_there(tmp_path):

@@ -9,8 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 import s3fs
 
-from pipeline.errors import NotThere, StorageError
-from pipeline.stores.listing import list_parquet
+from leafledger.pipeline.errors import NotThere, StorageError
+from leafledger.pipeline.stores.listing import list_parquet
 from tests.pipeline.stores.placing import put
 from tests.pipeline.stores.remote import Listed
 from tests.pipeline.stores.serving import served

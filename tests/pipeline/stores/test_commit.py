@@ -12,8 +12,8 @@ from fsspec.exceptions import FSTimeoutError
 from s3fs.errors import translate_boto_error
 
 from leafledger import check_run, explain
-from pipeline.errors import RunConflict, StorageError, UsageError
-from pipeline.stores import commit, removal, storage
+from leafledger.pipeline.errors import RunConflict, StorageError, UsageError
+from leafledger.pipeline.stores import commit, removal, storage
 
 
 @pytest.fixture(params=["bucket", "folder"])
@@ -101,7 +101,7 @@ def test_a_file_system_without_nameless_files_will_do(tmp_path, monkeypatch):
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="no nameless files on this system")
 def test_nothing_is_left_of_a_writer_that_is_killed(tmp_path):
     """SIGKILL in the middle of a file takes the file along."""
-    write = "import sys; from pathlib import Path; from pipeline.stores import commit; commit.create(sys.argv[1], Path('/dev/stdin'))"
+    write = "import sys; from pathlib import Path; from leafledger.pipeline.stores import commit; commit.create(sys.argv[1], Path('/dev/stdin'))"
     with subprocess.Popen([sys.executable, "-c", write, str(tmp_path / "object")], stdin=subprocess.PIPE, env=os.environ) as writer:
         writer.stdin.write(bytes(4 << 20))  # more than a pipe holds: it returns once the file has been begun
         writer.stdin.flush()

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import check_run, explain
-from pipeline.errors import NotThere
-from pipeline.stores import commit, storage
-from pipeline.stores.listing import list_parquet
+from leafledger.pipeline.errors import NotThere
+from leafledger.pipeline.stores import commit, storage
+from leafledger.pipeline.stores.listing import list_parquet
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's own, in its documentation

@@ -6,7 +6,6 @@ import json
 import sys
 from importlib.metadata import requires
 
-import botocore.exceptions
 import botocore.session
 import fsspec
 import pytest
@@ -17,8 +16,8 @@ from fsspec.implementations.local import LocalFileSystem
 from packaging.requirements import Requirement
 from urllib3 import HTTPResponse
 
-from pipeline.errors import NotThere, StorageError, UnknownStore
-from pipeline.stores import filesystem
+from leafledger.pipeline.errors import NotThere, StorageError, UnknownStore
+from leafledger.pipeline.stores import filesystem
 
 
 class AnswerBrokenOffError(Exception):

@@ -3,8 +3,8 @@
 import fsspec
 import pytest
 
-from pipeline.errors import NotThere
-from pipeline.stores.listing import Folder, list_folder
+from leafledger.pipeline.errors import NotThere
+from leafledger.pipeline.stores.listing import Folder, list_folder
 from tests.pipeline.stores.placing import put
 
 

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 import s3fs
 
-from pipeline.errors import NotThere, StorageError, UsageError
-from pipeline.stores import listing, storage
-from pipeline.stores.filesystem import open_filesystem
-from pipeline.stores.listing import find_table, list_parquet
+from leafledger.pipeline.errors import NotThere, StorageError, UsageError
+from leafledger.pipeline.stores import listing, storage
+from leafledger.pipeline.stores.filesystem import open_filesystem
+from leafledger.pipeline.stores.listing import find_table, list_parquet
 from tests.pipeline.stores.placing import put
 from tests.pipeline.stores.remote import Cloud, RefusedError
 from tests.pipeline.stores.serving import served

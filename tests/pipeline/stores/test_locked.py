@@ -8,8 +8,8 @@ import threading
 
 import pytest
 
-from pipeline.errors import NotAFile, StorageError
-from pipeline.stores import commit, locked, storage
+from leafledger.pipeline.errors import NotAFile, StorageError
+from leafledger.pipeline.stores import commit, locked, storage
 
 LOCK = ".latest.lock"
 

@@ -6,8 +6,8 @@ import pytest
 import s3fs
 
 from leafledger import check_run, explain
-from pipeline.command.cli import main
-from pipeline.runs import background
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.runs.plan import background
 from tests.pipeline.running import contents
 
 

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 import pytest
 
 from leafledger import explain
-from pipeline.errors import UsageError
-from pipeline.runs.job import make_job
-from pipeline.runs.options import Options
-from pipeline.stores import places
-from pipeline.stores.places import is_within, normalise
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.stores import places
+from leafledger.pipeline.stores.places import is_within, normalise
 
 
 def test_a_place_has_one_form(tmp_path, monkeypatch):

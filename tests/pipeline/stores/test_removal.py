@@ -6,9 +6,9 @@ import pytest
 import s3fs
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipeline.errors import StorageError
-from pipeline.stores import commit, removal
-from pipeline.stores.filesystem import open_filesystem
+from leafledger.pipeline.errors import StorageError
+from leafledger.pipeline.stores import commit, removal
+from leafledger.pipeline.stores.filesystem import open_filesystem
 from tests.pipeline.stores.placing import put
 
 PATTERNS = ("nights[12]", "nights?", "nights*", "night[!x]1")  # each a pattern for nights1

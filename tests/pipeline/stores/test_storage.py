@@ -9,10 +9,11 @@ import pytest
 import s3fs
 from fsspec.implementations.memory import MemoryFileSystem
 
-from pipeline.errors import StorageError
-from pipeline.stores import storage
-from pipeline.stores.filesystem import call_store
-from pipeline.stores.listing import list_parquet
+from leafledger.pipeline.errors import StorageError
+from leafledger.pipeline.stores import filesystem as filesystem_
+from leafledger.pipeline.stores import storage
+from leafledger.pipeline.stores.filesystem import call_store
+from leafledger.pipeline.stores.listing import list_parquet
 from tests.pipeline.stores.placing import put
 
 
@@ -192,7 +193,7 @@ def test_what_others_did_since_a_listing_is_seen(bucket):
     """A client keeps listings; what is asked now is asked of the store."""
     uri = f"{bucket}/data/object"
     put(uri, b"first")
-    others = storage.open_filesystem(uri)[0]
+    others = filesystem_.open_filesystem(uri)[0]
     assert len(others.ls(f"{bucket}/data", detail=True)) == 1
     put(uri, b"second")
     assert storage.stat(uri).size == 6

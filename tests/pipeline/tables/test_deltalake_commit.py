@@ -14,10 +14,10 @@ from deltalake import DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError
 from deltalake.table import TableAlterer
 
-from pipeline.errors import SchemaMismatch, StorageError, UsageError
-from pipeline.tables import deltalake_commit
-from pipeline.tables.deltalake_commit import ATTEMPTS, check_delta, commit_delta, withdraw_delta
-from pipeline.tables.share import Leaving, Share, SharedPart, plain
+from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
+from leafledger.pipeline.tables import deltalake_commit
+from leafledger.pipeline.tables.deltalake_commit import ATTEMPTS, check_delta, commit_delta, withdraw_delta
+from leafledger.pipeline.tables.share import Leaving, Share, SharedPart, plain
 
 ROWS = pa.table({"flight": [1, 2, 3], "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
 

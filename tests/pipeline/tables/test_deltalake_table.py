@@ -15,12 +15,12 @@ from deltalake import DeltaTable, write_deltalake
 from numpy.testing import assert_array_equal
 
 from leafledger import explain
-from pipeline.errors import NotThere, RunConflict, SchemaMismatch, StorageError, UsageError
-from pipeline.runs.publish import read_manifest
-from pipeline.runs.replacement import read_standing
-from pipeline.tables import deltalake_table
-from pipeline.tables.deltalake_commit import check_delta
-from pipeline.tables.deltalake_table import options_for, place_of, read_delta, reported
+from leafledger.pipeline.errors import NotThere, RunConflict, SchemaMismatch, StorageError, UsageError
+from leafledger.pipeline.runs.plan.existing_run import read_standing
+from leafledger.pipeline.runs.records.manifest import read_manifest
+from leafledger.pipeline.tables import deltalake_table
+from leafledger.pipeline.tables.deltalake_commit import check_delta
+from leafledger.pipeline.tables.deltalake_table import options_for, place_of, read_delta, reported
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions
 

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.tables.live import Columns, list_once, write_value
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.tables.live import Columns, list_once, write_value
 
 
 def test_values_that_are_written_in_one_way():

@@ -1,6 +1,6 @@
 """Names of tables, as the option takes them."""
 
-from pipeline.tables.names import names_table
+from leafledger.pipeline.tables.names import names_table
 
 
 def test_names():

@@ -16,11 +16,11 @@ from pyiceberg.typedef import Record
 from pyiceberg.types import DateType, IntegerType, NestedField, StringType
 from pyiceberg.utils.config import Config
 
-from pipeline.errors import SchemaMismatch, StorageError, UsageError
-from pipeline.tables import pyiceberg_commit
-from pipeline.tables.pyiceberg_commit import ATTEMPTS, check_iceberg, commit_iceberg, locate_iceberg, withdraw_iceberg
-from pipeline.tables.pyiceberg_table import list_live
-from pipeline.tables.share import Leaving, Share, SharedPart, plain
+from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
+from leafledger.pipeline.tables import pyiceberg_commit
+from leafledger.pipeline.tables.pyiceberg_commit import ATTEMPTS, check_iceberg, commit_iceberg, locate_iceberg, withdraw_iceberg
+from leafledger.pipeline.tables.pyiceberg_table import list_live
+from leafledger.pipeline.tables.share import Leaving, Share, SharedPart, plain
 
 NAME = "iceberg:nights.prod.explained"
 ROWS = pa.table({"flight": pa.array([1, 2, 3], pa.int16()), "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})

@@ -18,11 +18,11 @@ from pyiceberg.typedef import Record
 from pyiceberg.utils.config import Config
 
 from leafledger import explain
-from pipeline.command.cli import main
-from pipeline.errors import NotThere, SchemaMismatch, StorageError, UsageError
-from pipeline.runs.replacement import read_standing
-from pipeline.stores.listing import find_table
-from pipeline.tables.pyiceberg_table import read_iceberg
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.errors import NotThere, SchemaMismatch, StorageError, UsageError
+from leafledger.pipeline.runs.plan.existing_run import read_standing
+from leafledger.pipeline.stores.listing import find_table
+from leafledger.pipeline.tables.pyiceberg_table import read_iceberg
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions
 

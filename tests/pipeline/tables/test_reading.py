@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from pipeline.errors import UsageError
-from pipeline.tables.reading import read_snapshot
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.tables.reading import read_snapshot
 
 
 def test_what_is_no_table(example, tmp_path):

@@ -3,11 +3,10 @@
 import pyarrow as pa
 import pytest
 
-from pipeline.errors import SchemaMismatch
-from pipeline.runs.part import PARTS
-from pipeline.runs.replacement import REPLACEMENTS
-from pipeline.tables import share
-from pipeline.tables.share import check_all_there, check_alone, new_columns, plain, plain_fields, refuse_alike, within
+from leafledger.pipeline.errors import SchemaMismatch
+from leafledger.pipeline.runs.records.folder import PARTS, REPLACEMENTS
+from leafledger.pipeline.tables import share
+from leafledger.pipeline.tables.share import check_all_there, check_alone, new_columns, plain, plain_fields, refuse_alike, within
 
 
 def test_columns_are_written_as_tables_have_them():

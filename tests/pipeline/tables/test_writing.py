@@ -4,9 +4,9 @@ from datetime import date
 
 import pytest
 
-from pipeline.errors import UsageError
-from pipeline.tables.names import NAMES
-from pipeline.tables.writing import FORMATS, Place, find_place
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.tables.names import NAMES
+from leafledger.pipeline.tables.writing import FORMATS, Place, find_place
 
 DAY = date(2026, 11, 22)
 

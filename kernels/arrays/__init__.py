@@ -1,0 +1,1 @@
+"""Arrays of numbers: orders, narrow offsets, and random numbers that depend on a position alone."""

@@ -1,0 +1,67 @@
+"""How many swaps turn the first players of one ranking into those of another: the modified Cayley distance (Karczmarz et al. 2022, Table 1)."""
+
+import numpy as np
+
+from ..jit.decorator import jit
+
+
+@jit
+def _list_first(ranks: np.ndarray, first: np.ndarray) -> None:
+    """List the players ranked first, ``first (k, n)``, of ``ranks (players, n)``."""
+    k = len(first)
+    for j in range(ranks.shape[0]):
+        for i in range(ranks.shape[1]):
+            if ranks[j, i] <= k:
+                first[ranks[j, i] - 1, i] = j
+
+
+@jit
+def _count_swaps(a: np.ndarray, b: np.ndarray, k: int, out: np.ndarray) -> None:
+    """Number the places of a's list and b's, and follow a player's place in a's to that in b's: swaps are places less cycles."""
+    n = out.shape[1]
+    of_a, of_b = np.zeros((k, n), np.int64), np.zeros((k, n), np.int64)
+    leads, seen = np.zeros(2 * k, np.int64), np.zeros(2 * k, np.bool_)
+    for o in range(out.shape[0]):
+        _list_first(a[o], of_a)
+        _list_first(b[o], of_b)
+        for i in range(n):
+            n_of_a = n_of_b = k
+            for place in range(k):
+                in_b = b[o, of_a[place, i], i]
+                leads[place] = in_b - 1 if in_b <= k else n_of_b
+                n_of_b += in_b > k
+                if a[o, of_b[place, i], i] > k:
+                    leads[n_of_a] = place
+                    n_of_a += 1
+            seen[:] = False
+            n_cycles = 0
+            for place in range(n_of_a):
+                n_cycles += not seen[place]
+                at = place
+                while not seen[at]:
+                    seen[at] = True
+                    at = leads[at]
+            out[o, i] = n_of_a - n_cycles
+
+
+def count_swaps(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Count the swaps of two players that turn the first k of one ranking into the first k of another (Karczmarz et al. 2022, Table 1).
+
+    A player that only one of the two lists has is added at the end of the other list; several in the order in which they stand where they are from.
+    Then the lists are permutations of the same players, and the number is their Cayley distance: players less cycles.
+
+    Parameters
+    ----------
+    k : int
+        at least 1; all players where there are fewer
+    a, b : (outputs, players, n) float64 or int64, ranks from 1
+
+    Returns
+    -------
+    swaps : (outputs, n) float64
+        k where the lists have no player in common; always fewer than the players that they have together
+    """
+    outputs, players, n = a.shape
+    out = np.zeros((outputs, n))
+    _count_swaps(np.ascontiguousarray(a, np.int64), np.ascontiguousarray(b, np.int64), min(k, players), out)
+    return out

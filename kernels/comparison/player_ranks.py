@@ -1,0 +1,84 @@
+"""Where a ranking of all players puts those that some split asks for: players in no split have places too, 0 to say about every row."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..arrays.ordering import SCORE, SIZE, places_by_score, ranks_by_score
+
+
+class Places(NamedTuple):
+    """Places of the players that some split asks for, among all players, 1 for the first; equal scores keep the order of players.
+
+    Of a ranking that is published without its scores, one of both is known and the other is None.
+    """
+
+    by_score: np.ndarray | None  # (outputs, players, n) int64, by descending score
+    by_size: np.ndarray | None  # (outputs, players, n) int64, by descending magnitude of the score
+
+    def take(self, chosen: np.ndarray) -> "Places":
+        """Take some of the rows.
+
+        Parameters
+        ----------
+        chosen : (m,) int64
+
+        Returns
+        -------
+        Places
+            contiguous
+        """
+        return Places(*(None if each is None else np.ascontiguousarray(each[..., chosen]) for each in self))
+
+
+def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> Places:
+    """Place players by their scores; those that no split asks for have score 0.
+
+    Parameters
+    ----------
+    scores : (outputs, players, n) float64
+    players : (players,) int, numbers among all, ascending
+    n_all : int
+        players, with those that no split asks for
+
+    Returns
+    -------
+    Places
+    """
+    before = np.asarray(players, np.int64) - np.arange(len(players))
+    return Places(*(places_by_score(some, before, n_all) for some in (scores, np.abs(scores))))
+
+
+def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> Places:
+    """Place players by a ranking that says itself where all stand.
+
+    Parameters
+    ----------
+    ranks : (outputs, all players, n) float64 or int64
+        from 1; whom a row does not rank has 0, and comes after all others in the order of players
+    players : (players,) int, numbers among all of those that some split asks for, ascending
+    order : str
+        SCORE or SIZE, what the ranking is by
+
+    Returns
+    -------
+    Places
+        those in the other order are not known
+    """
+    last_first = -np.where(ranks > 0, ranks, np.inf)
+    places = np.ascontiguousarray(ranks_by_score(last_first, axis=1)[:, players])
+    return Places(places if order == SCORE else None, places if order == SIZE else None)
+
+
+def rank_among(places: np.ndarray) -> np.ndarray:
+    """Rank the players that have places among themselves.
+
+    Parameters
+    ----------
+    places : (outputs, players, n) int64, distinct on every row
+
+    Returns
+    -------
+    ranks : (outputs, players, n) int64, 1, 2, …
+    """
+    return ranks_by_score(-places, axis=1)

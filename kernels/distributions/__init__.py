@@ -1,0 +1,1 @@
+"""Distributions of a column as mergeable histograms, and distances between two."""

@@ -1,0 +1,240 @@
+"""Numbers counted in cells: a column has so many at most, each as narrow as its values allow, and counts merge exactly, in any order and grouping."""
+
+from bisect import bisect_left
+from typing import NamedTuple
+
+import numpy as np
+
+from ..jit.decorator import jit
+
+CELLS = 1 << 12  # that a column has at most
+SLOTS = 1 << 13  # of a hash table of them
+LEVELS = 53  # at the last one a cell is a sign and a power of two: that makes CELLS, of which two are the infinities
+REST = (1 << 63) - 1  # all bits but the sign
+INFINITE = 0x7FF << 52  # bits of infinity
+
+
+class Tally(NamedTuple):
+    """Counts of one column, added to in place: see ``make_tally``."""
+
+    cell: np.ndarray  # (SLOTS,) int64
+    seen: np.ndarray  # (SLOTS,) int64, values in it; 0 where the slot is free
+    level: np.ndarray  # (1,) int64
+    taken: np.ndarray  # (1,) int64, slots
+
+
+TALLY_BYTES = 2 * 8 * SLOTS
+
+
+class Counts(NamedTuple):
+    """Values of one column by cell.
+
+    A cell is what the bits of float64 have in common without the last ``level`` ones, as an integer that ascends as the numbers do. The level is the
+    lowest at which there are no more than CELLS. So it depends on the set of the values alone, and of two sets together is at least that of each.
+    """
+
+    level: int  # at 0, a cell is one value
+    cells: np.ndarray  # (cells,) int64, ascending: those that are not empty
+    counts: np.ndarray  # (cells,) int64
+
+
+NOTHING = Counts(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+ONE = np.ones(1, np.int64)
+
+
+@jit
+def _add(bits: np.ndarray, counts: np.ndarray, step: int, start: int, tally: Tally) -> int:
+    """Add counts, the i-th ``counts[i * step]``, of values whose bits are ``(n,) int64``, from start on; missing ones are passed over.
+
+    Returns the place of the first value for which there is no cell left, n where all have one.
+    """
+    level, taken = int(tally.level[0]), int(tally.taken[0])
+    for i in range(start, bits.size):
+        key = int(bits[i])
+        if key & REST > INFINITE:
+            continue
+        if key < 0:
+            key = key ^ REST if key & REST else 0  # magnitudes of what is negative count down; -0.0 is 0.0
+        cell = key >> level
+        slot = (cell * 0x1E3779B97F4A7C15 >> 51) & (SLOTS - 1)  # multiplicative hashing, Knuth's
+        while tally.seen[slot] > 0 and tally.cell[slot] != cell:
+            slot = (slot + 1) & (SLOTS - 1)
+        if tally.seen[slot] == 0:
+            if taken == CELLS:
+                return i
+            taken += 1
+            tally.taken[0], tally.cell[slot] = taken, cell
+        tally.seen[slot] += counts[i * step]
+    return bits.size
+
+
+def _turn(keys: np.ndarray) -> np.ndarray:
+    """Bits of numbers as integers that ascend as they do, and these as bits."""
+    return keys ^ ((keys >> 63) & REST)
+
+
+def _find_keys(cells: np.ndarray, level: int) -> np.ndarray:
+    """A number of every cell, as an integer that ascends as numbers do: the one nearest to 0, but of those below it none that is -0.0."""
+    keys = cells << level
+    return np.where(keys < 0, np.minimum(keys | (1 << level) - 1, -2), keys)
+
+
+def _add_up(cells: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    found, place = np.unique(cells, return_inverse=True)
+    total = np.zeros(found.size, np.int64)
+    np.add.at(total, place, counts)
+    return found, total
+
+
+def _find_drop(cells: np.ndarray) -> int:
+    """How many more bits have to go, that of cells, ascending, CELLS are left at most."""
+
+    def fits(drop: int) -> bool:
+        left = cells >> drop
+        return 1 + int(np.count_nonzero(left[1:] != left[:-1])) <= CELLS
+
+    return bisect_left(range(LEVELS), True, key=fits) if cells.size > CELLS else 0
+
+
+def make_tally() -> Tally:
+    """Make the counts of no values.
+
+    Returns
+    -------
+    Tally
+    """
+    return Tally(*(np.zeros(size, np.int64) for size in (SLOTS, SLOTS, 1, 1)))
+
+
+def read_tally(tally: Tally) -> Counts:
+    """Read what was counted.
+
+    Parameters
+    ----------
+    tally : Tally
+
+    Returns
+    -------
+    Counts
+    """
+    taken = np.flatnonzero(tally.seen)
+    order = taken[np.argsort(tally.cell[taken])]
+    return Counts(int(tally.level[0]), tally.cell[order], tally.seen[order])
+
+
+def _make_room(value: np.ndarray, tally: Tally) -> None:
+    """Raise the level until there is a cell for one more value, ``(1,) float64``."""
+    level, taken = int(tally.level[0]), np.flatnonzero(tally.seen)
+    cells, counts = tally.cell[taken], tally.seen[taken]
+    drop = _find_drop(np.sort(np.append(cells, find_cells(value, level))))
+    tally.seen[:] = 0
+    tally.level[0], tally.taken[0] = level + drop, 0
+    _add(_turn(_find_keys(cells, level)), counts, 1, 0, tally)
+
+
+def count_cells(values: np.ndarray, tally: Tally) -> None:
+    """Count the values of one column.
+
+    Parameters
+    ----------
+    values : (n,) float64
+        NaN where missing, which is not counted
+    tally : Tally
+        added to
+    """
+    bits, done = values.view(np.int64), 0
+    while (done := _add(bits, ONE, 0, done, tally)) < bits.size:
+        _make_room(values[done : done + 1], tally)
+
+
+def coarsen(found: Counts, level: int) -> Counts:
+    """Count the same values by wider cells.
+
+    Parameters
+    ----------
+    found : Counts
+    level : int
+        theirs, or a higher one
+
+    Returns
+    -------
+    Counts
+    """
+    return found if level == found.level else Counts(level, *_add_up(found.cells >> (level - found.level), found.counts))
+
+
+def merge_counts(a: Counts, b: Counts) -> Counts:
+    """Add the counts of two pieces of a column. The result depends on their values alone, not on how they were cut or in which order they are merged.
+
+    Parameters
+    ----------
+    a, b : Counts
+
+    Returns
+    -------
+    Counts
+    """
+    level = max(a.level, b.level)
+    a, b = coarsen(a, level), coarsen(b, level)
+    merged = Counts(level, *_add_up(np.concatenate((a.cells, b.cells)), np.concatenate((a.counts, b.counts))))
+    return coarsen(merged, level + _find_drop(merged.cells))
+
+
+def find_cells(values: np.ndarray, level: int) -> np.ndarray:
+    """Find the cell of every value.
+
+    Parameters
+    ----------
+    values : (m,) float64
+        without NaN
+    level : int
+
+    Returns
+    -------
+    (m,) int64
+    """
+    return _turn((np.asarray(values, np.float64) + 0.0).view(np.int64)) >> level
+
+
+def cell_edges(cells: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find where cells lie.
+
+    Parameters
+    ----------
+    cells : (m,) int64
+    level : int
+
+    Returns
+    -------
+    lower, upper : (m,) float64 each
+        the value itself at level 0. Else a cell of numbers from 0 on has its lower edge and not its upper one, one of negative numbers the upper one
+        alone; both are infinite for an infinity
+    """
+    negative = cells < 0
+    first = np.where(negative, -1 - cells, cells).astype(np.uint64)
+    inner, outer = (np.minimum(each << np.uint64(level), np.uint64(INFINITE)).view(np.float64) for each in (first, first + np.uint64(level > 0)))
+    return np.where(negative, -outer, inner), np.where(negative, -inner, outer)
+
+
+def round_counts(found: Counts, kind: np.dtype) -> Counts:
+    """Count the same values rounded to a narrower type.
+
+    Parameters
+    ----------
+    found : Counts
+    kind : dtype
+        float32 or float16
+
+    Returns
+    -------
+    Counts
+        one by one. The given ones where cells are wider than the type's own steps: then what is rounded stays in its cell, but for what lies half a
+        step from the next one
+    """
+    if found.level > LEVELS - 2 - np.finfo(kind).nmant:
+        return found
+    lower, upper = cell_edges(found.cells, found.level)
+    values = lower / 2 + upper / 2 if found.level else lower  # in the middle, since what is rounded to different numbers is told apart at edges
+    with np.errstate(over="ignore"):
+        rounded = values.astype(kind).astype(np.float64)
+    return Counts(0, *_add_up(find_cells(rounded, 0), found.counts))

@@ -1,0 +1,186 @@
+"""The only place where Numba's options are set.
+
+``nogil``: Dask's threads and processes give the parallelism, never ``parallel`` (Numba's workqueue aborts on concurrent entry).
+``error_model="numpy"``: no zero-division branches in inner loops. ``fastmath={"contract"}``: multiply-adds may fuse, which gives the same
+bits on every run; nothing may be reassociated. ``cache``: compiled once per machine. Numba keys a kernel by its own file, but what it takes
+from others is compiled into it too: the key here is the content of all files of this package.
+"""
+
+import os
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from pickle import dumps
+from stat import S_ISDIR
+from tempfile import gettempdir, mkdtemp
+from typing import Any
+
+import numpy as np
+from numba import config, njit
+from numba.core.caching import IndexDataCacheFile
+
+
+def _digest_sources() -> str:
+    """SHA-256 of every file of ``kernels``: its name and its text."""
+    package, content = Path(__file__).parents[1], sha256()
+    for path in sorted(package.rglob("*.py")):
+        text = path.read_bytes()
+        content.update(f"{path.relative_to(package)} {len(text)} ".encode() + text)
+    return content.hexdigest()
+
+
+SOURCES = _digest_sources()
+
+
+_TO_TELL: dict[Callable[[], None], bool] = {}  # who wants to know that a kernel is compiled, and has not been told yet
+
+
+def when_compiling(tell: Callable[[], None]) -> None:
+    """Let somebody know before the next kernel is compiled, which takes a while; not where all are found on disk.
+
+    Parameters
+    ----------
+    tell : callable
+        takes nothing; called once in a process, however often it is given
+    """
+    _TO_TELL.setdefault(tell, True)
+
+
+def _announce() -> None:
+    """Tell those who have not been told."""
+    for tell, untold in list(_TO_TELL.items()):
+        if untold:
+            _TO_TELL[tell] = False
+            tell()
+
+
+class _CompiledFiles(IndexDataCacheFile):
+    """Files of a kernel's compiled code, each named by what it was compiled from and for.
+
+    Numba numbers them by what its index lists. Two processes that compile one kernel for two types at once, as workers do, then take the same
+    number, and the index gives one the code of the other: wrong results, and silently. Here two entries never share a file; the worst that a
+    lost entry of the index costs is to compile again. Other sources have an index of their own, which is not even read: what it lists may be of
+    types that are there no more.
+    """
+
+    def __init__(self, cache_path: str, filename_base: str, source_stamp: str):
+        super().__init__(cache_path, f"{filename_base}-{source_stamp[:16]}", source_stamp)
+        self._stale = f"{filename_base.rpartition('-')[0]}-*.nb?"  # the same kernel, on whatever line
+
+    def load(self, key: Any) -> Any:
+        """Find the code; where there is none it will be compiled."""
+        found = super().load(key)
+        if found is None:
+            _announce()
+        return found
+
+    def save(self, key: Any, data: Any) -> None:
+        """Write the code, then list it: what the index names is always there. What was compiled from other sources goes.
+
+        Where the disk is full nothing is kept, and the kernel serves this process all the same.
+        """
+        name = self._data_name_pattern.format(number=int(sha256(dumps(key)).hexdigest()[:16], 16))
+        with suppress(OSError):
+            self._save_data(name, data)
+            self._save_index(self._load_index() | {key: name})
+            for path in Path(self._cache_path).glob(self._stale):
+                if self._source_stamp[:16] not in path.name:
+                    path.unlink(missing_ok=True)
+
+
+def _make_private_folder() -> str:
+    """A temporary folder that later processes find again, and into which nobody else can put code; else one of this process alone."""
+    folder = Path(gettempdir()) / f"leafledger-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        if S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+            return str(folder)
+    return mkdtemp(prefix="leafledger-")
+
+
+@cache
+def _keep_elsewhere() -> bool:
+    """Let this process and those that it starts keep compiled kernels in a temporary folder, and say so once. Whether there is one."""
+    try:
+        folder = _make_private_folder()
+    except OSError:
+        warnings.warn("no folder for compiled kernels can be written, every process compiles them anew; set NUMBA_CACHE_DIR", stacklevel=2)
+        return False
+    warnings.warn(f"no folder for compiled kernels can be written, they are kept in {folder}; set NUMBA_CACHE_DIR", stacklevel=2)
+    os.environ["NUMBA_CACHE_DIR"] = vars(config)["CACHE_DIR"] = folder
+    return True
+
+
+def _compile(function: Callable[..., Any], keep: bool) -> Any:
+    return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"})(function)
+
+
+def _compile_and_keep(function: Callable[..., Any]) -> Any:
+    """Numba refuses a kernel that is to be kept where it finds no folder, as in a read-only image without a home."""
+    with suppress(RuntimeError):
+        return _compile(function, True)
+    if _keep_elsewhere():
+        with suppress(RuntimeError):
+            return _compile(function, True)
+    return _compile(function, False)
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Compile a kernel, or with ``NUMBA_DISABLE_JIT`` leave it as it is.
+
+    Parameters
+    ----------
+    function : callable
+        takes numbers, arrays, and tuples or NamedTuples of them; compiled anew when a file of this package changes, no other file counts
+
+    Returns
+    -------
+    callable
+        of the same signature: compiled when it is first called with new types, and kept on disk for later processes; with
+        ``NUMBA_DISABLE_JIT`` the function itself
+    """
+    kernel: Any = _compile_and_keep(function)
+    files = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if files is not None:
+        kernel._cache._cache_file = _CompiledFiles(files._cache_path, files._index_name.removesuffix(".nbi"), SOURCES)
+    return kernel
+
+
+def frozen(tables: Any) -> Any:
+    """Make nested records' arrays contiguous and read-only, as they are when mapped from files: kernels see one type of array, and compile once.
+
+    Parameters
+    ----------
+    tables : ndarray, or NamedTuple or tuple of arrays and of such records
+        of any shapes and dtypes
+
+    Returns
+    -------
+    ndarray or NamedTuple
+        of the same types and values, every array C-contiguous and read-only; an array that was contiguous is not copied, but viewed
+    """
+    if isinstance(tables, np.ndarray):
+        array = np.ascontiguousarray(tables).view()
+        array.flags.writeable = False
+        return array
+    parts = map(frozen, tables)
+    return type(tables)(*parts) if hasattr(tables, "_fields") else tuple(parts)
+
+
+def count_bytes(tables: Any) -> int:
+    """Count the bytes of nested records' arrays.
+
+    Parameters
+    ----------
+    tables : ndarray, or NamedTuple of arrays and of such NamedTuples
+
+    Returns
+    -------
+    int
+        bytes of all elements; an array that stands in two places counts twice
+    """
+    return tables.nbytes if isinstance(tables, np.ndarray) else sum(map(count_bytes, tables))

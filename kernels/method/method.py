@@ -1,0 +1,398 @@
+"""A method: how a model's tables are made, the kernel that reads them, what it writes, and what becomes of it. Families declare theirs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..errors import InvalidParameters
+from ..game_values import GameValue
+from ..reductions.summary import IMPORTANCE, Summary
+from ..slices.buffers import Buffers, Prepared
+from ..trees.binning import BinTables
+from ..trees.forest import Forest
+from .open_parameters import Tuning
+from .parameters import Parameter
+
+Parameters = Mapping[str, Any]
+TOLERANCE = 1e-9  # of a bound; rounding stays near 1e-13, a wrong table is off by far more
+
+
+class BackgroundStatistics(Protocol):
+    """What is known of a background, or of a part of one: a NamedTuple of arrays."""
+
+    def merge(self, others: Sequence[Any]) -> Any:
+        """Add up with what is known of other parts, in their order: sums are rounded, so it may count.
+
+        Parameters
+        ----------
+        others : sequence of the same kind
+            of the parts that follow, measured by the same query
+
+        Returns
+        -------
+        BackgroundStatistics
+            of the same kind, of all parts; the given ones are left as they are
+        """
+
+
+class BackgroundQuery(Protocol):
+    """What a method asks of a background: a NamedTuple of arrays, which workers map."""
+
+    @property
+    def bins(self) -> BinTables:
+        """How rows become bins."""
+
+    @property
+    def players(self) -> np.ndarray:
+        """As ``Prepared.players``."""
+
+    @property
+    def n_bytes(self) -> np.ndarray:
+        """``(1,) int64``, bytes of what will be prepared, at most."""
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """As ``Pairs.players``; none where interactions were not asked for."""
+
+    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> BackgroundStatistics:
+        """Look at the rows of a part of a background.
+
+        Parameters
+        ----------
+        values : (used, n) float64, as ``bin_rows`` left them
+        bins : (used, n) unsigned integers, n a multiple of BATCH
+        n_rows : int
+            how many of the rows count, the first; those behind are padding
+        first_row : int
+            number of the first in the whole background
+
+        Returns
+        -------
+        BackgroundStatistics
+        """
+
+    def check(self, statistics: Any, n_rows: int) -> None:
+        """Refuse statistics that no rows can have: they may come from a file, and what is prepared of them is read by kernels that check nothing.
+
+        Parameters
+        ----------
+        statistics : Any
+            records of arrays
+        n_rows : int
+            that were measured
+
+        Raises
+        ------
+        InvalidParameters
+            another record, array types or shapes, or numbers that cannot be
+        """
+
+    def weigh_leaves(self, forest: Forest) -> BackgroundStatistics:
+        """Take the model's own leaf weights in place of rows.
+
+        Parameters
+        ----------
+        forest : Forest
+            that the query was made for
+
+        Returns
+        -------
+        BackgroundStatistics
+
+        Raises
+        ------
+        InvalidParameters
+            leaf weights do not say enough
+        """
+
+
+class BackgroundUse(Protocol):
+    """How a method uses a background."""
+
+    def ask(self, forest: Forest, bins: BinTables, phi: "Phi", n_rows: int | None, budget: int, interactions: bool) -> BackgroundQuery:
+        """Find what has to be known of a background so that tables fit.
+
+        Parameters
+        ----------
+        forest : Forest
+        bins : BinTables
+            by which the background's rows become bins
+        phi : Phi
+            of the method: its rows, and whether its players are groups
+        n_rows : int or None
+            rows of the background; None for the model's own leaf weights
+        budget : int
+            bytes that tables may have
+        interactions : bool
+            there are tables of pairs too, where the method has interactions
+
+        Returns
+        -------
+        BackgroundQuery
+
+        Raises
+        ------
+        InvalidParameters
+            they do not fit
+        """
+
+    def prepare(self, forest: Forest, phi: "Phi", parameters: Parameters, query: Any, statistics: Any) -> tuple[NamedTuple, np.ndarray]:
+        """Make the method's tables.
+
+        Parameters
+        ----------
+        forest : Forest
+        phi : Phi
+            as ``ask`` takes it
+        parameters : mapping
+            from the name of each of the method's parameters to its value
+        query : BackgroundQuery
+            what ``ask`` returned for the same forest
+        statistics : BackgroundStatistics
+            what the query measured of all rows, or took from leaf weights
+
+        Returns
+        -------
+        tables : NamedTuple
+            of the same type as those of the path-dependent game
+        base : (outputs,) float64, margin units
+            value of the empty coalition
+
+        Raises
+        ------
+        InvalidParameters
+            the query or the statistics are those of another use, or the parameters do not fit
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Games:
+    """The games that a method knows: each is a way to make its tables.
+
+    path_dependent : ``(forest, parameters) -> tables``; absent features are averaged by the cover of the branches
+    background : tables against a background; None where the method has none
+    value : ``parameters -> game value`` whose interactions can be asked for; None where there are none
+    """
+
+    path_dependent: Callable[[Forest, Parameters], NamedTuple]
+    background: BackgroundUse | None = None
+    value: Callable[[Parameters], GameValue] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Phi:
+    """What a method writes for every row: ``phi (outputs, rows, n)``, and ``path (outputs, steps, n)`` where it has steps.
+
+    rows : ``forest -> (rows,)``, the numbers of players, or of features, that rows of phi belong to
+    of_groups : with a partition, players are its groups; otherwise the features within them, and the method needs a partition
+    column : what parts call phi
+    scores : the last rows are no player's, but scores with these names
+    ranks : SCORE or SIZE where all other rows hold places in that ranking; empty where they hold values, from which both follow
+    linear : values are linear in the game, so that those of a player who stands for several others may be shared by them
+    n_steps : ``(parameters, n_players) -> steps`` of the path
+    """
+
+    rows: Callable[[Forest], np.ndarray] = lambda forest: forest.players
+    of_groups: bool = True
+    column: str = "phi"
+    scores: tuple[str, ...] = ()
+    ranks: str = ""
+    linear: bool = True
+    n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What every row's attributions have to add up to.
+
+    residuals : ``(prepared, buffers, n_rows) -> (outputs, n_rows) float64``, how far they are from it, as a fraction of a bound
+    miss : what is wrong where they do not, in words with ``{missed}``
+    of_margins : phi sums to margin minus base value, so that columns can be checked as they are stored
+    applies : ``parameters -> bool``, attributions with these parameters do add up
+    """
+
+    residuals: Callable[[Prepared, Buffers, int], np.ndarray]
+    miss: str
+    of_margins: bool = False
+    applies: Callable[[Parameters], bool] = lambda parameters: True
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """An algorithm of attributions.
+
+    name, meaning : for people; the meaning is one line
+    games : how its tables are made
+    kernel : ``(buffers, tables)`` adds into ``buffers.phi`` and writes what else the method writes; values and bins are only read
+    parameters : what it takes besides a model
+    phi : what it writes
+    check : what its attributions add up to; None where they add up to nothing
+    summaries : what a run keeps of all rows
+    labelled : rows need labels, which are what the margin predicts
+    perturbs : margins of rows are taken whose values are others than theirs
+    tuning : what rows may choose; None where nothing can be left open
+    """
+
+    name: str
+    meaning: str
+    games: Games
+    kernel: Callable[[Buffers, Any], None]
+    parameters: tuple[Parameter, ...] = ()
+    phi: Phi = Phi()
+    check: Check | None = None
+    summaries: tuple[Summary, ...] = (IMPORTANCE,)
+    labelled: bool = False
+    perturbs: bool = False
+    tuning: Tuning | None = None
+
+    @property
+    def attributes(self) -> bool:
+        """Phi shares out margins: it is no ranks, and no share of an error."""
+        return not self.phi.ranks and not self.labelled
+
+    def check_of(self, parameters: Parameters) -> Check | None:
+        """Find what attributions with these parameters add up to.
+
+        Parameters
+        ----------
+        parameters : mapping
+            from the name of each of the method's parameters to its value
+
+        Returns
+        -------
+        Check or None
+            None where they add up to nothing
+        """
+        return self.check if self.check is not None and self.check.applies(parameters) else None
+
+
+def _miss_margins(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
+    """|base + sum of phi - margin|, as a fraction of the margin's bound."""
+    total = buffers.phi[:, :, :n_rows].sum(axis=1) + prepared.base[:, None] - buffers.margin[:, :n_rows]
+    return np.abs(total) / np.maximum(prepared.bound, np.finfo(np.float64).tiny)[:, None]
+
+
+ADDITIVE = Check(_miss_margins, "attributions miss margin - base value by {missed:.3g} of the margin's bound", of_margins=True)
+
+
+def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[str, Any]]:
+    """Read a method with its parameters, in their order after colons: ``beta:4:1``.
+
+    Parameters
+    ----------
+    text : str
+    methods : mapping
+        from names to the methods that are allowed
+
+    Returns
+    -------
+    method : Method
+    given : dict
+        from the name of each of its parameters to its value; the default where the text has none
+
+    Raises
+    ------
+    ValueError
+        a name that is none of ``methods``, more values than the method has parameters, or values that it does not take
+    """
+    name, *values = text.split(":")
+    if name not in methods:
+        raise ValueError(f"expected one of {', '.join(methods)}")
+    known = methods[name].parameters
+    if len(values) > len(known):
+        raise ValueError(f"expected at most {len(known)} parameters: {':'.join((name, *(parameter.name for parameter in known)))}")
+    given = {parameter.name: parameter.default for parameter in known}
+    for parameter, value in zip(known, values, strict=False):
+        try:
+            given[parameter.name] = parameter.read(value)
+        except ValueError as error:
+            raise ValueError(f"{error} for {parameter.name!r}") from None
+    return methods[name], given
+
+
+def choose_method(name: str, methods: Mapping[str, Method], meaning: str) -> Parameter:
+    """Declare a parameter that is another method.
+
+    Parameters
+    ----------
+    name : str
+        of the parameter
+    methods : mapping
+        from names to the methods that it may be; the first one by default
+    meaning : str
+        for people
+
+    Returns
+    -------
+    Parameter
+        of str, a text that ``read_method`` reads
+    """
+
+    def read(given: Any) -> str:
+        if not isinstance(given, str):
+            raise ValueError(f"expected one of {', '.join(methods)}")
+        read_method(given, methods)
+        return given
+
+    return Parameter(name, next(iter(methods)), read, meaning)
+
+
+def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> None:
+    """Refuse a background that was asked or measured for another kind of method.
+
+    Parameters
+    ----------
+    query, statistics : Any
+    expected : tuple of two types
+        what each has to be
+
+    Raises
+    ------
+    InvalidParameters
+        one of them is not
+    """
+    for found, wanted in zip((query, statistics), expected, strict=True):
+        if not isinstance(found, wanted):
+            raise InvalidParameters(f"the background is known as {type(found).__name__}, the method expects {wanted.__name__}")
+
+
+def refuse_unless(holds: Any, what: str) -> None:
+    """Refuse statistics of a background for which something does not hold.
+
+    Parameters
+    ----------
+    holds : bool, or array of bool
+        has to be true everywhere
+    what : str
+        has to hold
+
+    Raises
+    ------
+    InvalidParameters
+        it does not
+    """
+    if not np.all(holds):
+        raise InvalidParameters(f"the background's statistics are those of no rows, expected {what}")
+
+
+def refuse_arrays(record: Any, kinds: Mapping[str, tuple[type, tuple[int, ...]]]) -> None:
+    """Refuse a record of arrays of other types or shapes.
+
+    Parameters
+    ----------
+    record : NamedTuple
+    kinds : mapping
+        from the name of each of its arrays to its type and its shape, -1 for any length
+
+    Raises
+    ------
+    InvalidParameters
+        an array is of another type or shape, or is none
+    """
+    for name, (kind, shape) in kinds.items():
+        array = getattr(record, name)
+        refuse_unless(isinstance(array, np.ndarray) and array.dtype == kind, f"{name} of {kind.__name__}")
+        fits = array.ndim == len(shape) and all(wanted in (-1, found) for wanted, found in zip(shape, array.shape, strict=True))
+        refuse_unless(fits, f"{name} of shape {shape}")

@@ -1,0 +1,179 @@
+"""What a method takes besides a model: numbers, names, lists of numbers, and points, as text from a command line or as Python values."""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+LARGEST = 1e300  # of a number in a list, so that sums of them stay finite
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A value that a method takes.
+
+    Attributes
+    ----------
+    name : str
+    default : Any
+        the value where none is given
+    read : callable
+        turns what was given, text or a Python value, into the value, or raises ValueError with what was expected
+    meaning : str
+        for the command's help
+    """
+
+    name: str
+    default: Any
+    read: Callable[[Any], Any]
+    meaning: str
+
+
+def _float(given: Any, instead: str = "") -> float:
+    try:
+        return float(given)
+    except (TypeError, ValueError):
+        raise ValueError(f"expected a number{instead}") from None
+
+
+def number(name: str, default: float, lower: float, upper: float, meaning: str, closed: bool = False, word: str | None = None) -> Parameter:
+    """Describe a number between two bounds.
+
+    Parameters
+    ----------
+    name, default : str and float, of the Parameter
+    lower, upper : float
+    meaning : str, of the Parameter
+    closed : bool
+        the bounds themselves are allowed
+    word : str, optional
+        stands for a number that is found later
+
+    Returns
+    -------
+    Parameter
+        of float, or of the word
+    """
+    instead = "" if word is None else f", or {word!r}"
+
+    def read(given: Any) -> float | str:
+        if word is not None and isinstance(given, str) and given == word:
+            return word
+        value = _float(given, instead)
+        if not (lower < value < upper or (closed and value in (lower, upper))):
+            raise ValueError(f"expected a number between {lower:g} and {upper:g}{instead}")
+        return value
+
+    return Parameter(name, default, read, meaning)
+
+
+def whole(name: str, default: int, lower: int, upper: int, meaning: str) -> Parameter:
+    """Describe a whole number between two bounds, which are allowed themselves.
+
+    Parameters
+    ----------
+    name, default : str and int, of the Parameter
+    lower, upper : int
+    meaning : str, of the Parameter
+
+    Returns
+    -------
+    Parameter
+        of int
+    """
+
+    def read(given: Any) -> int:
+        value = _float(given)
+        if not (lower <= value <= upper and value == int(value)):
+            raise ValueError(f"expected a whole number from {lower} to {upper}")
+        return int(value)
+
+    return Parameter(name, default, read, meaning)
+
+
+def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Parameter:
+    """Describe one of some names.
+
+    Parameters
+    ----------
+    name, default : str, of the Parameter
+    names : tuple of str
+    meaning : str, of the Parameter
+
+    Returns
+    -------
+    Parameter
+        of str
+    """
+
+    def read(given: Any) -> str:
+        if given not in names:
+            raise ValueError(f"expected one of {', '.join(names)}")
+        return given
+
+    return Parameter(name, default, read, meaning)
+
+
+def _entries(given: Any, expected: str) -> list:
+    if hasattr(given, "keys"):  # as of a mapping, or a pandas Series: they would be taken for what they name, or in another order
+        raise ValueError(expected)
+    try:
+        return given.split(",") if isinstance(given, str) else list(given)
+    except TypeError:
+        raise ValueError(expected) from None
+
+
+def numbers(name: str, meaning: str) -> Parameter:
+    """Describe a list of finite numbers: a sequence, or text with commas. By default there are none.
+
+    Parameters
+    ----------
+    name, meaning : of the Parameter
+
+    Returns
+    -------
+    Parameter
+        of tuple of float
+    """
+    expected = "expected finite numbers, as text with commas between them"
+
+    def read(given: Any) -> tuple[float, ...]:
+        try:
+            values = tuple(float(entry) for entry in _entries(given, expected))
+        except (TypeError, ValueError):
+            raise ValueError(expected) from None
+        if any(abs(value) > LARGEST or value != value for value in values):
+            raise ValueError(expected)
+        return values
+
+    return Parameter(name, (), read, meaning)
+
+
+def points(name: str, meaning: str) -> Parameter:
+    """Describe points (t, height) with t in [0, 1], ascending, and heights of either sign. By default there are none.
+
+    Parameters
+    ----------
+    name, meaning : of the Parameter
+
+    Returns
+    -------
+    Parameter
+        of tuple of pairs of float: a sequence of pairs, or text such as ``0:1,0.5:2``; a callable is taken as it is
+    """
+    expected = "expected points t:height with t ascending in [0, 1] and finite heights that are not all zero"
+
+    def read(given: Any) -> Any:
+        if callable(given):
+            return given
+        try:
+            pairs = [entry.split(":") if isinstance(entry, str) else entry for entry in _entries(given, expected)]
+            values = tuple((float(t), float(height)) for t, height in pairs)
+        except (TypeError, ValueError):
+            raise ValueError(expected) from None
+        ascending = all(a[0] <= b[0] for a, b in itertools.pairwise(values))
+        if values and not (ascending and all(0 <= t <= 1 and abs(height) <= LARGEST for t, height in values) and any(h != 0 for _, h in values)):
+            raise ValueError(expected)
+        return values
+
+    return Parameter(name, (), read, meaning)

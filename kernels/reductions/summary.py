@@ -1,0 +1,265 @@
+"""Summaries of a run: what is reduced over all rows, the table that it becomes, and how a person sees it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..slices.buffers import Buffers
+from ..slices.labels import check_groups
+from .group_moments import GROUP_MOMENTS, GroupMoments, moments_of, sort_groups
+from .reduction import MOMENTS, Moments, Reduction
+
+Column = Sequence[Any] | np.ndarray  # texts and whole numbers as lists, other numbers as arrays, NaN where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a run is about, in the names that its summaries use."""
+
+    outputs: tuple[str, ...]
+    players: tuple[str, ...]  # all of them, then the method's scores
+    place: np.ndarray  # (rows,) int64, which of the players a row of phi belongs to; the others have 0 on every row
+    pairs: np.ndarray  # (pairs, 2) int32, players that interact
+    n_steps: int  # of a row's path
+    by: tuple[str, ...] = ()  # columns of the data whose values make groups of rows
+    inputs: tuple[str, ...] = ()  # features that some split asks for
+    untold: frozenset[str] = frozenset()  # those of them of which the model does not tell what categories training saw
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns of one length by name, and what is said once of all rows."""
+
+    columns: Mapping[str, Column]
+    totals: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A column as a person sees it."""
+
+    column: str
+    title: str
+    form: str | None = None  # of numbers, as ``format`` takes it; None for texts
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A reduction over all rows, and what becomes of it.
+
+    name : of the summary's files and of its state in the footers of parts
+    reduction : how states begin, take in a slice of rows, and merge
+    reads : what the reduction takes of the buffers of a slice, ``(outputs, values, n)``
+    tabulate : ``(state, subject) -> tables`` by name, the first of which has the summary's own name
+    columns : of all these tables; what groups rows cannot be called so
+    description : of the tables, in a few words
+    display : columns that a person sees, by rank; none for summaries that are not shown
+    headline : ``(totals) -> line`` to be shown above; none where it is empty
+    grouped : the reduction tells groups of rows apart, see ``Subject.by``
+    by : the same of groups of rows, where these are asked for; None where there is none, or this one is ``grouped``
+    """
+
+    name: str
+    reduction: Reduction
+    reads: Callable[[Buffers], np.ndarray]
+    tabulate: Callable[[Any, Subject], dict[str, Table]]
+    columns: tuple[str, ...]
+    description: str
+    display: tuple[Shown, ...] = ()
+    headline: Callable[[Mapping[str, Any]], str] | None = None
+    grouped: bool = False
+    by: "Summary | None" = None
+
+    def init(self, buffers: Buffers) -> Any:
+        """Make the state before any row.
+
+        Parameters
+        ----------
+        buffers : Buffers
+            of the run, for the shape of what is read; their values do not count
+
+        Returns
+        -------
+        state : of the reduction
+        """
+        return self.reduction.init(*self.reads(buffers).shape[:2])
+
+    def update(self, state: Any, buffers: Buffers, n_rows: int) -> Any:
+        """Take in a slice of rows.
+
+        Parameters
+        ----------
+        state : of the reduction, left as it is
+        buffers : Buffers
+            as ``batch.attribute_batch`` left them
+        n_rows : int
+            how many of their rows count, the first
+
+        Returns
+        -------
+        state : of the reduction
+            with the rows of the slice after those of ``state``
+        """
+        return self.reduction.update(state, self.reads(buffers), n_rows, buffers.labels)
+
+
+def list_grouped(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
+    """List the summaries of groups of rows, where these are asked for.
+
+    Parameters
+    ----------
+    summaries : sequence of Summary
+        of a method
+
+    Returns
+    -------
+    tuple of Summary
+        empty of a method that writes ranks
+    """
+    return tuple(found for summary in summaries if (found := summary if summary.grouped else summary.by) is not None)
+
+
+Labels = dict[str, list[Any]]  # of a table's rows, of every output the same
+ABOUT_VALUES = ("mean_abs", "mean", "std", "min", "max")  # columns of moments
+ABOUT_STEPS = ABOUT_VALUES[1:]
+
+
+def label_players(subject: Subject) -> tuple[Labels, np.ndarray]:
+    """Give a row to every player, in a column ``feature`` whether players are features or groups of them.
+
+    Parameters
+    ----------
+    subject : Subject
+
+    Returns
+    -------
+    labels : dict
+        the column's name and its texts
+    place : (rows,) int64
+        where the state's values stand among these rows
+    """
+    return {"feature": list(subject.players)}, subject.place
+
+
+def label_pairs(subject: Subject) -> tuple[Labels, np.ndarray]:
+    """Give a row to every two players that interact.
+
+    Parameters
+    ----------
+    subject : Subject
+
+    Returns
+    -------
+    labels : dict
+        columns ``first`` and ``second``, and their texts
+    place : (pairs,) int64
+        where the state's values stand among these rows: 0, 1, …
+    """
+    first, second = ([subject.players[i] for i in numbers] for numbers in subject.pairs.T.tolist())
+    return {"first": first, "second": second}, np.arange(len(subject.pairs))
+
+
+def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Labels, subject: Subject) -> dict[str, Table]:
+    """Lay moments out as one table, a row per output and label.
+
+    Parameters
+    ----------
+    name : str
+        of the table
+    moments : mapping
+        from the name of a column to ``(outputs, rows)``, float64 or, of ranks, int64
+    labels : dict
+        from the name of a column to what it says of every row, see ``label_players``; at least one
+    subject : Subject
+        for the names of outputs
+
+    Returns
+    -------
+    dict
+        from the name to the table: columns ``output``, the labels, the moments; all rows of the first output before those of the next
+    """
+    n_rows = len(next(iter(labels.values())))
+    named = {"output": [output for output in subject.outputs for _ in range(n_rows)]}
+    named |= {label: list(some) * len(subject.outputs) for label, some in labels.items()}
+    texts = {label: some or np.zeros(0, str) for label, some in named.items()}
+    return {name: Table({**texts, **{column: values.ravel() for column, values in moments.items()}})}
+
+
+def _find_importance(state: Moments, subject: Subject) -> dict[str, np.ndarray]:
+    """Columns of importances, ``(outputs, players)`` each."""
+    moments = MOMENTS.finalize(state, subject.place, len(subject.players))
+    rank, mean_abs = moments.pop("rank"), moments["mean_abs"]
+    total = mean_abs.sum(axis=1, keepdims=True)
+    share = np.divide(mean_abs, total, out=np.zeros_like(mean_abs), where=total > 0)
+    return {**moments, "share": share, "rank": rank}
+
+
+def _tabulate_importance(state: Moments, subject: Subject) -> dict[str, Table]:
+    return tabulate_moments("importance", _find_importance(state, subject), label_players(subject)[0], subject)
+
+
+def _tabulate_importance_by(state: GroupMoments, subject: Subject) -> dict[str, Table]:
+    """The same of every group: its values before them, ascending and none last, and its rows behind."""
+    n = len(subject.outputs) * len(subject.players)
+    check_groups(subject.by, state.names.size, n)
+    order, values = sort_groups(state.names)
+    found = [_find_importance(moments_of(state, g), subject) for g in order]
+    columns: dict[str, Column] = {name: [group[k] for group in values for _ in range(n)] for k, name in enumerate(subject.by)}
+    columns["output"] = [output for output in subject.outputs for _ in subject.players] * len(order) or np.zeros(0, str)
+    columns["feature"] = list(subject.players) * len(subject.outputs) * len(order) or np.zeros(0, str)
+    for name in (*ABOUT_VALUES, "share", "rank"):
+        kind = np.int64 if name == "rank" else np.float64
+        columns[name] = np.concatenate([np.zeros(0, kind), *(group[name].ravel() for group in found)])
+    columns["rows"] = np.repeat(state.moments.rows[order].astype(np.int64), n)
+    return {"importance_by": Table(columns)}
+
+
+def _tabulate_interactions(state: Any, subject: Subject) -> dict[str, Table]:
+    labels, place = label_pairs(subject)
+    return tabulate_moments("interactions", MOMENTS.finalize(state, place, len(subject.pairs)), labels, subject)
+
+
+IMPORTANCE_BY = Summary(
+    name="importance_by",
+    reduction=GROUP_MOMENTS,
+    reads=lambda buffers: buffers.phi,
+    tabulate=_tabulate_importance_by,
+    columns=("output", "feature", *ABOUT_VALUES, "share", "rank", "rows"),
+    description="the same of every group of rows, with `--by`",
+    grouped=True,
+)
+IMPORTANCE = Summary(
+    name="importance",
+    reduction=MOMENTS,
+    reads=lambda buffers: buffers.phi,
+    tabulate=_tabulate_importance,
+    columns=("output", "feature", *ABOUT_VALUES, "share", "rank"),
+    description="mean size of attributions and their other moments",
+    display=(
+        Shown("rank", "rank", "d"),
+        Shown("feature", "feature"),
+        Shown("mean_abs", "mean |phi|", ".4g"),
+        Shown("mean", "mean phi", ".4g"),
+        Shown("std", "std", ".4g"),
+        Shown("share", "share", ".1%"),
+    ),
+    by=IMPORTANCE_BY,
+)
+INTERACTIONS = Summary(
+    name="interactions",
+    reduction=MOMENTS,
+    reads=lambda buffers: buffers.pairs,
+    tabulate=_tabulate_interactions,
+    columns=("output", "first", "second", *ABOUT_VALUES, "rank"),
+    description="mean size of interactions and their other moments",
+    display=(
+        Shown("rank", "rank", "d"),
+        Shown("first", "first"),
+        Shown("second", "second"),
+        Shown("mean_abs", "mean |value|", ".4g"),
+        Shown("mean", "mean value", ".4g"),
+        Shown("std", "std", ".4g"),
+    ),
+)

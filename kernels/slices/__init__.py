@@ -1,0 +1,1 @@
+"""A slice of rows at work: its buffers, labels and outputs, and the link from margins to predictions."""

@@ -1,0 +1,59 @@
+"""Labels of rows: what a method measures rows against, and the groups that rows are counted in."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ..errors import InvalidParameters
+
+MOST_VALUES = 1 << 17  # of all groups: every part keeps their sums in its footer, some hundred bytes of each
+
+
+class Labels(NamedTuple):
+    """What rows are measured against, and what comes of it; as many rows as a buffer has."""
+
+    label: np.ndarray  # (n,) float64, any number where it is missing
+    weight: np.ndarray  # (n,) float64, not negative; a row of weight 0 does not count
+    missing: np.ndarray  # (n,) bool, the row has no label, and weight 0
+    group: np.ndarray  # (n,) int64, position in ``names``
+    names: np.ndarray  # (groups,) str, distinct and ascending
+    residual: np.ndarray  # (n,) float64, written by the kernel: label - margin
+    remainder: np.ndarray  # (n,) float64, written by the kernel: what of a row's loss belongs to no feature
+
+
+def no_labels(n: int) -> Labels:
+    """Make labels before any is read: no row counts.
+
+    Parameters
+    ----------
+    n : int
+        rows of the buffer
+
+    Returns
+    -------
+    Labels
+        all rows of weight 0, in one group of the name ''
+    """
+    zero = np.zeros(n)
+    return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
+
+
+def check_groups(by: tuple[str, ...], n_groups: int, n_values: int) -> None:
+    """Refuse more groups of rows than are worth a table.
+
+    Parameters
+    ----------
+    by : tuple of str
+        columns whose values make the groups, for the message
+    n_groups, n_values : int
+        groups so far, and values that each has: one for every output and player
+
+    Raises
+    ------
+    InvalidParameters
+        more than MOST_VALUES values
+    """
+    if n_groups * n_values > MOST_VALUES:
+        raise InvalidParameters(
+            f"{', '.join(map(repr, by))} make {n_groups} groups of {n_values} values each, expected at most {MOST_VALUES} values in all"
+        )

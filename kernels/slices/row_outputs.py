@@ -1,0 +1,78 @@
+"""One output for every row: the one with the largest margin, or another one, drawn."""
+
+import numpy as np
+
+from ..arrays.pseudorandom import GAMMA, mix
+from .buffers import Buffers
+
+
+def find_predicted(margin: np.ndarray) -> np.ndarray:
+    """Find the output with the largest margin, of equal ones the first, as NumPy and the libraries' own predictions do.
+
+    Parameters
+    ----------
+    margin : (outputs, n) float64
+
+    Returns
+    -------
+    (n,) int64
+    """
+    return margin.argmax(axis=0)
+
+
+def draw_other(margin: np.ndarray, first_row: int, seed: int) -> np.ndarray:
+    """Draw an output for every row, each but the predicted one with the same probability.
+
+    Parameters
+    ----------
+    margin : (outputs, n) float64
+        of at least two outputs
+    first_row : int
+        number of the first row; a row's draw depends on its number and the seed alone, and not on what is read along with it
+    seed : int
+        at least 0 and below 2^64
+
+    Returns
+    -------
+    (n,) int64
+    """
+    row = np.arange(first_row, first_row + margin.shape[1], dtype=np.uint64)
+    start = mix(np.array([seed], np.uint64) + GAMMA)
+    drawn = (mix(start + (row + np.uint64(1)) * GAMMA) % np.uint64(margin.shape[0] - 1)).astype(np.int64)
+    return drawn + (drawn >= find_predicted(margin))
+
+
+def take_outputs(values: np.ndarray, output: np.ndarray) -> np.ndarray:
+    """Take what belongs to one output of every row.
+
+    Parameters
+    ----------
+    values : (outputs, …, n) of any type
+    output : (n,) int64
+
+    Returns
+    -------
+    (1, …, n) of that type, contiguous
+    """
+    taken = values[output, ..., np.arange(output.size)]  # rows come first
+    return np.ascontiguousarray(np.moveaxis(taken, 0, -1))[None]
+
+
+def keep_outputs(buffers: Buffers, output: np.ndarray) -> Buffers:
+    """Keep one output of every row.
+
+    Parameters
+    ----------
+    buffers : Buffers
+        as ``batch.attribute_batch`` left them
+    output : (n,) int64
+        of all rows, those that pad too
+
+    Returns
+    -------
+    Buffers
+        with one output; attributions, interactions, paths and margins are copies
+    """
+    phi, pairs, path, margin = (take_outputs(values, output) for values in (buffers.phi, buffers.pairs, buffers.path, buffers.margin))
+    without = np.zeros((0, *phi.shape)) if not len(buffers.without) else np.stack([take_outputs(each, output) for each in buffers.without])
+    return buffers._replace(phi=phi, pairs=pairs, path=path, margin=margin, without=without)

@@ -1,0 +1,1 @@
+"""What a person gave, read, or refused in one line."""

@@ -1,0 +1,17 @@
+"""Choices."""
+
+from typing import Literal, get_args
+
+MODEL = "model"  # as a background
+
+Precision = Literal["float32", "float64"]
+MissingLabels = Literal["count", "refuse"]
+Combinations = Literal["shared", "own"]
+Space = Literal["margin", "probability", "response"]
+Sign = Literal["both", "raises", "lowers"]
+Columns = Literal["wide", "top", "both"]
+IfChanged = Literal["refuse", "replace", "keep"]
+COMBINATIONS: tuple[str, ...] = get_args(Combinations)
+SPACES: tuple[Space, ...] = get_args(Space)
+MARGIN, PROBABILITY, _ = SPACES
+SHARED, OWN = COMBINATIONS

@@ -1,0 +1,1 @@
+"""Dask and this machine; nothing here knows a run."""

@@ -1,0 +1,182 @@
+"""Work items on Dask: a local cluster of one process per core, or one that is there already."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+import dask
+import distributed
+from distributed.exceptions import WorkerStartTimeoutError
+
+from ..errors import ClusterLost, UnfitCluster, UsageError
+from ..runs.job.job import Job
+from .certificates import check_expiry
+from .requirements import GUARD, Needs, check_script, check_workers, do_checked, need, warm_late
+from .waiting import _reported, answering, as_completed, fetch, find_workers
+
+# Dask's cluster ends a worker for good where none of its name is there so long after one was lost: also one that a busy machine is still starting,
+# and with it the healthy task that it was given.
+KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
+CLOSE_SECONDS = 5  # that a scheduler has to let a client go; a frozen one never does
+SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
+
+
+@contextlib.contextmanager
+def _silenced() -> Iterator[None]:
+    """Keep Dask's log of its own cluster from handlers that are not Dask's, such as Prefect's."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(SILENT)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
+    """Start one process per core of this machine, and stop them at the end.
+
+    They listen on the loopback address only, and ask for a certificate made for this cluster: all users of the machine could run code as this one.
+
+    Parameters
+    ----------
+    job : Job
+        Its ``workers`` are started, each with ``worker_memory`` bytes.
+    n_items : int
+        Tasks there will be; no more processes are started than that.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    UnfitCluster
+        The workers do not start.
+    UsageError
+        This process is itself a worker that is starting, and imports a script that calls this; or the script is no file that workers can import.
+    """
+    check_script()
+    try:
+        cluster = distributed.LocalCluster(
+            n_workers=max(1, min(job.workers, n_items)),
+            threads_per_worker=1,
+            processes=True,
+            host="127.0.0.1",
+            security=True,
+            dashboard_address="127.0.0.1:0",  # None would take port 8787 all the same
+            memory_limit=job.worker_memory,
+            silence_logs=SILENT,
+        )
+    except RuntimeError as error:
+        raise UnfitCluster(f"the local cluster's workers do not start ({error}); {GUARD}, since every worker imports it") from error
+    with _silenced(), dask.config.set(KEEP_WORKERS), cluster, distributed.Client(cluster, set_as_default=False) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distributed.Client]:
+    """Connect to a scheduler that is there already, and has workers like this process.
+
+    Parameters
+    ----------
+    address : str
+        Of the Dask scheduler, as ``tls://host:port``.
+    needs : Needs
+        What its workers must have.
+    wait : float
+        Seconds that a scheduler may take to answer, and as many again to have a worker. A cluster that starts workers as there is work is given some.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    ClusterLost
+        No scheduler answers, or it has no workers, for so long; or it goes away meanwhile.
+    UnfitCluster
+        A worker has less memory, another Python or other packages than this process, or the certificate for TLS expired.
+    UsageError
+        There is no certificate for TLS.
+    """
+    certificate = dask.config.get("distributed.comm.tls.client.cert", None)
+    if address.startswith("tls://") and certificate:
+        check_expiry(certificate)
+    try:
+        client = distributed.Client(address, timeout=wait, set_as_default=False)  # what else the process computes with Dask stays where it was
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterLost(f"{address}: no Dask scheduler answers there: {' '.join(str(error).split())}") from error
+    except TypeError as error:  # Dask's word for it
+        raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
+    try:
+        _wait_for_worker(client, address, wait)
+        check_workers(client, needs)
+        yield client
+    finally:
+        with contextlib.suppress(TimeoutError):  # a frozen scheduler does not take leave
+            client.close(timeout=CLOSE_SECONDS)
+
+
+def _wait_for_worker(client: distributed.Client, address: str, wait: float) -> None:
+    """Which may just have been lost, or not have been there yet."""
+    within = f"expected at least one within {wait:g} seconds"
+    with answering():
+        work = client.submit(int, pure=False)  # for which workers are started, where they are started for work
+        try:
+            client.sync(client.wait_for_workers, 1, timeout=wait, callback_timeout=2 * wait)
+        except WorkerStartTimeoutError as error:
+            many = f"{address}: the Dask scheduler has no workers, {within}"
+            raise ClusterLost(f"{many}; see why none starts, such as a quota, or --wait longer") from error
+        except TimeoutError as error:
+            raise ClusterLost(f"{address}: the Dask scheduler does not answer when it is asked for workers, {within}") from error
+        del work
+
+
+@contextlib.contextmanager
+def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], *arguments: Any) -> Iterator[distributed.Client]:
+    """Make a client of the job's cluster, whose hosts have compiled the kernels: many processes must not fill one cache at once.
+
+    Parameters
+    ----------
+    job : Job
+        Says which cluster: one of this machine, or a scheduler's.
+    n_items : int
+        Tasks there will be.
+    memory : int
+        Bytes that a task needs.
+    warm : callable
+        Calls all kernels that tasks call. It runs here for a local cluster; otherwise on one worker of every host, and on those that come later.
+    *arguments
+        What it is called with.
+
+    Yields
+    ------
+    distributed.Client
+
+    Raises
+    ------
+    ClusterLost
+        There are no workers, or they went away.
+    UnfitCluster
+        The workers do not fit, see `remote_client`.
+    """
+    if job.options.scheduler is None:
+        warm(*arguments)
+        with local_client(job, n_items) as client:
+            yield client
+        return
+    needs = need(memory)
+    with remote_client(job.options.scheduler, needs, job.options.wait) as client:
+        workers = find_workers(client)
+        hosts = {worker["host"]: address for address, worker in workers.items()}
+        with _reported(f"{job.options.scheduler}: compiling kernels", n_items):
+            ask = partial(client.submit, do_checked, needs, warm, *arguments, pure=False)
+            warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
+            for (future,) in as_completed(client, warmed):
+                fetch(client, future)
+        warm_late(client, workers, needs, warm, *arguments)
+        yield client

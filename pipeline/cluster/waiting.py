@@ -1,0 +1,231 @@
+"""How long a Dask cluster is waited for: as long as it answers and has workers, and a while without; Dask itself would wait without end."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Iterator, Sequence
+from concurrent.futures import CancelledError, wait
+from typing import Any, cast
+
+import distributed
+from distributed.client import ClosedClientError
+from distributed.comm import CommClosedError
+from distributed.scheduler import KilledWorker
+
+from ..errors import ClusterLost, WorkersDied
+
+
+@contextlib.contextmanager
+def _reported(where: str, n_left: int) -> Iterator[None]:
+    """Say what was lost with workers or with the scheduler."""
+    try:
+        yield
+    except KilledWorker as error:
+        raise WorkersDied(f"{where}: the workers that it was given to died") from error
+    except (CancelledError, CommClosedError) as error:  # all tasks are cancelled then, or what one returned was just being fetched
+        raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
+
+
+REPLACE_SECONDS = 300  # that a cluster may be without any worker, or a scheduler without an answer; new machines take minutes to start
+LOOK_SECONDS = 5  # between two looks at whether there are workers
+
+
+def _lost(what: str) -> ClusterLost:
+    return ClusterLost(f"the Dask cluster {what} for {REPLACE_SECONDS} seconds; run again to go on from there")
+
+
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """Say that a cluster went away while something was asked of it that is no task.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    ClusterLost
+        The scheduler is gone or did not answer in time, or a worker is gone that it asked in turn.
+    """
+    try:
+        yield
+    except TimeoutError as error:
+        raise _lost("has not answered") from error
+    except (OSError, ClosedClientError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ClusterLost(f"the Dask cluster went away ({reason}); run again to go on from there") from error
+
+
+def find_workers(client: distributed.Client) -> dict[str, Any]:
+    """Ask a scheduler for its workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+
+    Returns
+    -------
+    dict of str to Any
+        What the scheduler knows of each, by its address.
+
+    Raises
+    ------
+    ClusterLost
+        The scheduler does not answer for REPLACE_SECONDS, or is gone.
+    """
+    with answering():
+        return _identify(client, -1)
+
+
+def _scheduler(client: distributed.Client) -> Any:
+    """Where it is asked; Dask's client forgets it when it has given up."""
+    if client.scheduler is None:
+        raise ClusterLost("the Dask cluster went away; run again to go on from there")
+    return client.scheduler
+
+
+def _identify(client: distributed.Client, n_workers: int) -> dict[str, Any]:
+    """Not by way of the client, which says what it knew before where the scheduler is gone, and waits for a frozen one, whose connections stay."""
+    return cast(dict[str, Any], client.sync(_scheduler(client).identity, n_workers=n_workers, callback_timeout=REPLACE_SECONDS)["workers"])
+
+
+class Patience:
+    """What is left of it: all, whenever something comes of the cluster or it has workers.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    """
+
+    def __init__(self, client: distributed.Client):
+        self._client = client
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin anew, since something came of the cluster."""
+        self._seen = self._looked = time.monotonic()
+
+    def look(self) -> None:
+        """Look whether there are workers, where nobody has for LOOK_SECONDS.
+
+        Raises
+        ------
+        ClusterLost
+            There have been none for REPLACE_SECONDS, or the scheduler has not answered for so long.
+        """
+        if time.monotonic() - self._looked <= min(LOOK_SECONDS, REPLACE_SECONDS):
+            return
+        workers, lost = dict[str, Any](), "has had no workers"
+        try:
+            workers = _identify(self._client, 1)
+        except OSError:  # a busy one may answer the next time
+            lost = "has not answered"
+        self._looked = time.monotonic()
+        if workers:
+            self._seen = self._looked
+        elif self._looked - self._seen > REPLACE_SECONDS:
+            raise _lost(lost)
+
+
+def as_completed(client: distributed.Client, futures: Sequence[distributed.Future], most: int = 1) -> Iterator[list[distributed.Future]]:
+    """Wait for tasks, whichever is done first.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : sequence of distributed.Future
+    most : int
+        That are yielded at once.
+
+    Yields
+    ------
+    list of distributed.Future
+        What is done.
+
+    Raises
+    ------
+    ClusterLost
+        There were no workers, or no answer of the scheduler, for REPLACE_SECONDS.
+    """
+    done, patience = distributed.as_completed(futures, loop=client.loop), Patience(client)
+    del futures  # or results that only the scheduler needs would be kept until all are done
+    while not done.is_empty():
+        if done.has_ready():
+            yield [next(done) for _ in range(min(most, done.queue.qsize()))]
+            patience.renew()
+        else:
+            time.sleep(0.02)
+            patience.look()
+
+
+def fetch(client: distributed.Client, asked: Any) -> Any:
+    """Fetch what tasks returned that are done.
+
+    Where the workers that have it are gone by now, so that others have to do it again, it is waited for as the tasks were.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    asked : distributed.Future or mapping of str to distributed.Future
+
+    Returns
+    -------
+    Any
+        What the task returned, or a mapping with what each did.
+
+    Raises
+    ------
+    ClusterLost
+        There were no workers, or no answer of the scheduler, for REPLACE_SECONDS.
+    Exception
+        Whatever a task raised.
+    """
+    return _attend(client, client.gather(asked, asynchronous=True))
+
+
+def ask(client: distributed.Client, what: str, /, **given: Any) -> Any:
+    """Ask a scheduler for something that is no task, and wait for the answer as for one.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    what : str
+        As Dask calls it.
+    **given
+        What it takes.
+
+    Returns
+    -------
+    Any
+        The answer.
+
+    Raises
+    ------
+    ClusterLost
+        The scheduler is gone or does not answer, or a worker is gone that it asks in turn; or there were no workers for REPLACE_SECONDS.
+    """
+    with answering():
+        return _attend(client, getattr(_scheduler(client), what)(**given))
+
+
+def _attend(client: distributed.Client, asked: Awaitable[Any]) -> Any:
+    patience, loop = Patience(client), cast(Any, client.loop)
+    answer = asyncio.run_coroutine_threadsafe(cast(Any, asked), loop.asyncio_loop)
+    try:
+        while not wait([answer], min(LOOK_SECONDS, REPLACE_SECONDS)).done:
+            patience.look()
+        return answer.result()
+    finally:
+        answer.cancel()
+
+
+def cancel(client: distributed.Client, futures: Sequence[distributed.Future]) -> None:
+    """Let go of tasks, done or not; where the client has given up its scheduler, there is nobody to tell.
+
+    Parameters
+    ----------
+    client : distributed.Client
+    futures : sequence of distributed.Future
+    """
+    with contextlib.suppress(ClosedClientError):
+        client.cancel(futures)

@@ -1,0 +1,120 @@
+"""The command that verifies a finished run."""
+
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ...display.text import count
+from ...errors import Exit, InvalidRun, NotFinished, UsageError
+from ..terminal.dated import Day, fill_day
+from ..terminal.documents import write_document
+from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
+from ..terminal.terminal import complain, is_logged, open_console, say
+
+
+def _find(run: str | None, date: str | None, latest: str | None) -> str:
+    """The run that is meant: named, that of a date, or what ``latest`` names, whose manifest has to be the one that it was moved to."""
+    from ...runs.records.latest import read_latest
+    from ...runs.records.manifest import read_manifest
+    from ...stores.places import normalise
+
+    if run is not None:
+        if latest is not None:
+            raise UsageError("check takes either a run or --latest, got both")
+        return fill_day(run, date)
+    if latest is None:
+        raise UsageError("check takes either a run or --latest, got neither")
+    place = fill_day(latest, date)
+    named = read_latest(normalise(place))
+    if named is None:
+        raise NotFinished(f"{place}: not there: no run was finished yet")
+    manifest = read_manifest(named.run)
+    if manifest is None:
+        raise InvalidRun(f"{place}: names {named.run}, which has no manifest.json")
+    if manifest.sha256 != named.manifest:
+        raise InvalidRun(f"{place}: names {named.run} with manifest {named.manifest[:12]}, but there it is {manifest.sha256[:12]}")
+    for name, said, is_there in (("n_rows", named.n_rows, manifest.n_rows), ("share", named.share, manifest.share)):
+        if said not in (None, is_there):  # which readers may go by
+            raise InvalidRun(f"{place}: names {named.run} with {name} {said}, but there it is {is_there}")
+    return named.run
+
+
+def check(
+    run: Annotated[str | None, Parameter(group=INPUT)] = None,
+    *,
+    latest: Annotated[str | None, Parameter(group=INPUT)] = None,
+    date: Day = None,
+    deep: Annotated[bool, Parameter(negative=())] = False,
+    model: str | None = None,
+    all_rows: Annotated[bool, Parameter(negative=())] = False,
+    scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
+    workers: Workers = None,
+    plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    wait: Wait = 15.0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> int:
+    """Verify a finished run by what its objects say of themselves: every part once, row counts, summaries computed again.
+
+    Parameters
+    ----------
+    run
+        Folder of the run, a path or an fsspec URI.
+    latest
+        Instead of a run: the object that explain moves with --latest, which says the run; it has to have the manifest that it names.
+    date
+        YYYY-MM-DD, fills {date} in RUN or --latest.
+    deep
+        Read every byte: digests, additivity of every row; make the tables again, from the model and the background, and explain the first rows of
+        every part again; digest the inputs again where the run was made with --digest-inputs.
+    model
+        The model's file, where it is not any more where it was.
+    all_rows
+        Explain all rows again.
+    scheduler
+        Address of a Dask scheduler, tls:// where it is another host; by default this process does all, unless workers are given. With deep, tables
+        are put beside the run for workers, and removed again.
+    workers
+        Processes of a local cluster. What is found, and what is found first, is the same.
+    plain_tcp
+        Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers.
+    wait
+        As for explain.
+    json
+        Write one JSON document instead.
+    quiet
+        Show nothing but errors.
+
+    Returns
+    -------
+    int
+        Exit code: 0, or 3 where something that was asked for could not be done again.
+
+    Raises
+    ------
+    LeafledgerError
+        The first thing found wrong, and where; or an argument that cannot be used.
+    """
+    from ...runs.check.check import check_run
+    from ..terminal.progress import watched
+
+    run = _find(run, date, latest)
+    unseen = quiet or not (is_logged() or sys.stderr.isatty() or scheduler or workers)  # a job that checks here and now has said enough in the end
+    with watched(unseen) as progress:
+        report = check_run(run, deep, model, all_rows, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress)
+    how = "as stored" if report.as_stored else "as computed"
+    additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
+    rejected = f", {count(report.n_rejected, 'piece')} of the data rejected" if report.n_rejected else ""
+    again = f", {count(report.n_again, 'row')} explained again" if report.n_again else ""
+    digested = f", {count(report.n_digested, 'input file')} as digested" if report.n_digested else ""
+    verdict = "sound" if report.sound else "not verified in full"
+    if json:
+        write_document({"run": run, "sound": report.sound} | asdict(report))
+    console = open_console(json or quiet)
+    say(console, f"{run}: {verdict}, {count(report.n_rows, 'row')} in {count(report.parts, 'part')}{rejected}{additive}{again}{digested}")
+    say(console, f"SHA-256 of manifest.json: {report.manifest}")
+    for reason in report.unverified:
+        complain(f"not verified: {reason}")
+    return Exit.DONE if report.sound else Exit.PARTLY

@@ -1,0 +1,218 @@
+"""The command that says what changed from one night to the next."""
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+from rich.console import Console
+from rich.table import Column, Table
+from rich.text import Text
+
+from ...display.text import count, printable, write_two
+from ...errors import Exit
+from ..terminal.dated import Day, fill_day
+from ..terminal.documents import write_document
+from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
+from ..terminal.terminal import open_console, print_whole, say
+
+if TYPE_CHECKING:
+    from ...drift.compare.mix import Mix
+    from ...drift.compare.shifts import Shift
+    from ...drift.compare.split import Split
+    from ...drift.drift import Drift
+
+
+TOP = 10  # features that are shown of an output
+MOST = 20  # alarms that are shown
+NAME = 40  # characters of a name's line
+MEASURES = Group("What is compared", sort_key=2)
+
+
+def _number(found: float | None, form: str = ".4g") -> str:
+    return "–" if found is None or math.isnan(found) else format(found, form)
+
+
+def _signed(change: float, error: float) -> str:
+    return _number(change, "+.4g") + ("" if math.isnan(error) else f" ({error:.2g})")
+
+
+def _arrow(before: Any, now: Any, form: str) -> str:
+    return f"{_number(before, form)} → {_number(now, form)}"
+
+
+def _means(before: float, now: float) -> str:
+    return "{} → {}".format(*write_two(before, now)) if math.isfinite(before) and math.isfinite(now) else _arrow(before, now, ".4g")
+
+
+def _rows_of(shift: "Shift", parts: bool) -> list[str | Text]:
+    cells: list[str | Text] = [
+        Text(printable(shift.feature)),
+        _means(shift.reference_mean, shift.mean),
+        _signed(shift.change, shift.standard_error),
+        *((_number(shift.data, "+.4g"), _number(shift.model, "+.4g")) if parts else ()),
+        _signed(shift.change_abs, shift.standard_error_abs),
+        _arrow(shift.reference_share, shift.share, ".1%"),
+        _arrow(shift.reference_rank, shift.rank, "d"),
+        _number(shift.psi, ".3f"),
+        _number(shift.distance, ".3f"),
+        _number(shift.corrected, ".1g"),
+        "drifted" if shift.drifted else "",
+    ]
+    return cells
+
+
+def _show_output(console: Console, found: "Drift", split: "Split") -> None:
+    """The features whose mean attribution changed most."""
+    from ...methods.output_space import TOTALS
+
+    several, total = len(found.outputs) > 1, TOTALS[found.space]
+    of = f" of output {printable(split.output)}" if several else ""
+    what = "" if split.features is None else f": features {_number(split.features, '+.4g')}, base value {_number(split.base, '+.4g')}"
+    say(console, f"mean {total}{of} {_means(split.reference_mean, split.mean)}, {_signed(split.change, split.standard_error)}{what}")
+    for part in found.parts:
+        if part.output == split.output:
+            say(console, f"  the data did {part.data:+.4g}, the model did {part.model:+.4g}")
+    say(console, f"order of the features{of}: nDCG {_number(split.ndcg, '.3f')}")
+    mine = [shift for shift in found.shifts if shift.kind == "phi" and shift.output == split.output]
+    heads = ["mean phi", "change", *(("of data", "of model") if found.parts else ()), "change of |phi|", "share", "rank", "PSI", "KS", "p", ""]
+    table = Table(
+        Column("feature", max_width=NAME, overflow="fold"),
+        *(Column(head, justify="right", no_wrap=True) for head in heads),
+        title=Text(printable(f"attributions{of}")),
+    )
+    for shift in sorted(mine, key=lambda shift: -abs(shift.change) if shift.change == shift.change else 0.0)[:TOP]:
+        table.add_row(*_rows_of(shift, bool(found.parts)))
+    print_whole(console, table)
+
+
+def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
+    """The groups that add most to the change of the mean margin."""
+    from ...methods.output_space import TOTALS
+
+    several, total = len(found.outputs) > 1, TOTALS[found.space]
+    of, by = f" of output {printable(mix.output)}" if several else "", ", ".join(found.by)
+    said = f"{_number(mix.change, '+.4g')}: mix of groups {_number(mix.mix, '+.4g')}, within groups {_number(mix.within, '+.4g')}"
+    say(console, f"mean {total}{of} by {printable(by)} {said}")
+    heads = ["rows", "share", f"mean {total}", "of mix", "within", "alarms", ""]
+    table = Table(
+        Column(Text(printable(by)), max_width=NAME, overflow="fold"),
+        *(Column(head, justify="right", no_wrap=True) for head in heads),
+        title=Text(printable(f"groups{of}")),
+    )
+    both = zip(found.groups, mix.groups, strict=True) if mix.groups else ()
+    for group, each in sorted(both, key=lambda pair: -abs(pair[1].mix + pair[1].within))[:TOP]:
+        table.add_row(
+            Text(printable(group.group)),
+            _arrow(group.reference_rows, group.rows, ","),
+            _arrow(each.reference_share, each.share, ".1%"),
+            _means(each.reference_mean, each.mean),
+            _number(each.mix, "+.4g"),
+            _number(each.within, "+.4g"),
+            str(sum(shift.drifted for shift in group.shifts)) if group.state == "tested" else "–",
+            group.state if group.state != "tested" else "",
+        )
+    print_whole(console, table)
+
+
+def show_drift(console: Console, found: "Drift") -> None:
+    """Show what changed: what differs besides the rows first, then margins and attributions, and what drifted.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        It is made at least 150 characters wide.
+    found : Drift
+    """
+    console.width = max(console.width, 150)
+    say(console, f"{found.run} against {found.reference}")
+    for line in found.differs:
+        say(console, f"differs: {line}")
+    for split in found.outputs:
+        _show_output(console, found, split)
+    for mix in found.mix:
+        _show_mix(console, found, mix)
+    for line in found.alarms[:MOST]:
+        say(console, f"drift: {line}")
+    if len(found.alarms) > MOST:
+        say(console, f"{len(found.alarms) - MOST:,} more: --json has all")
+    groups = f" and {count(len(found.groups), 'group')}" if found.by else ""
+    say(console, f"{count(len(found.alarms), 'alarm')} in {count(len(found.shifts), 'column')}{groups}")
+
+
+def drift(
+    run: Annotated[str, Parameter(group=INPUT)],
+    *,
+    against: Annotated[str, Parameter(group=INPUT)],
+    thresholds: Annotated[str | None, Parameter(group=MEASURES)] = None,
+    by: Annotated[tuple[str, ...], Parameter(group=MEASURES, negative=(), consume_multiple=True)] = (),
+    both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
+    date: Day = None,
+    json: Json = False,
+    scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
+    workers: Workers = None,
+    plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    wait: Wait = 15.0,
+    quiet: Quiet = False,
+) -> int:
+    """Say what changed from one finished run to another, and whether that is drift. Writes after/drift.parquet and after/drift.json below the run.
+
+    Parameters
+    ----------
+    run
+        Folder of the run, a path or an fsspec URI.
+    against
+        Folder of the run that it is compared with, or the JSON object that --latest moves.
+    thresholds
+        TOML or JSON file that says what counts as drift: false_discovery_rate, distance, share, psi, ndcg.
+    by
+        Columns that both runs wrote, as ids or as values of features: every group of rows with the same values in them is compared as well, and the
+        change of the mean margin is split into what comes of the mix of groups and what happened within them.
+    both_ways
+        Where the models differ, explain both nights by both, and split each change into what the data did and what the model did.
+    date
+        YYYY-MM-DD, fills {date} in RUN, --against and --thresholds.
+    json
+        Write one JSON document instead, with everything.
+    scheduler
+        Address of a Dask scheduler, tls:// where it is another host, or "serial" for this process alone; by default a local cluster, where runs are
+        large.
+    workers
+        Processes of the local cluster, by default one per core.
+    plain_tcp
+        Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers.
+    wait
+        As for explain.
+    quiet
+        Show nothing but errors.
+
+    Returns
+    -------
+    int
+        Exit code: DRIFT where a threshold is crossed.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    from ...drift.drift import drift as compare_nights
+    from ..terminal.progress import watched
+
+    with watched(quiet) as progress:
+        found = compare_nights(
+            fill_day(run, date),
+            against=fill_day(against, date),
+            thresholds=None if thresholds is None else fill_day(thresholds, date),
+            by=by,
+            both_ways=both_ways,
+            scheduler=scheduler,
+            workers=workers,
+            plain_tcp=plain_tcp,
+            wait=wait,
+            progress=progress,
+        )
+    if json:
+        write_document(found.to_dict())
+    else:
+        show_drift(open_console(quiet), found)
+    return Exit.DRIFT if found.crossed else Exit.DONE

@@ -1,0 +1,71 @@
+"""The command that lists the runs of a folder."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+from rich.table import Column, Table
+from rich.text import Text
+
+from ...display.text import count, printable
+from ..terminal.documents import write_document
+from ..terminal.flags import INPUT, Json
+from ..terminal.terminal import complain, open_console, say
+
+if TYPE_CHECKING:
+    from ...nights.listed_runs import ListedRun
+
+
+NUMBERS = ("rows", "rejected", "residual", "R²")
+WIDE = 140  # characters of the table, also where there is no terminal
+
+
+def _cells(run: "ListedRun") -> tuple[str, ...]:
+    state = f"unfinished, {run.n_parts} of {run.n_planned} parts" if run.state == "unfinished" and run.n_planned is not None else run.state
+    texts = run.date or "–", run.name or run.run, state, run.method or "–", (run.model_digest or "–")[:12]
+    forms = ((run.n_rows, ","), (run.n_rejected, ","), (run.residual, ".1e"), (run.r2, ".4f"))
+    numbers = ("–" if value is None else format(value, form) for value, form in forms)
+    drift = "–" if run.alarms is None else count(len(run.alarms), "alarm") if run.alarms else "no"
+    return (*texts, *numbers, drift)
+
+
+def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str | None, Parameter(group=INPUT)] = None, json: Json = False) -> None:
+    """List the runs below a folder by date: finished, unfinished and damaged ones. Sizes are looked at, not bytes; check verifies a run.
+
+    Parameters
+    ----------
+    folder
+        A path or an fsspec URI; runs may lie in folders below it.
+    html
+        Also write an index over the nights, with importances over time and links to the reports, to a path or an fsspec URI; one that is there is
+        replaced.
+    json
+        Write one JSON document instead.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    from ...nights.index_page import save_index
+    from ...nights.listed_runs import list_runs
+
+    found = list_runs(folder)
+    if html is not None:
+        save_index(html, folder, found)
+    if json:
+        write_document({"folder": folder, "runs": [run.to_dict() for run in found]})
+        return
+    console = open_console()
+    if not found:
+        say(console, f"{folder}: no runs there")
+        return
+    table = Table("date", Column("run", overflow="fold"), "state", "method", "model")
+    for name in (*NUMBERS, "drift"):
+        table.add_column(name, justify="right" if name in NUMBERS else "left")
+    for run in found:
+        table.add_row(*(Text(printable(cell)) for cell in _cells(run)))
+    console.width = max(console.width, WIDE)
+    console.print(table)
+    for run in found:
+        if run.why is not None:
+            complain(f"damaged: {run.run}: {run.why}")

@@ -1,0 +1,62 @@
+"""The command that writes a report of a finished run."""
+
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from ..terminal.dated import Day, fill_day
+from ..terminal.documents import write_document
+from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
+from ..terminal.terminal import open_console, say
+
+
+def report(
+    run: Annotated[str, Parameter(group=INPUT)],
+    *,
+    against: Annotated[str | None, Parameter(group=INPUT)] = None,
+    date: Day = None,
+    scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
+    workers: Workers = None,
+    plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
+    wait: Wait = 15.0,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a report of a finished run: one page of figures that runs and fetches nothing, report/index.html below the run.
+
+    Parameters
+    ----------
+    run
+        Folder of the run, a path or an fsspec URI.
+    against
+        Folder of another run, or the JSON object that names the latest one: say what changed since. Said anyway where the two were compared before.
+    date
+        YYYY-MM-DD, fills {date} in RUN and --against.
+    scheduler
+        As for explain.
+    workers
+        As for explain.
+    plain_tcp
+        As for explain.
+    wait
+        As for explain.
+    json
+        Write one JSON document instead: where the page is, and its bytes.
+    quiet
+        Show nothing but errors.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    from ...report.report import report as write_report
+    from ..terminal.progress import watched
+
+    run, before = fill_day(run, date), None if against is None else fill_day(against, date)
+    with watched(quiet) as progress:
+        written = write_report(run, against=before, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress)
+    if json:
+        write_document({"run": run, "page": written.uri, "size": written.size})
+    else:
+        say(open_console(quiet), f"report: {written.uri} ({written.size / 1000:,.0f} kB)")

@@ -1,0 +1,1 @@
+"""What every command shares: options, settings, progress, documents, signals."""

@@ -1,0 +1,128 @@
+"""What the command shows of summaries and comparisons: tables, the largest first."""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from leafledger.kernels.methods import METHODS, SHARED
+from leafledger.kernels.reductions.summary import Shown
+
+from ...comparisons.comparison import REMOVAL
+from ...display.text import printable
+from ...errors import InvalidRun
+from ...stores import storage
+from .terminal import print_whole, say
+
+TOP = 10  # features, and pairs of them
+WIDE = 170  # characters of a table with a column for each measure, also where there is no terminal
+
+
+def _write_cell(value: Any, form: str | None) -> str | Text:
+    return "–" if value is None else Text(printable(value)) if form is None else format(value, form)
+
+
+def _show_summary(console: Console, uri: str, name: str, display: Sequence[Shown]) -> None:
+    """Show the first rows of a summary, per output."""
+    rows = json.loads(storage.read(uri))
+    outputs = dict.fromkeys(row.get("output") for row in rows)
+    for output in outputs:
+        mine = sorted((row for row in rows if row.get("output") == output), key=lambda row: row["rank"])
+        table = Table(title=Text(printable(f"{name}, output {output}")) if len(outputs) > 1 else name)
+        for shown in display:
+            table.add_column(shown.title, justify="left" if shown.form is None else "right", overflow="fold")  # cut names may be the same
+        for row in mine:
+            if row["rank"] > TOP:
+                break
+            table.add_row(*(_write_cell(row[shown.column], shown.form) for shown in display))
+        console.print(table)
+
+
+def _say_line(console: Console, line: str) -> None:
+    if line:
+        say(console, line)
+
+
+def show_summaries(console: Console, run: str, manifest: Any) -> None:
+    """Show the summaries of a run that have something to show, as their method declares it.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+    run : str
+        URI of the run's folder.
+    manifest : Manifest
+        Of the run.
+
+    Raises
+    ------
+    InvalidRun
+        A summary, or what the manifest says of it, is not as it is written.
+    StorageError
+        A summary cannot be read.
+    """
+    try:
+        for summary in (*METHODS[manifest.method].summaries, *SHARED):
+            if summary.headline is not None and summary.name in manifest.totals:
+                _say_line(console, summary.headline(manifest.totals[summary.name]))
+            entry = manifest.summary(f"{summary.name}.json")
+            if summary.display and entry is not None:
+                _show_summary(console, storage.join(run, entry["uri"]), summary.name, summary.display)
+    except (KeyError, TypeError, ValueError) as error:  # whoever may write there has changed them
+        raise InvalidRun(f"{run}: its summaries are not as leafledger writes them: {type(error).__name__}: {error}; see leafledger check") from error
+
+
+def _write_measure(row: Any) -> str:
+    if row is None:
+        return ""
+    error = "" if row["standard_error"] is None else f" ({row['standard_error']:.2g})"
+    return "unknown" if row["mean"] is None else f"{row['mean']:.4g}{error}"
+
+
+def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:
+    """A row per ranking, its measures with standard errors in brackets."""
+    table = Table(title=Text(printable(title)), caption=Text(printable(caption)))
+    table.add_column("ranking", no_wrap=True)
+    measures = dict.fromkeys(measure for measure, _ in cells)
+    for measure in measures:
+        table.add_column(measure, justify="right")
+    for name in names:
+        numbers = (cells.get((measure, name)) for measure in measures)
+        table.add_row(Text(printable(name)), *map(_write_measure, numbers))
+    print_whole(console, table)
+
+
+def show_comparison(console: Console, found: Any) -> None:
+    """Show measures of every ranking, and how far it agrees with the first, per output.
+
+    Parameters
+    ----------
+    console : rich.console.Console
+        It is made at least WIDE characters wide.
+    found : pa.Table
+        As `compare` returns it.
+    """
+    console.width = max(console.width, WIDE)
+    rows = found.to_pylist()
+    outputs = dict.fromkeys(row["output"] for row in rows)
+    for output in outputs:
+        mine = [row for row in rows if row["output"] == output]
+        of = f", output {output}" if len(outputs) > 1 else ""
+        alone = {(row["measure"], row["ranking"]): row for row in mine if row["other"] is None}
+        names, removal = list(dict.fromkeys(name for _, name in alone)), {key: row for key, row in alone.items() if key[0].startswith(REMOVAL)}
+        others = {key: row for key, row in alone.items() if key not in removal}
+        n_rows = ", of PGI² ".join(f"{n:,}" for n in dict.fromkeys(row["rows"] for row in others.values()))
+        noun = "row" if n_rows == "1" else "rows"
+        _show_measures(console, f"comparison{of}", f"means of {n_rows} {noun} (standard errors)", names, others)
+        if removal:
+            n_rows = f"{next(iter(removal.values()))['rows']:,}"
+            caption = f"root mean squared error of {n_rows} labels when the first features are drawn from the data (standard errors)"
+            _show_measures(console, f"without the first features{of}", caption, names, removal)
+        own = {measure for measure, _ in alone}
+        shared = {(row["measure"], row["other"]): row for row in mine if row["ranking"] == names[0] and row["measure"] not in own}
+        if shared:
+            caption = "the file has every two, and differences of measures on the same rows"
+            _show_measures(console, f"agreement with {names[0]}{of}", caption, names[1:], shared)

@@ -1,0 +1,137 @@
+"""One work item of a comparison of rankings: what a Dask task does. Names and a small record come in, states of reductions and a few rows go out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from leafledger.kernels.method.method import BackgroundStatistics
+from leafledger.kernels.reductions.reduction import MEANS
+from leafledger.kernels.slices.labels import Labels
+from leafledger.kernels.trees.binning import padded
+
+from ..dataset.columns.labels import lay_out, read_labels
+from ..dataset.files.listing import WorkItem
+from ..dataset.files.rows import located, miscounted, read_slices
+from ..methods.reduction_states import pack_state
+from ..models.model import Feature
+from ..runs.execute import count_background as count_background_
+from ..stores.arrays import open_tables
+from .comparison import Comparison, name_values
+from .differing import DifferingRows
+from .slices import Columns, SliceTables
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What comes of an item."""
+
+    states: tuple[str, ...]  # packed: means over all rows, over those of the sample and over those with a label; moments of values
+    rows: str  # packed, on which rankings differ most
+    seen: np.ndarray  # (read, 2) int64, see `count_unseen`
+
+
+@dataclass(frozen=True, slots=True)
+class Measuring:
+    """What is measured in a first pass: URI of what is asked of every row, and the features that splits ask for."""
+
+    query: str
+    features: tuple[Feature, ...]
+
+
+def measure_item(asked: Measuring, item: WorkItem) -> BackgroundStatistics:
+    """Measure what perturbations are made of on the rows of an item: moments of its features, and the values that units are drawn from.
+
+    Parameters
+    ----------
+    asked : Measuring
+    item : WorkItem
+
+    Returns
+    -------
+    BackgroundStatistics
+        A Measured, which can be merged with those of other items.
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    StorageError
+        The store does not answer.
+    """
+    return count_background_.count_rows(asked.features, open_tables(asked.query), item).statistics
+
+
+def warm_measuring(asked: Measuring) -> None:
+    """Compile, or read from the cache, every kernel that measuring items calls.
+
+    Parameters
+    ----------
+    asked : Measuring
+    """
+    count_background_.warm(asked.query)
+
+
+def _read_labels(comparison: Comparison, item: WorkItem, batch: pa.RecordBatch, done: int) -> Labels | None:
+    if comparison.removal is None:
+        return None
+    with located(item):
+        return read_labels(comparison.removal.labels, batch, item.uri, item.first_row + done)
+
+
+def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
+    """Measure the rows of an item.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    item : WorkItem
+
+    Returns
+    -------
+    Compared
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned; or a label cannot be used.
+    InvalidRun
+        A part of an earlier run has fewer rows than the data.
+    StorageError
+        The store does not answer.
+    """
+    columns = {r: Columns(ranking, item.part) for r, ranking in enumerate(comparison.rankings) if ranking.run is not None}
+    tables = None
+    sizes = [len(values) for values in name_values(comparison, comparison.gaps.tables)]
+    sizes.append((len(comparison.valued) + len(comparison.valued_pairs)) * len(comparison.features))
+    states, done = [MEANS.init(len(comparison.outputs), size) for size in sizes], 0
+    labels = () if comparison.removal is None else comparison.removal.labels.numbers
+    wanted = list(dict.fromkeys((*(feature.name for feature in comparison.features), *comparison.ids, *labels)))
+    seen, differing = np.zeros((len(comparison.features), 2), np.int64), DifferingRows(comparison.named, item.uri)
+    for batch in read_slices(item, wanted, comparison.slice_rows):
+        n = batch.num_rows
+        if tables is None or padded(n) != padded(tables.n_rows):  # as in parts of a run
+            tables = SliceTables(comparison, n)
+        with located(item):
+            tables.fill(batch)
+        seen += tables.count_unseen(n)
+        sample = comparison.gaps.sample.choose(item.part, done, n)
+        found = tables.measure(columns, n, item.first_row + done, sample, _read_labels(comparison, item, batch, done))
+        states = [MEANS.update(state, values, values.shape[2]) for state, values in zip(states, found.measured, strict=True)]
+        differing.see(batch, item.first_row + done, found.seen, comparison.pairs, found.apart)
+        done += n
+    if done != item.n_rows:
+        raise miscounted(item, done)
+    return Compared(tuple(pack_state(state) for state in states), differing.pack(), seen)
+
+
+def warm(comparison: Comparison) -> None:
+    """Compile, or read from the cache, every kernel that comparing items calls.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    """
+    labels = None if comparison.removal is None else lay_out(np.zeros(1), np.ones(1))
+    for values in SliceTables(comparison, 1).measure({}, 1, 0, np.arange(1), labels).measured:
+        MEANS.update(MEANS.init(*values.shape[:2]), values, values.shape[2])

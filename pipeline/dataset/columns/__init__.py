@@ -1,0 +1,1 @@
+"""Columns of a data set: matched with the model, decoded, grouped."""

@@ -1,0 +1,128 @@
+"""Labels of rows: which columns hold them and what goes with them, and how they are read."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from leafledger.kernels.slices.labels import Labels, no_labels
+from leafledger.kernels.trees.binning import padded
+
+from ...errors import InvalidLabel
+from ...models.model import Feature
+from . import schema
+
+COUNT, REFUSE = "count", "refuse"
+# Sums of fourth powers of labels times squared weights stay finite, over any number of rows there is.
+LARGEST_LABEL, LARGEST_WEIGHT = 1e60, 1e30
+
+
+@dataclass(frozen=True, slots=True)
+class LabelColumns:
+    """Columns of the data."""
+
+    label: str
+    weight: str | None
+    missing: str  # "count" leaves rows without a label out, "refuse" ends the run
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """Their names: of the label, and of the weight if there is one."""
+        return (self.label,) if self.weight is None else (self.label, self.weight)
+
+
+def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
+    return schema.column_values(Feature(name), batch.column(name))
+
+
+def _refuse(bad: np.ndarray, where: str, first_row: int, says: Callable[[int], str]) -> None:
+    """Refuse the first of the rows that are ``bad (n,) bool``."""
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise InvalidLabel(f"{where}: row {first_row + row}: {says(row)}")
+
+
+def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str, first_row: int, names: Sequence[str]) -> None:
+    """Refuse labels and weights that the loss cannot be shared out with.
+
+    Parameters
+    ----------
+    label : (n,) float64
+        In the label's units, NaN where it is missing.
+    weight : (n,) float64
+    missing : {"count", "refuse"}
+        What to do with missing labels: let them pass, or refuse them.
+    where : str
+        What the rows are of, for the message.
+    first_row : int
+        Number of the first of the rows there, for the message.
+    names : (str, str)
+        What label and weight are called in the message.
+
+    Raises
+    ------
+    InvalidLabel
+        A label is larger than LARGEST_LABEL in magnitude, or missing where that is refused; or a weight is missing, negative or larger than
+        LARGEST_WEIGHT. It names the first such row.
+    """
+    expected = f"expected a number between {-LARGEST_LABEL:g} and {LARGEST_LABEL:g}"
+    _refuse(np.abs(label) > LARGEST_LABEL, where, first_row, lambda i: f"{names[0]} is {label[i]}, {expected}")
+    if missing == REFUSE:
+        _refuse(np.isnan(label), where, first_row, lambda i: f"{names[0]} is missing, expected a number, or --missing-labels {COUNT}")
+    expected = f"expected a number between 0 and {LARGEST_WEIGHT:g}"
+    _refuse(~((weight >= 0) & (weight <= LARGEST_WEIGHT)), where, first_row, lambda i: f"{names[1]} is {weight[i]}, {expected}")
+
+
+def lay_out(label: np.ndarray, weight: np.ndarray) -> Labels:
+    """Lay labels and weights out as kernels take them.
+
+    Parameters
+    ----------
+    label : (n,) float64
+        In the label's units, NaN where it is missing.
+    weight : (n,) float64
+        Not negative.
+
+    Returns
+    -------
+    Labels
+        Padded to a multiple of BATCH rows, all of one group, whose name is empty. Rows without a label, and those that were added, have label and
+        weight 0.
+    """
+    n = label.size
+    out = no_labels(padded(n))
+    missing = np.isnan(label)
+    out.missing[:n] = missing
+    out.label[:n] = np.where(missing, 0.0, label)
+    out.weight[:n] = np.where(missing, 0.0, weight)
+    return out
+
+
+def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_row: int) -> Labels:
+    """Read the labels of a slice of rows.
+
+    Parameters
+    ----------
+    columns : LabelColumns
+    batch : pa.RecordBatch
+        The slice; it has all of these columns.
+    where : str
+        URI of the file, for messages.
+    first_row : int
+        Number of the slice's first row in the file, for messages.
+
+    Returns
+    -------
+    Labels
+        Weight 1 where no column of weights is named.
+
+    Raises
+    ------
+    InvalidLabel
+        A label or weight cannot be used, see `check_values`.
+    """
+    label = _numbers(batch, columns.label)
+    weight = np.ones(label.size) if columns.weight is None else _numbers(batch, columns.weight)
+    check_values(label, weight, columns.missing, where, first_row, (f"label {columns.label!r}", f"weight {columns.weight!r}"))
+    return lay_out(label, weight)

@@ -1,0 +1,114 @@
+"""Who the players are, where columns of a model are looked up by several features at once: CatBoost's target statistics of combinations."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from leafledger.kernels.trees.statistics import CATEGORY, Statistics
+
+from ...errors import SchemaMismatch
+from ...models.model import Model
+from .partition import Groups, group_numbers
+
+TIMES = "×"  # between the names of the features of a combination
+
+
+@dataclass(frozen=True, slots=True)
+class Players:
+    """The players of a model.
+
+    Attributes
+    ----------
+    numbers : (columns,) int32, or None
+        The player of every column of the ensemble; None where each is its own.
+    combinations : dict of int to tuple of int
+        Players that are several others at once, numbered behind these: features, or groups of them.
+    """
+
+    numbers: np.ndarray | None
+    combinations: dict[int, tuple[int, ...]]
+
+
+def _find_sources(statistics: Statistics) -> Iterator[np.ndarray]:
+    """Of every column of statistics, the features whose categories it is looked up by; bits in a combination count for none."""
+    for projection in statistics.projection:
+        elements = slice(statistics.element_start[projection], statistics.element_start[projection + 1])
+        yield statistics.source[statistics.element[elements][statistics.kind[elements] == CATEGORY]]
+
+
+def number_players(model: Model, groups: Groups) -> Players:
+    """Number the players: features or groups first, then combinations of them.
+
+    A statistic of one feature, or of features of one group, belongs to it, as its splits do. One of several belongs to all of them at once, who are a
+    player of their own, as in CatBoost's own SHAP values.
+
+    Parameters
+    ----------
+    model : Model
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+
+    Returns
+    -------
+    Players
+    """
+    numbers, statistics = group_numbers(groups, model.features), model.ensemble.statistics
+    if not statistics.column.size:
+        return Players(numbers, {})
+    own = np.arange(len(model.features), dtype=np.int32) if numbers is None else numbers
+    sources = [tuple(sorted({int(own[feature]) for feature in found})) for found in _find_sources(statistics)]
+    several = sorted({source for source in sources if len(source) > 1}, key=lambda source: (len(source), source))
+    number = {source: len(groups or model.features) + k for k, source in enumerate(several)}
+    statistic = [number.get(source, source[0]) for source in sources]
+    return Players(np.concatenate((own, np.array(statistic, np.int32))), {number: source for source, number in number.items()})
+
+
+def combination_names(model: Model, groups: Groups) -> tuple[str, ...]:
+    """Name the combinations of features, or of groups, by what they are of: ``city×job``.
+
+    Parameters
+    ----------
+    model : Model
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+
+    Returns
+    -------
+    tuple of str
+        In the order of their numbers; empty where the model has none.
+
+    Raises
+    ------
+    SchemaMismatch
+        A feature or group is called as a combination is.
+    """
+    names = [group for group, _ in groups] or [feature.name for feature in model.features]
+    return join_names(names, [*number_players(model, groups).combinations.values()])
+
+
+def join_names(names: Sequence[str], combinations: Iterable[Sequence[int]]) -> tuple[str, ...]:
+    """Name combinations by their members.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of all features, or groups.
+    combinations : iterable of sequences of int
+        Numbers of their members.
+
+    Returns
+    -------
+    tuple of str
+        In their order.
+
+    Raises
+    ------
+    SchemaMismatch
+        A feature or group is called as a combination is.
+    """
+    found = tuple(TIMES.join(names[each] for each in source) for source in combinations)
+    taken = set(names) & set(found)
+    if taken or len(set(found)) < len(found):
+        raise SchemaMismatch(f"{min(taken or found)!r} would be the name of two players; rename the feature, or share combinations")
+    return found

@@ -1,0 +1,1 @@
+"""Files of a data set: listed, identified, read in row groups."""

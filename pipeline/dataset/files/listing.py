@@ -1,0 +1,257 @@
+"""Parquet files that a URI names, as their footers have them: matched against the model, their row groups grouped into work items."""
+
+import dataclasses
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from ...errors import InvalidData, NotThere, SchemaMismatch
+from ...json_records import EMPTY
+from ...models.model import Model
+from ...stores import storage
+from ...stores.filesystem import WEB
+from ...stores.listing import list_parquet
+from ...tables.live import Hive, LiveFile, Snapshot
+from ...tables.reading import read_snapshot
+from ..columns import schema
+from ..columns.names import call
+from .footers import ReadFooters, read_footers
+from .matching import Asked, Matching, list_used
+
+NOTHING = Asked()
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """A small file whose rows follow those of other files in a work item."""
+
+    uri: str
+    etag: str
+    row_groups: tuple[int, ...]
+    n_rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkItem:
+    """One deterministic piece of work: some row groups of one file, some rows of a large one, or several small files one after another."""
+
+    part: int
+    uri: str
+    etag: str  # of the file, see identity
+    row_groups: tuple[int, ...]
+    skip: int  # rows of the row groups before the item's
+    n_rows: int  # of all files
+    first_row: int  # of the file, for messages
+    partition: Hive
+    joined: tuple[Joined, ...] = dataclasses.field(default=(), metadata={EMPTY: True})  # files after the first
+
+    @property
+    def pieces(self) -> tuple["WorkItem", ...]:
+        """The item file by file."""
+        if not self.joined:
+            return (self,)
+        first = replace(self, n_rows=self.n_rows - sum(file.n_rows for file in self.joined), joined=())
+        others = (WorkItem(self.part, file.uri, file.etag, file.row_groups, 0, file.n_rows, 0, self.partition) for file in self.joined)
+        return (first, *others)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Rows that cannot be explained, and why."""
+
+    part: int | None  # of the work item; None for a file whose footer cannot be read
+    uri: str
+    row_groups: tuple[int, ...]  # none for a file whose footer cannot be read
+    n_rows: int | None  # None for such a file
+    reason: str  # says where: file, row groups, column
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What the footers of a data set say."""
+
+    uri: str  # names the data set as it is now: a table at its version
+    files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # known by their etags; columns that the path carries, rows of row groups
+    row_group: int  # bytes that are held of the largest, in columns that are read
+    n_chunks: int  # column chunks that a file has at most
+    rejected: tuple[Rejected, ...]  # files whose footers cannot be read
+    model: Model  # its features are called as the columns are
+    types: Mapping[str, pa.DataType]  # of columns that are passed through from files, and of those that make groups of rows
+    alike: bool = True  # what is passed through is in all files, or in the paths of all
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all files whose footers can be read."""
+        return sum(sum(rows) for _, _, rows in self.files)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of which files there are: it changes whenever their bytes do."""
+        return hashlib.sha256(json.dumps(sorted([file.uri, file.etag, sum(rows)] for file, _, rows in self.files)).encode()).hexdigest()
+
+
+def _partition(path: str) -> Hive:
+    """Columns of the folders ``name=value`` that a file lies in, one in another; what stands above other folders is none of its own.
+
+    A web server's URI writes the characters of these names as it writes any others, beside what is written so in the names themselves.
+    """
+    found: dict[str, str | None] = {}
+    for folder in reversed(path.split("/")[:-1]):
+        name, equals, value = (unquote(folder) if path.startswith(WEB) else folder).partition("=")
+        if not name or not equals:
+            break
+        found.setdefault(unquote(name), None if value == _NULL_PARTITION else unquote(value))
+    return tuple(sorted(found.items()))
+
+
+def _differ(names: Sequence[str], others: Sequence[str]) -> str:
+    """The first feature that two files spell otherwise."""
+    mine, theirs = next((a, b) for a, b in zip(names, others, strict=True) if a != b)
+    return f"has column {mine!r}, it is {theirs!r}"
+
+
+def _list_files(uri: str) -> Snapshot:
+    """Files that count by a table's log, or else by their names."""
+    return read_snapshot(uri) or Snapshot(uri, tuple(LiveFile(file, _partition(file.uri)) for file in list_parquet(uri)))
+
+
+def list_data(uri: str, model: Model, asked: Asked = NOTHING, read: ReadFooters = read_footers) -> Listing:
+    """List the files of a data set, read their footers, and match them against the model and what else is asked for.
+
+    Every refusal of data happens here, unless some files can be read and others not: those are returned as rejected.
+
+    Parameters
+    ----------
+    uri : str
+        A Parquet file, a folder, a glob, or a Hive-partitioned data set; or a table of Delta Lake or Iceberg, see `read_snapshot`.
+    model : Model
+    asked : Asked
+        By default no column but the features.
+    read : callable
+        Reads footers as `read_footers` does, perhaps elsewhere.
+
+    Returns
+    -------
+    Listing
+        Files in the order of their names.
+
+    Raises
+    ------
+    NotThere
+        There are no Parquet files.
+    SchemaMismatch
+        A column is missing, stands twice, is called otherwise than in its table, has a type that does not fit, or has another type than in another
+        file.
+    InvalidData
+        No file can be read; it says why the first cannot.
+    StorageError
+        The store does not answer.
+    """
+    snapshot = _list_files(uri)
+    if not snapshot.files:
+        raise NotThere(f"{uri}: no Parquet files there")
+    schema.check_categories(list_used(model), uri)
+    matching = Matching.of(model, asked)
+    types_of: dict[str, tuple[pa.DataType, str]] = {}
+    found: list[tuple[storage.Object, Hive, tuple[int, ...]]] = []
+    rejected, row_group, n_chunks, last, alike = list[Rejected](), 0, 0, None, True
+    for live, footer in zip(snapshot.files, read(snapshot.files, matching), strict=True):
+        file = live.file
+        if isinstance(footer, InvalidData):
+            rejected.append(Rejected(None, file.uri, (), None, str(footer)))
+            continue
+        matched = footer.matched
+        if matched is not last:  # files that were matched together agree
+            alike = alike and not (found and matched.types.keys() != types_of.keys())
+            for name, is_type in matched.types.items():
+                first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
+                if is_type != first_type:
+                    raise SchemaMismatch(
+                        f"{file.uri}: {'id ' if name in asked.ids else ''}column {name!r} is {is_type}, it is {first_type} in {first_uri}"
+                    )
+            if last is not None and matched.names != last.names:
+                raise SchemaMismatch(f"{file.uri}: {_differ(matched.names, last.names)} in {found[0][0].uri}")
+            last = matched
+        found.append((replace(file, etag=footer.identity), live.partition, footer.rows))
+        row_group, n_chunks = max(row_group, footer.row_group), max(n_chunks, footer.n_chunks)
+    if last is None:
+        raise InvalidData(rejected[0].reason)
+    types = {name: is_type for name, (is_type, _) in types_of.items()}
+    return Listing(snapshot.uri, tuple(found), row_group, n_chunks, tuple(rejected), call(model, last.names, last.by_position), types, alike)
+
+
+def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
+    """Runs of consecutive row groups of about ``item_rows`` rows."""
+    groups: list[list[int]] = []
+    rows = 0
+    for i, count in enumerate(counts):
+        if not groups or rows + count > item_rows:
+            groups.append([])
+            rows = 0
+        groups[-1].append(i)
+        rows += count
+    return [tuple(group) for group in groups]
+
+
+def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[WorkItem, ...]:
+    """Cut the rows of a data set into work items, in the order of files and rows.
+
+    Parameters
+    ----------
+    found : Listing
+    item_rows : int
+        Rows that an item aims at. Row groups are put together up to it; only what has more than twice as many rows is cut.
+    joins : bool
+        Also whole files are put together up to it, where they follow each other and their paths carry the same columns.
+
+    Returns
+    -------
+    tuple of WorkItem
+        Every row is in exactly one of them, and item i has part number i. They depend on the arguments alone.
+    """
+    items, alike = list[WorkItem](), dict[tuple[int, ...], tuple[int, ...]]()  # row groups, of which most files have the same
+    for file, partition, rows in found.files:
+        for group in (alike.setdefault(each, each) for each in _group(rows, item_rows)):
+            n_rows, first_row = sum(rows[i] for i in group), sum(rows[: group[0]])
+            piece = item_rows if n_rows > 2 * item_rows else max(1, n_rows)
+            for skip in range(0, n_rows, piece):
+                taken = min(piece, n_rows - skip)
+                items.append(WorkItem(len(items), file.uri, file.etag, group, skip, taken, first_row + skip, partition))
+    return join_items(items, item_rows) if joins and found.alike else tuple(items)
+
+
+def join_items(items: Sequence[WorkItem], item_rows: int) -> tuple[WorkItem, ...]:
+    """Put items of whole files together.
+
+    Parameters
+    ----------
+    items : sequence of WorkItem
+        In the order of files and rows.
+    item_rows : int
+        Rows that those of several files have at most.
+
+    Returns
+    -------
+    tuple of WorkItem
+        In the same order.
+    """
+    pieces, joined, held, n_rows = Counter(item.uri for item in items), list[WorkItem](), list[WorkItem](), 0
+
+    def close() -> None:
+        files = tuple(Joined(each.uri, each.etag, each.row_groups, each.n_rows) for each in held[1:])
+        joined.append(replace(held[0], part=len(joined), n_rows=n_rows, joined=files))
+
+    for item in items:
+        if held and (pieces[item.uri] > 1 or pieces[held[0].uri] > 1 or item.partition != held[0].partition or n_rows + item.n_rows > item_rows):
+            close()
+            held, n_rows = [], 0
+        held, n_rows = [*held, item], n_rows + item.n_rows
+    if held:
+        close()
+    return tuple(joined)

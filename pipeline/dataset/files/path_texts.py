@@ -1,0 +1,74 @@
+"""Texts that paths carry in the place of columns: what they are of the model's features, and of which type."""
+
+import numpy as np
+import pyarrow as pa
+
+from ...errors import InvalidColumn, SchemaMismatch
+from ...models.catboost.cityhash import HashedCategory
+from ...models.model import Feature
+from ..columns.schema import AS_CATEGORIES, column_values, say_trained
+
+
+def _is_category(feature: Feature, text: str, hashes: np.ndarray | None) -> bool:
+    """Whether the model knows a category; of numbers that it has none, so that every one will do."""
+    (code,) = column_values(feature, pa.array([text]))
+    if not feature.categories or code < len(feature.categories):
+        return True
+    return hashes is not None and HashedCategory.of(text).code in hashes
+
+
+def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | None = None) -> None:
+    """Refuse a text, as a path has it, that cannot be a value of the feature's own type.
+
+    Parameters
+    ----------
+    feature : Feature
+    text : str
+    where : str
+        What the text is of, for the message.
+    hashes : (n,) uint32, optional
+        Of categories that statistics know; None where there are no statistics of the feature, or their categories cannot be told.
+
+    Raises
+    ------
+    SchemaMismatch
+        The text is no number where the model has numbers; or it is none of the model's categories, but would be one without its leading zeros, or
+        may be one, so that it cannot be told which of the two is meant; or the model may have been trained on codes in its place.
+    """
+    if feature.perhaps_codes:
+        codes = "give them in the files, as numbers" if feature.categorical else "give it in the files"
+        advice = AS_CATEGORIES if feature.categories else codes
+        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model was trained on {say_trained(feature)}: {advice}")
+    try:
+        known = _is_category(feature, text, hashes)
+        shorter = text if known or not text.isdecimal() else str(int(text))
+        meant = shorter != text and _is_category(feature, shorter, hashes)
+    except InvalidColumn:
+        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model was trained on numbers") from None
+    if meant:
+        raise SchemaMismatch(f"{where}: column {feature.name!r} is {text!r}, the model has category {shorter!r}; name the folder so")
+    if shorter != text and feature.hashed and hashes is None:
+        raise SchemaMismatch(
+            f"{where}: column {feature.name!r} is {text!r}, and the model does not tell whether it has that or {shorter!r}; name the folder "
+            f"{shorter!r} if that is meant, or else put the column into the files"
+        )
+
+
+def text_type(text: str | None) -> pa.DataType:
+    """Find the type of a column of numbers whose value a path carries.
+
+    Parameters
+    ----------
+    text : str or None
+
+    Returns
+    -------
+    pa.DataType
+        Null where there is none; float64 where it is a number; else string.
+    """
+    if text is None:
+        return pa.null()
+    try:
+        return pa.array([text]).cast(pa.float64()).type
+    except pa.ArrowException:
+        return pa.string()

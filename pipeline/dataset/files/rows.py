@@ -1,0 +1,196 @@
+"""The rows of a work item: the columns that are asked for, from the file and from its path, a slice at a time."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ...errors import InvalidColumn, InvalidData, StorageError
+from ...stores import storage
+from .identity import has_footer, is_still
+from .listing import WorkItem
+from .row_groups import AS_READ, DAMAGED, choose_pieces, read_batches
+from .texts import FEW_ROWS, decode, find_texts
+
+
+def _open_parquet(file: Any, **options: Any) -> pq.ParquetFile:
+    """A file whose pages are verified."""
+    return pq.ParquetFile(file, page_checksum_verification=True, **AS_READ, **options)
+
+
+def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatch:
+    """Add a column that the path carries, the same text on every row."""
+    return batch.append_column(name, pa.repeat(pa.scalar(text, pa.string()), batch.num_rows))
+
+
+def _says(values: pa.Array, text: str | None) -> pa.Array:
+    """Whether each value is what a text of a path says."""
+    if text is None:
+        return values.is_null()
+    if pa.types.is_float16(values.type):  # which Arrow neither reads from texts nor compares
+        return pc.equal(values.cast(pa.float32()), float(np.float16(text)))
+    return pc.equal(values, pa.scalar(text).cast(values.type))
+
+
+def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
+    """Refuse a column that says something else than the path."""
+    column = batch.column(name)
+    values = column.unique().dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    try:
+        same = pc.all(_says(values, text), skip_nulls=False).as_py()
+    except (pa.ArrowException, NotImplementedError, ValueError):  # no text is a value of such a type, or this one is not
+        same = False
+    if not same:
+        raise InvalidColumn(f"column {name!r} is {text!r} in the path, and something else in the file")
+
+
+def _check_unchanged(item: WorkItem) -> None:
+    """Refuse a file that is another one than the run was planned with."""
+    found = storage.stat_if_exists(item.uri)
+    if not is_still(item.etag, found):
+        raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
+
+
+def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
+    """Read an item's rows, a slice at a time.
+
+    Parameters
+    ----------
+    item : WorkItem
+    wanted : sequence of str
+        Columns to read, from the file or from its path.
+    slice_rows : int
+        Rows of a slice, at most.
+
+    Yields
+    ------
+    pa.RecordBatch
+        The columns wanted; those of the file come first, then those of the path, as texts.
+
+    Raises
+    ------
+    InvalidData
+        The file is gone, has changed since the run was planned, also while it was read, which is said after the last of its rows, or cannot be read;
+        or a column wanted is in its path too, and says something else.
+    StorageError
+        The store does not answer.
+    """
+    for piece in item.pieces:
+        _check_unchanged(piece)
+        try:
+            yield from _read_slices(piece, wanted, slice_rows)
+        except (InvalidData, StorageError):  # as where the store does not go on with the bytes of another file, or these are taken for pages of this
+            _check_unchanged(piece)
+            raise
+        _check_unchanged(piece)  # else the rows may be of two files
+
+
+def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
+    carried, columns = dict(item.partition), list[str]()  # none are known of a file whose footer cannot be read
+    with ExitStack() as stack:
+        file = stack.enter_context(storage.opened(item.uri))
+        try:
+            parquet = _open_parquet(file)
+            if not has_footer(item.etag, file):
+                raise InvalidData(f"{item.uri}: changed since the run was planned")
+            present = set(parquet.schema_arrow.names)
+            columns = [name for name in wanted if name in present]
+            pieces = choose_pieces(parquet.metadata, item.row_groups, columns)
+            texts, others = find_texts(parquet, item.row_groups, columns)
+            source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns take turns: nobody goes on from there
+            known = {"metadata": parquet.metadata, "read_dictionary": texts}
+            encoded = _open_parquet(source, **known, **pieces) if texts or pieces else parquet
+            read = read_batches(encoded, item.row_groups, columns, min(slice_rows, FEW_ROWS) if others else slice_rows)
+            for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
+                for name in wanted:
+                    if name not in present and name not in carried:
+                        raise InvalidData(f"{item.uri}: column {name!r} is neither in the file nor in its path")
+                    if name not in present:
+                        batch = _append(batch, name, carried[name])
+                    elif name in carried:
+                        with located(item):
+                            _check_carried(batch, name, carried[name])
+                yield batch
+        except DAMAGED as error:
+            where = _find_damage(file, item.row_groups, columns)
+            raise InvalidData(f"{item.uri}: {where}cannot read: {' '.join(str(error).split())}") from error
+
+
+def window(batches: Iterable[pa.RecordBatch], skip: int, n_rows: int) -> Iterator[pa.RecordBatch]:
+    """Take some of the rows of a sequence of batches.
+
+    Parameters
+    ----------
+    batches : iterable of pa.RecordBatch
+    skip : int
+        Rows to leave out at the beginning.
+    n_rows : int
+        Rows to take after them, at most.
+
+    Yields
+    ------
+    pa.RecordBatch
+        Parts of the batches, without copies, none of them empty.
+    """
+    for batch in batches:
+        wanted = batch.slice(skip, n_rows)
+        skip, n_rows = max(0, skip - batch.num_rows), n_rows - wanted.num_rows
+        if wanted.num_rows:
+            yield wanted
+        if not n_rows:
+            return
+
+
+def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -> str:
+    """The first row group and column that cannot be read, in words, where it is one of these and not the file as a whole."""
+    for group in row_groups:
+        for name in columns:
+            try:
+                for _ in _open_parquet(file).iter_batches(row_groups=[group], columns=[name], use_threads=False):
+                    pass
+            except DAMAGED:
+                return f"row group {group}: column {name!r}: "
+    return ""
+
+
+@contextmanager
+def located(item: WorkItem) -> Iterator[None]:
+    """Say of which rows it is that a column cannot be converted inside.
+
+    Parameters
+    ----------
+    item : WorkItem
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    InvalidData
+        In the place of InvalidColumn, with the item's file and row groups.
+    """
+    try:
+        yield
+    except InvalidColumn as error:
+        raise InvalidData(f"{item.uri}: row groups {list(item.row_groups)}: {error}") from error
+
+
+def miscounted(item: WorkItem, n_rows: int) -> InvalidData:
+    """Make what to raise where an item has other rows than were planned.
+
+    Parameters
+    ----------
+    item : WorkItem
+    n_rows : int
+        Rows that were read.
+
+    Returns
+    -------
+    InvalidData
+    """
+    return InvalidData(f"{item.uri}: row groups {item.row_groups}: got {n_rows} rows, the footer says {item.n_rows}")

@@ -1,0 +1,1 @@
+"""Text for people: numbers, counts, printable names, waterfalls."""

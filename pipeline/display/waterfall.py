@@ -1,0 +1,147 @@
+"""One row's attributions as a person reads them: from the base value, the largest first, to what the model says."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .text import as_html, printable
+
+BAR = 24  # characters of the largest attribution
+FULL, HALF = "█", "▌"
+LONGEST = 1e15  # numbers with more digits before the point than a float64 has
+
+
+def write_whole(number: float, digits: int = 5) -> str:
+    """Write a number with a few digits, or all before the point where these are more: of days as YYYYMMDD six are no day.
+
+    Parameters
+    ----------
+    number : float
+    digits : int
+
+    Returns
+    -------
+    str
+    """
+    return f"{number:.0f}" if 10.0**digits - 0.5 <= abs(number) < LONGEST else f"{number:.{digits}g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a player adds.
+
+    Attributes
+    ----------
+    player : str
+        A feature, a group, or how many others.
+    value : Any
+        The feature's value in the row; None where it has none.
+    phi : float
+    """
+
+    player: str
+    value: Any
+    phi: float
+
+    @property
+    def label(self) -> str:
+        """The player with its value."""
+        shown = write_whole(self.value, 6) if isinstance(self.value, float) else str(self.value)
+        return printable(self.player if self.value is None else f"{self.player} = {shown}")
+
+
+def plain(value: Any) -> Any:
+    """Write a value as Python has it.
+
+    Parameters
+    ----------
+    value : Any
+        One of NumPy's, or anything else.
+
+    Returns
+    -------
+    Any
+    """
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def shorten_steps(steps: Sequence[Step], top: int) -> tuple[Step, ...]:
+    """Put the largest steps first, and add up those behind.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+    top : int
+        How many to keep; one more where it is the last.
+
+    Returns
+    -------
+    tuple of Step
+        Of equal ones the first comes first.
+    """
+    ordered = sorted(steps, key=lambda step: -abs(step.phi))
+    kept = len(steps) if len(steps) <= top + 1 else top
+    others = ordered[kept:]
+    return (*ordered[:kept], *([Step(f"{len(others):,} others", None, sum(step.phi for step in others))] if others else []))
+
+
+def draw_steps(title: str, base: float | None, steps: Sequence[Step], total: float | None, total_name: str) -> str:
+    """Write steps as text, each with a bar.
+
+    Parameters
+    ----------
+    title : str
+    base : float or None
+        What stands before them; None for nothing.
+    steps : sequence of Step
+    total : float or None
+        What stands behind them.
+    total_name : str
+
+    Returns
+    -------
+    str
+        Lines, in which names and values do nothing but stand there.
+    """
+    labels = ["base value", *(step.label for step in steps), total_name]
+    wide, largest = max(map(len, labels)), max((abs(step.phi) for step in steps if step.phi == step.phi), default=0.0)
+    lines = [printable(title)] + ([] if base is None else [f"{labels[0]:<{wide}}  {write_whole(base):>11}"])
+    for label, step in zip(labels[1:-1], steps, strict=True):
+        halves = round(2 * BAR * abs(step.phi) / largest) if largest and step.phi == step.phi else 0
+        lines.append(f"{label:<{wide}}  {step.phi:>+11.5g}  {FULL * (halves // 2)}{HALF * (halves % 2)}".rstrip())
+    return "\n".join((*lines, *([] if total is None else [f"{labels[-1]:<{wide}}  {write_whole(total):>11}"])))
+
+
+@dataclass(frozen=True, slots=True)
+class Waterfall:
+    """The way of one row from base value to prediction, for one output; prints as text, and in a notebook as a table.
+
+    Attributes
+    ----------
+    title : str
+    base : float
+        In the units of the space.
+    steps : tuple of Step
+        The largest by magnitude first; all that are not shown are one step at the end.
+    total : float
+        Margin or prediction.
+    total_name : str
+        "margin" or "prediction".
+    """
+
+    title: str
+    base: float
+    steps: tuple[Step, ...]
+    total: float
+    total_name: str
+
+    def __repr__(self) -> str:
+        return draw_steps(self.title, self.base, self.steps, self.total, self.total_name)
+
+    def _repr_html_(self) -> str:
+        """The same as a table."""
+        ends = [(name, write_whole(number)) for name, number in (("base value", self.base), (self.total_name, self.total))]
+        rows = [ends[0], *((step.label, float(step.phi)) for step in self.steps), ends[1]]
+        return as_html(self.title, ("", self.total_name), rows, len(rows))

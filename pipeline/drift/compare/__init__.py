@@ -1,0 +1,1 @@
+"""Two measured runs set side by side."""

@@ -1,0 +1,44 @@
+"""The rows of two nights, or of a group of them in both, compared: every column, and what the change of the mean margin is made of."""
+
+import math
+
+import numpy as np
+
+from leafledger.kernels.distributions.distances import measure_ndcg
+
+from ...methods.output_space import TOTALS
+from ..measure.means import find_means
+from ..measure.measured_run import Measured
+from .shifts import Shift, shift_phi, shift_total, shift_values
+from .split import Split, split_change, take_night
+
+
+def compare_columns(current: Measured, reference: Measured) -> tuple[tuple[Split, ...], tuple[Shift, ...]]:
+    """Compare every column of two nights.
+
+    Parameters
+    ----------
+    current, reference : Measured
+        Of runs that were made alike, see `refuse_unlike`.
+
+    Returns
+    -------
+    splits : tuple of Split
+        Of every output.
+    shifts : tuple of Shift
+        Of every column; tests are not corrected yet.
+
+    Raises
+    ------
+    InvalidRun
+        The means of one do not add up, or a summary is damaged.
+    """
+    plan, kind, shifts, splits = current.plan, TOTALS[current.plan.space], list[Shift](), list[Split]()
+    for output in plan.written_outputs:
+        nights = take_night(reference, find_means(reference, output), output), take_night(current, find_means(current, output), output)
+        mine = shift_phi(output, current, reference, nights)
+        before, now = (np.array([getattr(shift, name) for shift in mine], np.float64) for name in ("reference_mean_abs", "mean_abs"))
+        ndcg = math.nan if np.isnan(before).any() or np.isnan(now).any() else measure_ndcg(before, now)  # of a night without rows
+        splits.append(split_change(output, *nights, plan.additive, ndcg))
+        shifts += [shift_total(kind, output, current, reference, nights), *mine]
+    return tuple(splits), (*shifts, *shift_values(current, reference))

@@ -1,0 +1,288 @@
+"""Every column of two nights side by side: a row for each attribution, margin, value, and share of missing and unseen values."""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leafledger.kernels.arrays.ordering import ranks_by_score
+from leafledger.kernels.distributions.distances import correct_p
+
+from ..measure.columns import has_categories, lists_categories
+from ..measure.distribution import Categories, Distribution
+from ..measure.means import INPUTS, Means, means_of, nothing, read_summary
+from ..measure.measured_run import Found, Measured
+from .split import Night
+from .statistics import Apart, compare_categories, compare_numbers, compare_shares
+from .thresholds import Thresholds
+
+PHI, VALUE, MISSING, UNSEEN, GROUPS = "phi", "value", "missing", "unseen", "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """How a column changed from the reference to the current night; NaN where that is not known."""
+
+    kind: str  # margin or prediction, phi, value, groups; or of values, missing and unseen: then means are shares of the rows
+    output: str  # "" for values
+    feature: str  # "" for margins
+    reference_rows: int  # values that are there; of shares, rows
+    rows: int
+    reference_mean: float
+    mean: float
+    change: float
+    standard_error: float  # of the change
+    reference_mean_abs: float
+    mean_abs: float
+    change_abs: float
+    standard_error_abs: float
+    reference_share: float  # of the sum of all mean |phi|
+    share: float
+    reference_rank: int | None  # by mean |phi|
+    rank: int | None
+    psi: float
+    psi_expected: float  # without drift
+    wasserstein: float
+    distance: float  # of Kolmogorov and Smirnov; total variation of categories; difference of shares
+    p: float
+    corrected: float  # p, for all tests of the two nights
+    data: float = math.nan  # of the change of mean phi, what the data did,
+    model: float = math.nan  # and what the model did
+    drifted: bool = False
+    group: str = ""  # of the rows: its values as a JSON list; "" of all rows
+    unsure: bool = False  # most values of both nights lie too close together: distances, where there are any, are what is seen at least
+
+
+def _shift(kind: str, output: str, feature: str, before: Means, now: Means, apart: Apart) -> Shift:
+    return Shift(
+        kind=kind,
+        output=output,
+        feature=feature,
+        reference_rows=before.rows,
+        rows=now.rows,
+        reference_mean=before.mean,
+        mean=now.mean,
+        change=now.mean - before.mean,
+        standard_error=math.hypot(before.error, now.error),
+        reference_mean_abs=before.mean_abs,
+        mean_abs=now.mean_abs,
+        change_abs=now.mean_abs - before.mean_abs,
+        standard_error_abs=math.hypot(before.error_abs, now.error_abs),
+        reference_share=math.nan,
+        share=math.nan,
+        reference_rank=None,
+        rank=None,
+        psi=apart.psi,
+        psi_expected=apart.psi_expected,
+        wasserstein=apart.wasserstein,
+        distance=apart.distance,
+        p=apart.p,
+        corrected=math.nan,
+        unsure=apart.unsure,
+    )
+
+
+def _compare(before: Found | None, now: Found | None) -> Apart:
+    if isinstance(before, Distribution) and isinstance(now, Distribution):
+        return compare_numbers(before, now)
+    if isinstance(before, Categories) and isinstance(now, Categories):
+        return compare_categories(before, now)
+    return Apart()
+
+
+def _means(found: Found) -> Means:
+    return means_of(found) if isinstance(found, Distribution) else Means(found.there, math.nan, math.nan, math.nan, math.nan)
+
+
+def _total(measured: Measured, output: str) -> Found | None:
+    return None if measured.plan.global_only else measured.total(output)
+
+
+def shift_total(kind: str, output: str, current: Measured, reference: Measured, nights: tuple[Night, Night]) -> Shift:
+    """Compare margins or predictions.
+
+    Parameters
+    ----------
+    kind : str
+        "margin" or "prediction".
+    output : str
+    current, reference : Measured
+    nights : tuple of two Night
+        The reference first.
+
+    Returns
+    -------
+    Shift
+    """
+    return _shift(kind, output, "", nights[0].total, nights[1].total, _compare(_total(reference, output), _total(current, output)))
+
+
+def _rank(values: np.ndarray) -> tuple[np.ndarray, list[int] | list[None]]:
+    """Shares and ranks; not known of a night without rows."""
+    if np.isnan(values).any():
+        return np.full(values.size, np.nan), [None] * values.size
+    total = values.sum()
+    return (values / total if total > 0 else np.zeros(values.size)), ranks_by_score(values, axis=0).tolist()
+
+
+def shift_phi(output: str, current: Measured, reference: Measured, nights: tuple[Night, Night]) -> list[Shift]:
+    """Compare attributions. What one of two models does not have contributes 0.
+
+    Parameters
+    ----------
+    output : str
+    current, reference : Measured
+    nights : tuple of two Night
+        The reference first.
+
+    Returns
+    -------
+    list of Shift
+        Of every player of the current run, then of those that are gone.
+    """
+    before, now = (night.phi for night in nights)
+    players = list(dict.fromkeys((*now, *before)))
+    pairs = [(before.get(player, nothing(nights[0].total.rows)), now.get(player, nothing(nights[1].total.rows))) for player in players]
+    (old_share, old_rank), (share, rank) = (_rank(np.array([pair[k].mean_abs for pair in pairs], np.float64)) for k in (0, 1))
+    return [
+        replace(
+            _shift(PHI, output, player, pairs[j][0], pairs[j][1], _compare(reference.phi(output, player), current.phi(output, player))),
+            reference_share=float(old_share[j]),
+            share=float(share[j]),
+            reference_rank=old_rank[j],
+            rank=rank[j],
+        )
+        for j, player in enumerate(players)
+    ]
+
+
+def _inputs(measured: Measured) -> dict[str, tuple[int, int, int | None]]:
+    """Rows, missing values and unseen ones of features, as the model saw them; or as they are, which alone is known of groups of rows."""
+    found: dict[str, tuple[int, int, int | None]] = {}
+    for feature in measured.plan.features:
+        values = measured.value(feature.name)
+        if values is not None:
+            found[feature.name] = values.rows, values.missing, getattr(values, "unseen", None)
+    rows = [] if measured.group else read_summary(measured.uri, measured.manifest, INPUTS) or []
+    return found | {row["feature"]: (row["rows"], row["missing"], row["unseen"]) for row in rows}
+
+
+def _share(of_kind: int, rows: int) -> Means:
+    share = of_kind / rows if rows else math.nan
+    error = math.sqrt(share * (1 - share) / (rows - 1)) if rows > 1 else math.nan
+    return Means(rows, share, error, math.nan, math.nan)
+
+
+def _shift_share(kind: str, feature: str, before: tuple[int, int], now: tuple[int, int]) -> Shift:
+    return _shift(kind, "", feature, _share(*before), _share(*now), compare_shares(*before, *now))
+
+
+def _known(measured: Measured) -> dict[str, set[str]]:
+    """Categories of the features of which a model lists them."""
+    return {feature.name: set(map(str, feature.categories or ())) for feature in measured.plan.features if lists_categories(feature)}
+
+
+def _fold(found: Found, known: set[str]) -> Found:
+    """Count all other categories among the unseen."""
+    if not isinstance(found, Categories) or found.counts is None:
+        return found
+    kept = tuple(each for each in found.counts if each[0] in known)
+    rest = sum(n for _, n in found.counts) - sum(n for _, n in kept)
+    return replace(found, unseen=(found.unseen or 0) + rest, counts=kept)
+
+
+def shift_values(current: Measured, reference: Measured) -> Iterator[Shift]:
+    """Compare the values of features that both runs have, and how many are missing or no category of the model.
+
+    Categories that one of two models does not list are one with those that neither does: values that stay the same do not move with the list.
+
+    Parameters
+    ----------
+    current, reference : Measured
+
+    Yields
+    ------
+    Shift
+
+    Raises
+    ------
+    LeafledgerError
+        A summary is damaged or missing.
+    """
+    before, now = _inputs(reference), _inputs(current)
+    lists = [_known(reference), _known(current)]
+    for feature in current.plan.features:
+        name = feature.name
+        old, new = reference.value(name), current.value(name)
+        for known in (each[name] for each in lists if name in each):  # what one model does not know has no name in its night
+            old, new = (None if found is None else _fold(found, known) for found in (old, new))
+        if old is not None and new is not None:
+            yield _shift(VALUE, "", name, _means(old), _means(new), _compare(old, new))
+        if name in before and name in now:
+            (old_rows, old_missing, old_unseen), (rows, missing, unseen) = before[name], now[name]
+            yield _shift_share(MISSING, name, (old_missing, old_rows), (missing, rows))
+            if has_categories(feature) and old_unseen is not None and unseen is not None:
+                yield _shift_share(UNSEEN, name, (old_unseen, old_rows), (unseen, rows))
+
+
+def shift_groups(by: str, before: Mapping[str, int], now: Mapping[str, int]) -> Shift:
+    """Compare how many rows groups have.
+
+    Parameters
+    ----------
+    by : str
+        Names of the columns that make the groups.
+    before, now : mapping of str to int
+        Rows of each group.
+
+    Returns
+    -------
+    Shift
+        Whose distance is total variation, of categories that are groups.
+    """
+    nights = [Categories(sum(rows.values()), 0, None, tuple(sorted(rows.items()))) for rows in (before, now)]
+    return _shift(GROUPS, "", by, _means(nights[0]), _means(nights[1]), _compare(*nights))
+
+
+def judge(shifts: list[Shift], thresholds: Thresholds) -> list[Shift]:
+    """Correct all tests for their number, and say which columns drifted.
+
+    Parameters
+    ----------
+    shifts : list of Shift
+    thresholds : Thresholds
+
+    Returns
+    -------
+    list of Shift
+    """
+    corrected = correct_p(np.array([shift.p for shift in shifts], np.float64)).tolist()
+    return [replace(shift, corrected=q, drifted=_drifts(shift, q, thresholds)) for shift, q in zip(shifts, corrected, strict=True)]
+
+
+def _drifts(shift: Shift, corrected: float, thresholds: Thresholds) -> bool:
+    far = thresholds.share if shift.kind in (MISSING, UNSEEN) else thresholds.distance
+    sure = corrected <= thresholds.false_discovery_rate and shift.distance >= far  # NaN is neither
+    return sure or (thresholds.psi is not None and shift.psi - shift.psi_expected >= thresholds.psi)
+
+
+def set_parts(shifts: list[Shift], parts: Mapping[tuple[str, str], tuple[float, float]]) -> list[Shift]:
+    """Say of attributions what the data did and what the model did.
+
+    Parameters
+    ----------
+    shifts : list of Shift
+    parts : mapping of (str, str) to (float, float)
+        By output and player.
+
+    Returns
+    -------
+    list of Shift
+    """
+    return [
+        replace(shift, data=parts[shift.output, shift.feature][0], model=parts[shift.output, shift.feature][1])
+        if shift.kind == PHI and (shift.output, shift.feature) in parts
+        else shift
+        for shift in shifts
+    ]

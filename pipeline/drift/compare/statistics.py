@@ -1,0 +1,147 @@
+"""Two distributions of one column set side by side: the same places for both, and every measure of how far they are apart."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from leafledger.kernels.distributions.distances import (
+    decile_bins,
+    expect_psi,
+    measure_categories,
+    measure_ks,
+    measure_psi,
+    measure_shares,
+    measure_wasserstein,
+)
+from leafledger.kernels.distributions.histogram import coarsen, round_counts
+
+from ..measure.distribution import Categories, Distribution, find_edges
+
+MOST = 0.5  # of the values of a night; where so many are in one cell, how far they moved may not be seen,
+SURE = 0.01  # unless what is seen is at most so likely by chance
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """How far two distributions of a column are apart; NaN where that cannot be told."""
+
+    psi: float = math.nan
+    psi_expected: float = math.nan  # without drift
+    wasserstein: float = math.nan  # in the column's units; of categories there is none
+    distance: float = math.nan  # of Kolmogorov and Smirnov; of categories, total variation; of shares, their difference
+    p: float = math.nan  # NaN too where both nights have one and the same value alone: that is no test, and corrects no other
+    unsure: bool = False  # most values of both nights are in one cell, and how they moved within it is not known: distances are what is seen at least
+
+
+def _spread(places: np.ndarray, mine: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    found = np.zeros(places.size, np.int64)
+    found[np.searchsorted(places, mine)] = counts
+    return found
+
+
+def _round(found: Distribution, bits: int) -> Distribution:
+    kind = np.dtype(f"f{bits // 8}")
+    with np.errstate(over="ignore"):
+        low, high = np.array([found.low, found.high]).astype(kind).tolist()
+    return replace(found, low=low, high=high, found=round_counts(found.found, kind), bits=bits)
+
+
+def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Count two nights' values in the same places: one by one where that is known of both, else by the wider of their cells.
+
+    Where one night keeps them in fewer bits, those of both are rounded to these: no value moves by being stored otherwise.
+
+    Parameters
+    ----------
+    reference, current : Distribution
+
+    Returns
+    -------
+    lower, upper : (places,) float64 each
+        Where the values lie.
+    reference, current : (places,) int64 each
+        Counts.
+    """
+    bits = min(reference.bits, current.bits)
+    if bits < 64:
+        reference, current = _round(reference, bits), _round(current, bits)
+    level = max(reference.found.level, current.found.level)
+    before, now = coarsen(reference.found, level), coarsen(current.found, level)
+    cells = np.union1d(before.cells, now.cells)
+    lower, upper = find_edges(cells, level, np.fmin(reference.low, current.low), np.fmax(reference.high, current.high))
+    return lower, upper, _spread(cells, before.cells, before.counts), _spread(cells, now.cells, now.counts)
+
+
+def _hides(lower: np.ndarray, upper: np.ndarray, a: np.ndarray, b: np.ndarray) -> bool:
+    """Some cell of more than one value, other than that of 0, has most values of both nights."""
+    several = (lower < upper) & (np.maximum(np.abs(lower), np.abs(upper)) > np.finfo(np.float64).tiny)
+    return bool((several & (a > MOST * a.sum()) & (b > MOST * b.sum())).any())
+
+
+def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
+    """Measure how far two distributions of numbers are apart. Missing values are left out, infinite ones are the first and the last.
+
+    Parameters
+    ----------
+    reference, current : Distribution
+
+    Returns
+    -------
+    Apart
+        The distance of Wasserstein is of the finite values, and at least the change of their mean. Where most values of both nights are in one cell,
+        and nothing sure is seen of them, nothing is known.
+    """
+    if not reference.there or not current.there:
+        return Apart()
+    lower, upper, a, b = align(reference, current)
+    bins = decile_bins(a)
+    binned = [np.bincount(bins, counts).astype(np.int64) for counts in (a, b)]
+    distance, p = measure_ks(a, b) if a.size > 1 else (0.0, math.nan)
+    finite = np.isfinite(lower) & np.isfinite(upper)
+    moved = measure_wasserstein(lower[finite], upper[finite], a[finite], b[finite]) if a[finite].any() and b[finite].any() else math.nan
+    moved = max(moved, abs(current.mean - reference.mean))
+    unsure = _hides(lower, upper, a, b)
+    if unsure and not p <= SURE:
+        return Apart(unsure=True)
+    return Apart(measure_psi(*binned), expect_psi(reference.there, current.there, int(bins.max()) + 1), moved, distance, p, unsure)
+
+
+def compare_categories(reference: Categories, current: Categories) -> Apart:
+    """Measure how far counts of categories are apart. Missing values are left out; those that a model does not know are one more category.
+
+    Parameters
+    ----------
+    reference, current : Categories
+
+    Returns
+    -------
+    Apart
+        Nothing where one of them has too many categories to count.
+    """
+    if not reference.there or not current.there or reference.counts is None or current.counts is None:
+        return Apart()
+    nights = [{**{(name,): n for name, n in each.counts or ()}, (): each.unseen or 0} for each in (reference, current)]
+    names = sorted({name for night in nights for name, n in night.items() if n})
+    a, b = (np.array([night.get(name, 0) for name in names], np.int64) for night in nights)
+    distance, p = measure_categories(a, b) if a.size > 1 else (0.0, math.nan)
+    return Apart(measure_psi(a, b), expect_psi(reference.there, current.there, len(names)), math.nan, distance, p)
+
+
+def compare_shares(reference: int, n_reference: int, current: int, n_current: int) -> Apart:
+    """Measure how far two shares of rows are apart.
+
+    Parameters
+    ----------
+    reference, n_reference : int
+        Rows of a kind, and all.
+    current, n_current : int
+
+    Returns
+    -------
+    Apart
+    """
+    if not n_reference or not n_current:
+        return Apart()
+    distance, p = measure_shares(reference, n_reference, current, n_current)
+    return Apart(distance=distance, p=p if 0 < reference + current < n_reference + n_current else math.nan)

@@ -1,0 +1,1 @@
+"""A finished run measured: the distribution of every column."""

@@ -1,0 +1,79 @@
+"""Which columns of a run's parts are measured, and what each is of."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from leafledger.kernels.methods import METHODS
+
+from ...models.catboost.cityhash import HashedCategory
+from ...models.model import Feature
+from ...runs.records.plan import Plan
+
+Kind = Literal["total", "phi", "value"]
+TOTAL: Kind = "total"
+PHI: Kind = "phi"
+VALUE: Kind = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of the parts."""
+
+    name: str
+    kind: Kind  # margin or prediction, attribution of a player, value of a feature
+    output: str  # of the model; "" for values
+    of: str  # the player or feature; "" for totals
+
+
+def list_columns(plan: Plan) -> tuple[Column, ...]:
+    """List the columns that are measured.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    tuple of Column
+        Margins or predictions first, then attributions, of every output, without scores that are no player's; then values. None where the run has
+        summaries alone.
+    """
+    if plan.global_only:
+        return ()
+    totals, phi, _ = plan.columns
+    outputs, players, n_scores = plan.written_outputs, plan.players, len(METHODS[plan.method].phi.scores)
+    found = [Column(name, TOTAL, output, "") for name, output in zip(totals, outputs, strict=True)]
+    pairs = [(output, j) for output in outputs for j in range(len(players))] if plan.wide else []
+    found += [Column(name, PHI, output, players[j]) for name, (output, j) in zip(phi, pairs, strict=True) if j < len(players) - n_scores]
+    features = plan.features if plan.values else ()
+    return (*found, *(Column(name, VALUE, "", feature.name) for name, feature in zip(plan.value_columns, features, strict=True)))
+
+
+def has_categories(feature: Feature) -> bool:
+    """Tell whether values are categories, of which there is no order.
+
+    Parameters
+    ----------
+    feature : Feature
+
+    Returns
+    -------
+    bool
+    """
+    return feature.categorical or feature.hashed
+
+
+def lists_categories(feature: Feature) -> bool:
+    """Tell whether the model says what its categories are: all of them, and not their hashes or codes alone.
+
+    Parameters
+    ----------
+    feature : Feature
+
+    Returns
+    -------
+    bool
+    """
+    return (
+        bool(feature.categories) and feature.tells_seen and not feature.hashed and not isinstance((feature.categories or (None,))[0], HashedCategory)
+    )

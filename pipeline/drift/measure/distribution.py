@@ -1,0 +1,159 @@
+"""What is kept of a column of numbers, or of categories: so much that any two can be compared without their rows."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from leafledger.kernels.distributions.histogram import Counts, cell_edges
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Distribution:
+    """Numbers of a column: how many there are of each, or, where they are many, in each cell; and exact moments of the finite ones."""
+
+    rows: int  # all
+    missing: int
+    infinite: int
+    mean: float  # of the finite ones, as all below; NaN where there are none
+    spread: float  # sum of squared distances from the mean
+    mean_abs: float
+    spread_abs: float  # the same of magnitudes
+    low: float
+    high: float
+    found: Counts  # infinities among them
+    bits: int = 64  # of the narrowest type of floating-point numbers that parts keep the column in
+
+    @property
+    def n(self) -> int:
+        """Finite values."""
+        return self.rows - self.missing - self.infinite
+
+    @property
+    def there(self) -> int:
+        """Values that are not missing."""
+        return self.rows - self.missing
+
+    @property
+    def std(self) -> float:
+        """Standard deviation, with the number of values below the root; NaN where there are none."""
+        return math.sqrt(self.spread / self.n) if self.n else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """Of the mean; NaN of fewer than two values."""
+        return _standard_error(self.spread, self.n)
+
+    @property
+    def standard_error_abs(self) -> float:
+        """Of the mean magnitude; NaN of fewer than two values."""
+        return _standard_error(self.spread_abs, self.n)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """Values of every place: ``(places,) int64``, ascending."""
+        return self.found.counts
+
+    @property
+    def points(self) -> np.ndarray | None:
+        """The places ``(places,) float64`` where they are values; None where they are cells."""
+        return None if self.found.level else cell_edges(self.found.cells, 0)[0]
+
+    def edges(self) -> tuple[np.ndarray, np.ndarray]:
+        """Find where the values of each count lie.
+
+        Returns
+        -------
+        lower, upper : (places,) float64 each
+            The same where values are counted one by one. Otherwise the edges of cells; but no lower edge is below the smallest value, no upper one
+            above the largest. Infinite for infinities.
+        """
+        return find_edges(self.found.cells, self.found.level, self.low, self.high)
+
+    def quantile(self, share: float) -> float:
+        """Find the value that a share of the values, missing ones aside, does not exceed.
+
+        Parameters
+        ----------
+        share : float
+            From 0 to 1.
+
+        Returns
+        -------
+        float
+            Exact where values are counted one by one, else in the cell of the exact one. NaN where there is none.
+        """
+        if not self.there:
+            return math.nan
+        lower, upper = self.edges()
+        behind = np.cumsum(self.counts)
+        at = min(int(np.searchsorted(behind, share * self.there)), self.counts.size - 1)
+        if lower[at] == upper[at] or not math.isfinite(upper[at] - lower[at]):
+            return float(lower[at] if math.isfinite(lower[at]) or math.isinf(upper[at]) else upper[at])
+        within = (share * self.there - (behind[at] - self.counts[at])) / self.counts[at]
+        return float(lower[at] + (upper[at] - lower[at]) * min(max(within, 0.0), 1.0))
+
+    def cdf(self, values: np.ndarray) -> np.ndarray:
+        """Find the share of the values, missing ones aside, that lie below others, as if they were spread evenly over their cells.
+
+        Parameters
+        ----------
+        values : (m,) float64
+            Exact at edges of cells.
+
+        Returns
+        -------
+        (m,) float64
+            NaN where there is no value.
+        """
+        values = np.asarray(values, np.float64)
+        if not self.there:
+            return np.full(values.shape, np.nan)
+        lower, upper = self.edges()
+        before = np.concatenate(([0], np.cumsum(self.counts)))
+        at = np.searchsorted(lower, values, side="right") - 1  # the last cell that begins at the value or before it
+        inside = np.clip(at, 0, None)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            within = (values - lower[inside]) / (upper[inside] - lower[inside])
+        point = upper[inside] <= lower[inside]  # all values of the cell are one
+        within = np.where(point, values > lower[inside], np.clip(np.nan_to_num(within), 0.0, 1.0))
+        return np.where(at < 0, 0.0, before[inside] + within * self.counts[inside]) / self.there
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """Texts or codes of a column, counted."""
+
+    rows: int  # all
+    missing: int
+    unseen: int | None  # that are no category of the model; None where the model does not list its categories
+    counts: tuple[tuple[str, int], ...] | None  # by value, each at least once, in the order of the values; None where there are too many to count
+
+    @property
+    def there(self) -> int:
+        """Values that are not missing."""
+        return self.rows - self.missing
+
+
+def find_edges(cells: np.ndarray, level: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
+    """Find where the values of cells lie.
+
+    Parameters
+    ----------
+    cells : (places,) int64
+    level : int
+    low, high : float
+        The smallest and the largest finite value.
+
+    Returns
+    -------
+    lower, upper : (places,) float64 each
+        As of `cell_edges`, but between these two for finite values.
+    """
+    lower, upper = cell_edges(cells, level)
+    finite = np.isfinite(lower) | np.isfinite(upper)
+    return np.where(finite, np.maximum(lower, low), lower), np.where(finite, np.minimum(upper, high), upper)
+
+
+def _standard_error(spread: float, n: int) -> float:
+    return math.sqrt(spread / (n - 1) / n) if n > 1 else math.nan

@@ -1,0 +1,176 @@
+"""Distributions as a Parquet object: a row for every column of a run, with its cells or categories as lists."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leafledger.kernels.distributions.histogram import Counts, find_cells
+
+from ...dataset.columns.grouping import GroupColumn
+from .columns import Column
+from .distribution import Categories, Distribution
+
+FORMAT = "3"  # of the object; another one is made again
+KEY = b"leafledger"
+NUMBERS = ("mean", "spread", "mean_abs", "spread_abs", "low", "high")
+SCHEMA = pa.schema(
+    [
+        pa.field("column", pa.string(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("output", pa.string(), nullable=False),
+        pa.field("of", pa.string(), nullable=False),
+        pa.field("rows", pa.int64(), nullable=False),
+        pa.field("missing", pa.int64(), nullable=False),
+        pa.field("infinite", pa.int64()),
+        *(pa.field(name, pa.float64()) for name in NUMBERS),
+        pa.field("level", pa.int64()),
+        pa.field("cells", pa.list_(pa.int64())),
+        pa.field("points", pa.list_(pa.float64())),
+        pa.field("unseen", pa.int64()),
+        pa.field("categories", pa.list_(pa.string())),
+        pa.field("counts", pa.list_(pa.int64())),
+        pa.field("bits", pa.int64()),
+    ],
+    metadata={KEY: FORMAT},
+)
+
+
+BY = b"by"  # the columns that make groups, in an object of groups
+GROUP = pa.field("group", pa.string(), nullable=False)  # values of a group as a JSON list, there
+
+
+def _row(column: Column, found: Distribution | Categories) -> dict:
+    row = dict.fromkeys(SCHEMA.names)
+    row |= {"column": column.name, "kind": column.kind, "output": column.output, "of": column.of, "rows": found.rows, "missing": found.missing}
+    if isinstance(found, Distribution):
+        places = {"level": found.found.level, "cells": found.found.cells if found.found.level else None, "points": found.points}
+        return row | {name: getattr(found, name) for name in ("infinite", *NUMBERS, "counts", "bits")} | places
+    names, counts = (None, None) if found.counts is None else ([each[k] for each in found.counts] for k in (0, 1))
+    return row | {"unseen": found.unseen, "categories": names, "counts": counts}
+
+
+def _write(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(table, sink, compression="zstd", write_page_checksum=True)
+    return sink.getvalue().to_pybytes()
+
+
+def _read_table(data: bytes, schema: pa.Schema) -> pa.Table | None:
+    """None where it is the object of another version, or holds something else."""
+    try:
+        with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as parquet:
+            table = parquet.read()
+    except (pa.ArrowException, OSError):
+        return None
+    same = table.schema.equals(schema, check_metadata=False) and (table.schema.metadata or {}).get(KEY) == FORMAT.encode()
+    return table if same else None
+
+
+def _are_of(rows: Sequence[dict], columns: Sequence[Column]) -> bool:
+    return [(row["column"], row["kind"], row["output"], row["of"]) for row in rows] == [
+        (each.name, each.kind, each.output, each.of) for each in columns
+    ]
+
+
+def pack(columns: Sequence[Column], found: Sequence[Distribution | Categories]) -> bytes:
+    """Write distributions.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+    found : sequence of Distribution or Categories
+        Of each column.
+
+    Returns
+    -------
+    bytes
+        Of a Parquet file, the same for the same distributions.
+    """
+    return _write(pa.Table.from_pylist([_row(column, each) for column, each in zip(columns, found, strict=True)], SCHEMA))
+
+
+def _read(row: dict) -> Distribution | Categories:
+    if row["infinite"] is None:
+        named = None if row["counts"] is None else tuple(zip(row["categories"], row["counts"], strict=True))
+        return Categories(row["rows"], row["missing"], row["unseen"], named)
+    moments = {name: row[name] for name in NUMBERS}
+    cells = find_cells(np.array(row["points"], np.float64), 0) if row["cells"] is None else np.array(row["cells"], np.int64)
+    counts = Counts(row["level"], cells, np.array(row["counts"], np.int64))
+    return Distribution(row["rows"], row["missing"], row["infinite"], **moments, found=counts, bits=row["bits"])
+
+
+def unpack(data: bytes, columns: Sequence[Column]) -> tuple[Distribution | Categories, ...] | None:
+    """Read distributions.
+
+    Parameters
+    ----------
+    data : bytes
+        As `pack` wrote them.
+    columns : sequence of Column
+        That they have to be of.
+
+    Returns
+    -------
+    tuple of Distribution or Categories
+        Of each column; None where it is the object of another version, or of other columns.
+    """
+    table = _read_table(data, SCHEMA)
+    rows = [] if table is None else table.to_pylist()
+    return tuple(map(_read, rows)) if table is not None and _are_of(rows, columns) else None
+
+
+def pack_groups(by: Sequence[GroupColumn], columns: Sequence[Column], groups: Mapping[str, Sequence[Distribution | Categories]]) -> bytes:
+    """Write distributions of groups of rows.
+
+    Parameters
+    ----------
+    by : sequence of GroupColumn
+        That make the groups.
+    columns : sequence of Column
+    groups : mapping of str to sequence of Distribution or Categories
+        Of each column, by the group's values as a JSON list.
+
+    Returns
+    -------
+    bytes
+        Of a Parquet file, the same for the same distributions.
+    """
+    rows = [{GROUP.name: name} | _row(column, each) for name, found in groups.items() for column, each in zip(columns, found, strict=True)]
+    schema = SCHEMA.insert(0, GROUP).with_metadata({KEY: FORMAT, BY: json.dumps([asdict(column) for column in by])})
+    return _write(pa.Table.from_pylist(rows, schema))
+
+
+def unpack_groups(
+    data: bytes, names: Sequence[str], columns: Sequence[Column]
+) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[Distribution | Categories, ...]]] | None:
+    """Read distributions of groups of rows.
+
+    Parameters
+    ----------
+    data : bytes
+        As `pack_groups` wrote them.
+    names : sequence of str
+        Of the columns that have to make the groups.
+    columns : sequence of Column
+        That they have to be of.
+
+    Returns
+    -------
+    by : tuple of GroupColumn
+        The columns that make the groups.
+    groups : dict of str to tuple of Distribution or Categories
+        As they were packed. None in the place of both where it is the object of another version, or of other columns.
+    """
+    table = _read_table(data, SCHEMA.insert(0, GROUP))
+    if table is None:
+        return None
+    by = tuple(GroupColumn(**each) for each in json.loads(table.schema.metadata.get(BY, b"[]")))
+    rows, n = table.to_pylist(), len(columns)
+    lots = [rows[start : start + n] for start in range(0, len(rows), n)]
+    if tuple(column.name for column in by) != tuple(names) or not all(_are_of(lot, columns) for lot in lots):
+        return None
+    return by, {lot[0][GROUP.name]: tuple(map(_read, lot)) for lot in lots}

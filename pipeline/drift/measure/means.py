@@ -1,0 +1,129 @@
+"""Means of attributions: from the columns of a run, or from its summaries where it has no columns of them."""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...errors import InvalidRun
+from ...runs.records.manifest import Manifest
+from ...stores import storage
+from .distribution import Distribution
+from .measured_run import Measured
+
+IMPORTANCE, INPUTS = "importance", "inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Means:
+    """Of a column, with their standard errors; NaN where they are not known."""
+
+    rows: int
+    mean: float
+    error: float
+    mean_abs: float
+    error_abs: float
+
+
+def nothing(rows: int) -> Means:
+    """Give the means of what a model does not have: it contributes 0 to every row.
+
+    Parameters
+    ----------
+    rows : int
+
+    Returns
+    -------
+    Means
+    """
+    return Means(rows, 0.0, 0.0, 0.0, 0.0)
+
+
+def means_of(found: Distribution) -> Means:
+    """Take the means of a distribution.
+
+    Parameters
+    ----------
+    found : Distribution
+
+    Returns
+    -------
+    Means
+    """
+    return Means(found.n, found.mean, found.standard_error, found.mean_abs, found.standard_error_abs)
+
+
+@lru_cache(maxsize=8)
+def _read(run: str, uri: str, sha256: str) -> pa.Table:
+    where = storage.join(run, uri)
+    data = storage.read(where)
+    if hashlib.sha256(data).hexdigest() != sha256:
+        raise InvalidRun(f"{where}: its SHA-256 is not what the manifest says")
+    try:
+        return pq.read_table(pa.BufferReader(data))
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidRun(f"{where}: is damaged: {' '.join(str(error).split())}") from error
+
+
+def read_summary(run: str, manifest: Manifest, name: str) -> list[dict] | None:
+    """Read a summary of a run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : Manifest
+    name : str
+
+    Returns
+    -------
+    list of dict or None
+        Its rows; None where the run has no such summary.
+
+    Raises
+    ------
+    InvalidRun
+        It is not what the manifest lists.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    entry = manifest.summary(f"{name}.parquet")
+    return None if entry is None else _read(run, entry["uri"], entry["sha256"]).to_pylist()
+
+
+def _from_row(row: dict, n: int) -> Means:
+    if not n:  # of which summaries have zeros
+        return Means(0, math.nan, math.nan, math.nan, math.nan)
+    variance, square = row["std"] ** 2, row["std"] ** 2 + row["mean"] ** 2 - row["mean_abs"] ** 2
+    errors = (math.sqrt(max(each, 0.0) / (n - 1)) if n > 1 else math.nan for each in (variance, square))
+    mean_error, abs_error = errors
+    return Means(n, row["mean"], mean_error, row["mean_abs"], abs_error)
+
+
+def find_means(measured: Measured, output: str) -> dict[str, Means]:
+    """Find the means of the attributions to one output.
+
+    Parameters
+    ----------
+    measured : Measured
+    output : str
+        One of the plan's ``written_outputs``.
+
+    Returns
+    -------
+    dict of str to Means
+        By player, in the plan's order; of no rows NaN.
+
+    Raises
+    ------
+    LeafledgerError
+        The summary that they are read from is damaged or missing.
+    """
+    found = {player: measured.phi(output, player) for player in measured.plan.players}
+    if all(each is not None for each in found.values()):
+        return {player: means_of(each) for player, each in found.items() if each is not None}
+    rows = read_summary(measured.uri, measured.manifest, IMPORTANCE) or []
+    return {row["feature"]: _from_row(row, measured.manifest.n_rows) for row in rows if row["output"] == output}

@@ -1,0 +1,268 @@
+"""A finished run measured group by group of its rows: as it is as a whole, but for the rows of each value of some columns of its parts."""
+
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leafledger.kernels.distributions.histogram import NOTHING, Counts, merge_counts
+
+from ...cluster import tasks as tasks_
+from ...dataset.columns.grouping import GroupColumn, check_group_columns, make_group_columns, name_groups, write_values
+from ...dataset.files.listing import WorkItem
+from ...errors import StorageError, UsageError
+from ...progress import Progress, Work
+from ...runs.job.job import Job, keep_small
+from ...runs.lookup.row_lookup import opened_part
+from ...runs.records.derived import FOLDER, read_made, write_made
+from ...runs.records.folder import part_uri
+from ...runs.records.footer import read_footer
+from ...runs.records.plan import Plan
+from ...runs.records.plan_file import read_plan, read_recipe
+from . import measure_part as work
+from .columns import list_columns
+from .distribution_table import pack_groups, unpack_groups
+from .measure_part import NOWHERE, TASK_BYTES, MeasuredPart, Measuring, Rows, measure_columns
+from .measured_run import FEW, Found, Measured, gather
+
+MOST_GROUPS = 128  # whose cells, of one column, are TABLE_BYTES
+MOST_FOUND = 1 << 14  # distributions, of all groups and columns
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuringGroups:
+    """What tasks are told."""
+
+    run: Measuring
+    by: tuple[str, ...]  # features whose values are kept, or id columns
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedPart:
+    """What comes of a part."""
+
+    by: tuple[GroupColumn, ...]
+    groups: dict[str, MeasuredPart]  # by their values as a JSON list; those that have rows in the part
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredGroups:
+    """Distributions of the columns of a finished run, group by group.
+
+    Attributes
+    ----------
+    by : tuple of GroupColumn
+        Columns whose values make the groups; without types where the run has no parts.
+    groups : dict of str to Measured
+        By the group's values as a JSON list, in the order of these texts.
+    """
+
+    by: tuple[GroupColumn, ...]
+    groups: dict[str, Measured]
+
+
+def _find_columns(plan: Plan, by: Sequence[str]) -> dict[str, str]:
+    """What the columns are called in the parts; those that are not there are left out."""
+    values = dict(zip((feature.name for feature in plan.features), plan.value_columns, strict=False))
+    there = values | {name: name for name in plan.ids}
+    return {name: there[name] for name in by if name in there}
+
+
+def refuse_ungrouped(measured: Measured, by: Sequence[str]) -> None:
+    """Refuse runs whose rows cannot be told apart by columns, or whose attributions are not in columns.
+
+    Parameters
+    ----------
+    measured : Measured
+    by : sequence of str
+        Id columns, or features whose values are kept.
+
+    Raises
+    ------
+    UsageError
+        The run's parts lack one of them, or columns of attributions.
+    """
+    plan = measured.plan
+    if plan.global_only or not plan.wide:
+        what = "summaries alone" if plan.global_only else "only the largest attributions of a row"
+        raise UsageError(f"{measured.uri}: has {what}, which cannot be compared by {', '.join(by)}; expected a column for every feature")
+    there = _find_columns(plan, by)
+    lacks = next((name for name in by if name not in there), None)
+    if lacks is not None:
+        has = ", ".join((*plan.ids, *(feature.name for feature in plan.features if plan.values))) or "none"
+        raise UsageError(f"{measured.uri}: by has {lacks!r}, of which it has no column; expected an id or a value that it wrote: {has:.200}")
+
+
+def _check_most(names: Sequence[str], by: Sequence[str], n_columns: int) -> None:
+    most = min(MOST_GROUPS, MOST_FOUND // max(1, n_columns))
+    if len(names) > most:
+        raise UsageError(f"{', '.join(map(repr, by))} make {len(names)} groups or more, expected at most {most} where runs have {n_columns} columns")
+
+
+def _find_rows(parquet: pq.ParquetFile, by: Sequence[GroupColumn], columns: Sequence[str], n_columns: int) -> dict[str, list[np.ndarray]]:
+    """Which rows of every row group are of each group, of as many as can be measured in so many columns."""
+    found: dict[str, list[np.ndarray]] = {}
+    for group in range(parquet.num_row_groups):
+        read = parquet.read_row_group(group, [*dict.fromkeys(columns)], use_threads=False)
+        batch = pa.record_batch({column.name: read[name].combine_chunks() for column, name in zip(by, columns, strict=True)})
+        numbers, names = name_groups(batch, by)
+        order = np.argsort(numbers, kind="stable")
+        ends = np.searchsorted(numbers[order], np.arange(names.size + 1))
+        for g, name in enumerate(names.tolist()):
+            rows = found.setdefault(name, [NOWHERE] * parquet.num_row_groups)
+            rows[group] = order[ends[g] : ends[g + 1]]
+        _check_most([*found], [column.name for column in by], n_columns)
+    return found
+
+
+def measure_groups_of_item(asked: MeasuringGroups, item: WorkItem) -> GroupedPart:
+    """Measure the part of a work item group by group: what a Dask task does.
+
+    Parameters
+    ----------
+    asked : MeasuringGroups
+    item : WorkItem
+
+    Returns
+    -------
+    GroupedPart
+
+    Raises
+    ------
+    UsageError
+        There are more groups than can be measured.
+    SchemaMismatch
+        A column has values by which rows are not grouped.
+    InvalidRun
+        The part is damaged, or is not of the run.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    plan, uri = read_plan(asked.run.run, asked.run.plan_digest), part_uri(asked.run.run, item.part)
+    columns = _find_columns(plan, asked.by)
+    with opened_part(uri) as (parquet, file):
+        read_footer(uri, file, read_recipe(asked.run.run, asked.run.plan_digest), item)
+        types = {name: parquet.schema_arrow.field(column).type for name, column in columns.items()}
+        check_group_columns(asked.by, types, uri)
+        by = make_group_columns(asked.by, types)
+        rows = _find_rows(parquet, by, [*columns.values()], len(list_columns(plan)))
+        places: Rows = [*rows.values()]
+        return GroupedPart(by, dict(zip(rows, measure_columns(uri, plan, parquet, places), strict=True)))
+
+
+def _warm(asked: MeasuringGroups) -> None:
+    work.warm(asked.run)
+
+
+def _measure_parts(
+    job: Job, measured: Measured, by: tuple[str, ...], progress: Progress
+) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[Found, ...]]]:
+    """Of every group, in the order of their names. The bits do not depend on where it is done."""
+    manifest, plan, columns = measured.manifest, measured.plan, measured.columns
+    items = [plan.items[entry["part"]] for entry in manifest.parts]
+    job = keep_small(job, manifest.n_rows * len(columns) < FEW)
+    on_done = progress(Work("measuring groups", job.out, len(items), sum(item.n_rows for item in items)))
+    asked = MeasuringGroups(Measuring(manifest.home(job.out), manifest.plan), by)
+    described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)
+    parts, counts = dict[str, dict[int, MeasuredPart]](), dict[str, dict[int, Counts]]()
+    for item, made in tasks_.map_items(job, measure_groups_of_item, _warm, asked, items, TASK_BYTES):
+        described = made.by
+        for name, part in made.groups.items():
+            mine = counts.setdefault(name, dict.fromkeys(part.numbers, NOTHING))
+            for c, found in zip(part.numbers, part.counts, strict=True):  # in any order, since counts add up exactly
+                mine[c] = merge_counts(mine[c], found)
+            parts.setdefault(name, {})[item.part] = replace(part, counts=())
+        _check_most([*parts], by, len(columns))
+        on_done(item)
+    return described, {name: gather(plan, columns, parts[name], counts[name]) for name in sorted(parts)}
+
+
+def measure_groups(job: Job, measured: Measured, by: tuple[str, ...], progress: Progress) -> MeasuredGroups:
+    """Measure the distributions of a finished run group by group, or read them where they were measured before.
+
+    They are kept below the run by the columns that make the groups, beside those of all rows.
+
+    Parameters
+    ----------
+    job : Job
+        Says where it is done; its ``out`` is the run.
+    measured : Measured
+        The run as a whole.
+    by : tuple of str
+        Id columns, or features whose values are kept, see `refuse_ungrouped`.
+    progress : callable
+        See `explain`.
+
+    Returns
+    -------
+    MeasuredGroups
+
+    Raises
+    ------
+    LeafledgerError
+        There are too many groups, a column's values make none, a part is damaged or missing, or the cluster does not do it.
+    """
+    uri, manifest, columns = measured.uri, measured.manifest, measured.columns
+    name = f"{FOLDER}/distributions-{hashlib.sha256(json.dumps(by).encode()).hexdigest()[:16]}.parquet"
+    kept = read_made(uri, manifest.sha256, name)
+    found = None if kept is None else unpack_groups(kept, by, columns)
+    if found is None:
+        found = _measure_parts(job, measured, by, progress)
+        try:
+            write_made(uri, manifest.sha256, {name: pack_groups(found[0], columns, found[1])})
+        except StorageError as error:
+            logging.getLogger("leafledger").warning("what was measured is not kept: %s", error)
+    described, groups = found
+    return MeasuredGroups(described, {group: Measured(uri, manifest, measured.plan, columns, each, group) for group, each in groups.items()})
+
+
+def values_of(group: str) -> tuple[str | int | bool | None, ...]:
+    """Read the values of a group.
+
+    Parameters
+    ----------
+    group : str
+        As it is called.
+
+    Returns
+    -------
+    tuple of str, int, bool or None
+        One for each column that makes groups.
+    """
+    return tuple(json.loads(group))
+
+
+def say_group(by: Sequence[GroupColumn], group: str) -> str:
+    """Call a group by its columns and values.
+
+    Parameters
+    ----------
+    by : sequence of GroupColumn
+    group : str
+        As it is called among the groups.
+
+    Returns
+    -------
+    str
+        Such as "carrier=AA, month=1"; not escaped.
+    """
+    return ", ".join(f"{column.name}={value}" for column, value in zip(by, write_values(values_of(group)), strict=True))
+
+
+def count_rows(groups: Mapping[str, Measured]) -> dict[str, int]:
+    """Count the rows of every group.
+
+    Parameters
+    ----------
+    groups : mapping of str to Measured
+
+    Returns
+    -------
+    dict of str to int
+    """
+    return {name: each.found[0].rows for name, each in groups.items()}

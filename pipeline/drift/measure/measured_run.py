@@ -1,0 +1,270 @@
+"""A finished run measured: the distribution of every column, kept below the run, so that the next night reads one run alone."""
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from os import PathLike
+
+from leafledger.kernels.distributions.column_distribution import SPREADS, Spreads
+from leafledger.kernels.distributions.histogram import NOTHING, Counts, merge_counts
+from leafledger.kernels.reductions.reduction import merge_all
+
+from ...cluster import tasks as tasks_
+from ...errors import StorageError
+from ...progress import Progress, Work, no_progress
+from ...runs.job.job import Job, keep_small
+from ...runs.job.run_job import make_run_job
+from ...runs.records.derived import FOLDER, read_made, write_made
+from ...runs.records.finished_run import read_finished
+from ...runs.records.manifest import Manifest
+from ...runs.records.plan import Plan
+from ...stores.places import normalise
+from . import measure_part as work
+from .columns import PHI, TOTAL, VALUE, Column, has_categories, list_columns, lists_categories
+from .distribution import Categories, Distribution
+from .distribution_table import pack, unpack
+from .measure_part import TASK_BYTES, MeasuredPart, Measuring, Values, measure_item, merge_values
+
+DISTRIBUTIONS = f"{FOLDER}/distributions.parquet"
+FEW = 50_000_000  # numbers, that are read sooner than a cluster starts
+
+Found = Distribution | Categories
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Measured:
+    """Distributions of a finished run's columns.
+
+    Attributes
+    ----------
+    uri : str
+        Of the run's folder.
+    manifest : Manifest
+    plan : Plan
+    columns : tuple of Column
+    found : tuple of Distribution or Categories
+        Of each column.
+    group : str
+        Whose rows these are: its values as a JSON list; empty of all rows.
+    places : dict
+        From what a column is of, its kind, output, and player or feature, to its place among the columns.
+    """
+
+    uri: str
+    manifest: Manifest
+    plan: Plan
+    columns: tuple[Column, ...]
+    found: tuple[Found, ...]
+    group: str = ""
+    places: dict[tuple[str, str, str], int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        places = {(column.kind, column.output, column.of): place for place, column in enumerate(self.columns)}
+        object.__setattr__(self, "places", places)
+
+    def _find(self, kind: str, output: str, of: str) -> Found | None:
+        place = self.places.get((kind, output, of))
+        return None if place is None else self.found[place]
+
+    def total(self, output: str) -> Distribution:
+        """Give what the margins, or predictions, of an output are like.
+
+        Parameters
+        ----------
+        output : str
+            One of the plan's ``written_outputs``.
+
+        Returns
+        -------
+        Distribution
+
+        Raises
+        ------
+        KeyError
+            There is no such output.
+        """
+        found = self._find(TOTAL, output, "")
+        if not isinstance(found, Distribution):
+            raise KeyError(output)
+        return found
+
+    def phi(self, output: str, player: str) -> Distribution | None:
+        """Give what the attributions of a feature or group are like.
+
+        Parameters
+        ----------
+        output : str
+            One of the plan's ``written_outputs``.
+        player : str
+
+        Returns
+        -------
+        Distribution or None
+            None where the run has no column of it.
+        """
+        found = self._find(PHI, output, player)
+        return found if isinstance(found, Distribution) else None
+
+    def value(self, feature: str) -> Found | None:
+        """Give what the values of a feature are like.
+
+        Parameters
+        ----------
+        feature : str
+
+        Returns
+        -------
+        Distribution or Categories or None
+            None where the run was made without ``values``.
+        """
+        return self._find(VALUE, "", feature)
+
+
+def make_distribution(merged: Spreads, at: int, counts: Counts, bits: int = 64) -> Distribution:
+    """Put together what is known of a column.
+
+    Parameters
+    ----------
+    merged : Spreads
+        Of several columns.
+    at : int
+        The column's place among them.
+    counts : Counts
+        Of the column.
+    bits : int
+        Of the column.
+
+    Returns
+    -------
+    Distribution
+    """
+    rows, missing, infinite, *moments = (array[at].item() for array in merged)
+    if rows == missing + infinite:
+        moments = [math.nan] * len(moments)
+    mean, spread, mean_abs, spread_abs, low, high = moments
+    return Distribution(rows, missing, infinite, mean, spread, mean_abs, spread_abs, low, high, counts, bits)
+
+
+def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Counts]) -> tuple[Found, ...]:
+    """Merge what came of parts: moments in the order of the plan, whatever the order in which they came.
+
+    Parameters
+    ----------
+    plan : Plan
+    columns : sequence of Column
+        As `list_columns` returns them.
+    parts : mapping of int to MeasuredPart
+        By number.
+    counts : mapping of int to Counts
+        Of all parts, by the places of columns of numbers.
+
+    Returns
+    -------
+    tuple of Distribution or Categories
+        Of each column.
+    """
+    features = {feature.name: feature for feature in plan.features}
+    ordered = [parts[part] for part in sorted(parts)]
+    categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
+    numbers = [c for c in range(len(columns)) if c not in set(categorical)]
+    merged = merge_all(SPREADS, (part.spreads for part in ordered), 1, len(numbers))
+    bits = [min((part.bits[at] for part in ordered), default=64) for at in range(len(numbers))]
+    found: dict[int, Found] = {c: make_distribution(merged, at, counts[c], bits[at]) for at, c in enumerate(numbers)}
+    for c in categorical:
+        state = Values(0, 0, 0 if lists_categories(features[columns[c].of]) else None, {})
+        for part in ordered:
+            state = merge_values(state, part.categories[c])
+        named = None if state.counts is None else tuple(sorted(state.counts.items()))
+        found[c] = Categories(state.rows, state.missing, state.unseen, named)
+    return tuple(found[c] for c in range(len(columns)))
+
+
+def measure_parts(job: Job, manifest: Manifest, plan: Plan, progress: Progress) -> tuple[Found, ...]:
+    """Measure all parts of a run where the job wants it done. The bits do not depend on where.
+
+    Parameters
+    ----------
+    job : Job
+        Its ``out`` is the run.
+    manifest : Manifest
+    plan : Plan
+    progress : callable
+        See `explain`.
+
+    Returns
+    -------
+    tuple of Distribution or Categories
+        Of every column, in the order of `list_columns`.
+
+    Raises
+    ------
+    LeafledgerError
+        A part is damaged or missing, or the cluster does not do it.
+    """
+    columns = list_columns(plan)
+    items = [plan.items[entry["part"]] for entry in manifest.parts]
+    job = keep_small(job, manifest.n_rows * len(columns) < FEW)
+    on_done = progress(Work("measuring", job.out, len(items), sum(item.n_rows for item in items)))
+    parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
+    asked = Measuring(manifest.home(job.out), manifest.plan)
+    for item, made in tasks_.map_items(job, measure_item, work.warm, asked, items, TASK_BYTES):
+        for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since counts add up exactly
+            counts[c] = merge_counts(counts[c], found)
+        parts[item.part] = replace(made, counts=())
+        on_done(item)
+    return gather(plan, columns, parts, counts)
+
+
+def measure_run(
+    run: str | PathLike,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    plain_tcp: bool = False,
+    wait: float = 15.0,
+    progress: Progress = no_progress,
+) -> Measured:
+    """Measure the distribution of every column of a finished run, or read it where it was measured before.
+
+    Attributions, margins or predictions, and of a run with ``values`` those of the features. What was found is kept below the run, in
+    ``after/distributions.parquet``, which ``after.json`` lists; where it is not as listed, or of another run, it is made again. Where nothing can be
+    written, it is kept nowhere, and a warning says so.
+
+    Parameters
+    ----------
+    run : str or path
+        Of the run's folder.
+    scheduler, workers, plain_tcp, wait : optional
+        As for `explain`.
+    progress : callable
+        As for `explain`.
+
+    Returns
+    -------
+    Measured
+        Without columns where the run has summaries alone.
+
+    Raises
+    ------
+    NotFinished
+        It is not finished.
+    InvalidRun
+        A part is damaged or missing.
+    StorageError
+        The store does not answer.
+    """
+    uri = normalise(str(run))
+    manifest, plan = read_finished(uri)
+    job, columns = make_run_job(uri, scheduler, workers, plain_tcp, wait), list_columns(plan)
+    if plan.global_only:
+        return Measured(uri, manifest, plan, columns, ())
+    kept = read_made(uri, manifest.sha256, DISTRIBUTIONS)
+    found = None if kept is None else unpack(kept, columns)
+    if found is None:
+        found = measure_parts(job, manifest, plan, progress)
+        try:
+            write_made(uri, manifest.sha256, {DISTRIBUTIONS: pack(columns, found)})
+        except StorageError as error:
+            logging.getLogger("leafledger").warning("what was measured is not kept: %s", error)
+    return Measured(uri, manifest, plan, columns, found)

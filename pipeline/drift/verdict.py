@@ -1,0 +1,63 @@
+"""What was found of a run when it was compared, as it stands below the run: the run itself may have become the latest since."""
+
+import json
+from dataclasses import dataclass
+
+from ..display.text import printable
+from ..errors import InvalidRun
+from ..runs.records.derived import read_made
+from ..stores import storage
+from .drift import DOCUMENT
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What there is to say of a comparison, in words.
+
+    Attributes
+    ----------
+    run, reference : str
+        Folders of the runs.
+    alarms : tuple of str
+        Where a threshold is crossed.
+    differs : tuple of str
+        What differs besides the rows.
+    """
+
+    run: str
+    reference: str
+    alarms: tuple[str, ...]
+    differs: tuple[str, ...]
+
+
+def read_found(run: str, manifest: str) -> Found | None:
+    """Read what was found of a run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+
+    Returns
+    -------
+    Found or None
+        None where this very run was not compared.
+
+    Raises
+    ------
+    InvalidRun
+        What is there is not as leafledger writes it.
+    StorageError
+        The store does not answer.
+    """
+    data = read_made(run, manifest, DOCUMENT)
+    if data is None:
+        return None
+    try:
+        found = json.loads(data)
+        alarms, differs = (tuple(map(printable, found[name])) for name in ("alarms", "differs"))
+        return Found(run, printable(found["reference"]), alarms, differs)
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:  # whoever may write there has changed it
+        raise InvalidRun(f"{storage.join(run, DOCUMENT)}: is not as leafledger writes it; compare the runs again") from error

@@ -1,0 +1,1 @@
+"""Attributions of rows in memory."""

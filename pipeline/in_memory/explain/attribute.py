@@ -1,0 +1,90 @@
+"""Attributions of rows in memory, on all cores of this machine."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...arguments.choices import MARGIN, SHARED, Space
+from ...dataset.columns.partition import Partition
+from ...models import load_ensemble
+from ...models.model import Model
+from ...models.row_output import choose_among, read_row_output
+from ..rows.dask_frames import is_dask
+from ..rows.given_rows import spell_features
+from .attributions import Attributions
+from .explainer import Explainer
+from .question import ask
+
+
+def attribute(
+    model: Model | Any,
+    rows: Any,
+    method: str = "shapley",
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    partition: Partition | None = None,
+    interactions: int | str | None = None,
+    combinations: str = SHARED,
+    background: Any = None,
+    background_errors: bool = False,
+    label: Any = None,
+    weight: Any = None,
+    allow_unseen: bool = False,
+    output: str | int | None = None,
+    space: Space = MARGIN,
+) -> Attributions:
+    """Attribute every row's margin, or prediction, to the features, or to groups of them.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    rows : data frame, Arrow table or array
+        Features by name, or in their order where the model has no names, categories as values; or an (n, features) matrix, categories as the library
+        takes them there: values for scikit-learn and CatBoost, codes for XGBoost and LightGBM. NaN or null where missing.
+    method : str
+        One of `METHODS`.
+    parameters : mapping, optional
+        Parameters of the method by name, such as ``{"p": 0.3}``.
+    partition : mapping, str or path, optional
+        Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
+        groups', with methods "owen" and "two_step" the features' within their groups.
+    interactions : int or "all", optional
+        Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all; those of
+        the other pairs are 0.
+    combinations : "shared" or "own"
+        What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, or players
+        of their own, called as ``city×job``.
+    background : data frame, Arrow table, array or "model", optional
+        Rows, like `rows`, whose values absent features take, averaged over all of them (the marginal game), or "model" for those behind the model's
+        own leaf weights, where its trees are symmetric. By default features are averaged over the trees' own covers (the path-dependent game).
+        Methods "gap" and "gap_greedy" measure perturbations on them.
+    background_errors : bool
+        How sure are values, if the background is a sample of the rows that it stands for? Also estimate standard errors, which takes about twenty
+        times as long.
+    label : array or str, optional
+        What the model predicts, (n,) numbers, NaN where it is missing, or the name of a column of the rows; for method "r2".
+    weight : array or str, optional
+        How much each row counts, (n,) numbers of at least 0, or the name of a column of the rows; by default 1.
+    allow_unseen : bool
+        Take rows, and a background, of which the model knows hardly any category of some feature; by default they are refused.
+    output : str or int, optional
+        The only output to explain, by its name or position; by default all. Or "predicted", the class of every row's largest margin, or "other",
+        another one, drawn with the seed behind a colon, as in "other:7".
+    space : "margin", "probability" or "response"
+        What to attribute: margins, classes' probabilities, or predictions in the label's units, along the straight line of margins from base value to
+        row.
+
+    Returns
+    -------
+    Attributions
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    row_output = read_row_output(output)
+    loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
+    spelled = spell_features(loaded, rows, label, weight)
+    asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space)
+    return Explainer(*ask(spelled, row_output, *asked, rows=None if is_dask(rows) else rows))(rows, label=label, weight=weight)

@@ -1,0 +1,220 @@
+"""A model and a method, prepared once and asked again and again."""
+
+import logging
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any
+
+import pyarrow as pa
+
+from leafledger.kernels.jit.decorator import SOURCES, when_compiling
+from leafledger.kernels.slices.buffers import Prepared
+
+from ...arguments.choices import MARGIN, SHARED, Space
+from ...arguments.readers import read_names, read_place
+from ...cluster.resources import count_cores
+from ...dataset.columns.partition import Partition
+from ...display.text import count
+from ...errors import UsageError
+from ...methods.parameters import find_method
+from ...models import load_ensemble
+from ...models.model import Model
+from ...models.row_output import choose_among, read_row_output
+from ...stores.arrays import broadcast_tables, open_tables, pack_tables, unpack_tables
+from ...stores.places import normalise
+from ..rows.arrow_batches import read_rows
+from ..rows.dask_frames import explain_partitions, is_dask
+from ..rows.given_rows import Header, as_rows, read_header
+from ..rows.labels import read_targets
+from .attributions import Attributions
+from .question import Names, Question, ask
+from .slices import Scratch, attribute_rows
+
+
+def say_compiling() -> None:
+    """Say it, once per process, when a kernel is compiled that is not kept on disk; ``logging.getLogger("leafledger")`` silences it."""
+    when_compiling(_say)
+
+
+def _say() -> None:
+    logging.getLogger("leafledger").warning("Leafledger compiles its kernels, once on this machine: the first call takes some seconds")
+
+
+HEADERS = 100  # kinds of rows whose columns an explainer remembers
+
+
+class Explainer:
+    """A model's tables for a method: ``explainer(rows)`` attributes rows, as often as it is called, from any number of threads at once.
+
+    `prepare` makes them. The attributions of a call have the bits that `attribute` gives.
+
+    A pickle holds the tables, unless they were written to a folder; then it holds the folder's name, and whoever unpickles it maps them from there.
+    """
+
+    def __init__(self, question: Question, prepared: Prepared, tables: str | None = None) -> None:
+        self._question, self._prepared, self._tables = question, prepared, tables
+        self._scratch, self._names = Scratch(), dict[Header | None, Names]()
+
+    def __call__(self, rows: Any, *, label: Any = None, weight: Any = None) -> Any:
+        """Attribute every row.
+
+        Parameters
+        ----------
+        rows : data frame, Arrow table or batch, array, or Dask DataFrame
+            As `attribute` takes them: features by name, or an (n, features) matrix.
+        label : array or str, optional
+            What the model predicts, (n,) numbers, or the name of a column of the rows; for method "r2".
+        weight : array or str, optional
+            How much each row counts, (n,) numbers, or the name of a column of the rows; by default 1.
+
+        Returns
+        -------
+        Attributions
+            Of a Dask DataFrame another one, with the columns of `Attributions.to_frame`, the index and the divisions of the rows: a partition is
+            explained when it is computed, on one thread, and its rows are numbered, judged for unknown categories and refused by themselves.
+
+        Raises
+        ------
+        LeafledgerError
+            One line: what was got, what was expected, where.
+        """
+        if is_dask(rows):
+            return explain_partitions(self._explain_frame, rows, label, weight)
+        return self._explain(rows, label, weight, count_cores())
+
+    def to_batch(self, rows: Any, ids: Any = (), *, label: Any = None, weight: Any = None) -> Any:
+        """Attribute the rows of a batch of Arrow, on the thread that asks: for engines that hand over batches and have their own workers.
+
+        Parameters
+        ----------
+        rows : pa.RecordBatch or pa.Table
+        ids : str or sequence of str
+            Columns of the rows that come first.
+        label : array or str, optional
+        weight : array or str, optional
+            As in a call.
+
+        Returns
+        -------
+        pa.RecordBatch or pa.Table
+            As the rows are, with the columns of `Attributions.to_arrow`.
+
+        Raises
+        ------
+        LeafledgerError
+            One line: what was got, what was expected, where.
+        """
+        if not isinstance(rows, pa.RecordBatch | pa.Table):
+            raise UsageError(f"rows are a {type(rows).__name__}, expected a batch or table of Arrow")
+        made = self._explain(rows, label, weight, 1).to_arrow(read_names("ids", ids))
+        if isinstance(rows, pa.Table):
+            return made
+        return pa.record_batch([column.combine_chunks() for column in made.columns], schema=made.schema)
+
+    def _explain(self, rows: Any, label: Any, weight: Any, n_threads: int) -> Attributions:
+        say_compiling()
+        rows, prepared = as_rows(rows), self._prepared
+        names = self._find_names(read_header(rows, label, weight))
+        read = read_rows(names.model, rows, prepared.bins)
+        targets = read_targets(find_method(self._question.method), label, weight, rows, read[0])
+        return attribute_rows(self._question, prepared, names, rows, read, targets, self._scratch, n_threads)
+
+    def _explain_frame(self, rows: Any, label: str | None, weight: str | None) -> Any:
+        return self._explain(rows, label, weight, 1).to_frame()
+
+    def _find_names(self, header: Header | None) -> Names:
+        """What rows with such columns call features; of the same columns it is found once."""
+        found = self._names.get(header)
+        if found is None:
+            found = self._question.name_players(header)
+            if len(self._names) >= HEADERS:
+                self._names = {}
+            self._names[header] = found
+        return found
+
+    def __reduce__(self) -> Any:
+        return _restore, (SOURCES, self._question, pack_tables(self._prepared) if self._tables is None else self._tables)
+
+    def __repr__(self) -> str:
+        asked = self._question
+        outputs = count(len(asked.model.outputs) if asked.row_output is None else 1, "output")
+        counts = count(asked.n_trees, "tree"), f"method {asked.method}", count(len(asked.model.features), "feature"), outputs
+        space = "" if asked.space == MARGIN else f", space {asked.space}"
+        return f"Explainer({asked.model.library}, {', '.join(counts)}, {asked.game}{space})"
+
+
+def _restore(sources: str, question: Question, tables: Any) -> Explainer:
+    """The explainer that was pickled; kernels follow the indices in tables without looking, so that those of other kernels are refused."""
+    if sources != SOURCES:
+        raise UsageError("the explainer was pickled by another version of leafledger, expected this one; prepare it again")
+    find_method(question.method)
+    return Explainer(question, open_tables(tables), tables) if isinstance(tables, str) else Explainer(question, unpack_tables(*tables))
+
+
+def prepare(
+    model: Model | Any,
+    method: str = "shapley",
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    partition: Partition | None = None,
+    interactions: int | str | None = None,
+    combinations: str = SHARED,
+    background: Any = None,
+    background_errors: bool = False,
+    allow_unseen: bool = False,
+    output: str | int | None = None,
+    space: Space = MARGIN,
+    tables: str | PathLike | None = None,
+) -> Explainer:
+    """Make everything that does not depend on the rows, once, for rows that come again and again.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    method : str
+        One of `METHODS`.
+    parameters : mapping, optional
+        Parameters of the method by name, such as ``{"p": 0.3}``.
+    partition : mapping, str or path, optional
+        Groups of features, as `attribute` takes them: by name or position. No rows are there yet: where the model has no names, features are named as
+        the background's columns are, or by position.
+    interactions : int or "all", optional
+        Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all.
+    combinations : "shared" or "own"
+        What several features do together through one number: shared equally among them, or players of their own.
+    background : data frame, Arrow table, array or "model", optional
+        Rows whose values absent features take, or "model" for those behind the model's own leaf weights. By default the path-dependent game.
+    background_errors : bool
+        Also estimate standard errors, of the background as a sample.
+    allow_unseen : bool
+        Take rows, and a background, of which the model knows hardly any category of some feature; by default they are refused.
+    output : str or int, optional
+        The only output to explain, by its name or position; or "predicted", or "other", drawn by the rows' numbers in a call.
+    space : "margin", "probability" or "response"
+        What to attribute.
+    tables : str or path, optional
+        Folder, as a path or URI, where the tables are written, each kind once. Pickles then name the folder and are small; processes of one machine
+        share the memory. By default pickles hold the tables.
+
+    Returns
+    -------
+    Explainer
+        ``explainer(rows)`` is ``attribute(model, rows, …)`` with the same arguments.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    say_compiling()
+    row_output = read_row_output(output)
+    loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
+    folder = None if tables is None else normalise(read_place("tables", tables))
+    question, prepared = ask(
+        loaded, row_output, method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space
+    )
+    if folder is None:
+        return Explainer(question, prepared)
+    uri = broadcast_tables(prepared, folder)
+    return Explainer(question, open_tables(uri), uri)

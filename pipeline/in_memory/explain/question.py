@@ -1,0 +1,256 @@
+"""What is asked of a model before any row is there: the question, its tables, and what things are called for the rows of a call."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
+from leafledger.kernels.method.open_parameters import find_open
+from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
+from leafledger.kernels.slices.links import Link
+from leafledger.kernels.trees.binning import read_columns
+
+from ...arguments.choices import COMBINATIONS, MODEL, OWN, SPACES, Space
+from ...arguments.readers import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text
+from ...cluster.resources import count_cores, table_budget
+from ...dataset.columns.partition import Groups, Partition, read_groups
+from ...dataset.columns.players import join_names, number_players
+from ...dataset.columns.values import read_features
+from ...display.text import count
+from ...errors import SchemaMismatch, UsageError
+from ...methods.background_counts import Counted, measure_rows, merge_counts
+from ...methods.output_space import choose_link
+from ...methods.parameters import check_parameters, find_method
+from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
+from ...methods.tuning import tune
+from ...methods.unseen_categories import refuse_counted
+from ...models.model import Feature, Model
+from ...models.row_output import RowOutput
+from ..rows.arrow_batches import as_batch
+from ..rows.given_rows import Header, fill_columns, spell_features, spell_header
+
+SLICE_ROWS = 1 << 13
+BACKGROUND = "rows of the background"  # in messages
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What features, players and groups are called, as the columns of some rows are."""
+
+    model: Model  # without its trees
+    features: tuple[str, ...]
+    players: tuple[str, ...]
+    groups: Groups
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of every row, complete and checked; all but the tables."""
+
+    model: Model  # its names alone, without trees
+    n_trees: int
+    method: str
+    parameters: Mapping[str, Any]
+    groups: tuple[tuple[str | None, tuple[int, ...]], ...]  # positions of features; None for one that is called as its only feature
+    combinations: tuple[tuple[int, ...], ...]  # players that are several others at once, where they are players of their own
+    keep: int | str | None  # interactions of a row
+    row_output: RowOutput | None
+    space: Space
+    link: Link | None
+    allow_unseen: bool
+    game: str  # in words
+    in_order: tuple[str, ...] | None  # columns of the background, where the model's features are taken by position in it
+
+    def name_players(self, header: Header | None) -> Names:
+        """Call everything as the columns of rows are called.
+
+        Parameters
+        ----------
+        header : (tuple of str, tuple of str), or None
+            As `read_header` returns it.
+
+        Returns
+        -------
+        Names
+
+        Raises
+        ------
+        SchemaMismatch
+            Columns do not match the model's features, see `spell_features`, or stand in another order than those of the background.
+        UsageError
+            A group is called as a column outside of it.
+        """
+        model = self.model if header is None else spell_header(self.model, header)
+        names = tuple(feature.name for feature in model.features)
+        if model.by_position and self.in_order not in (None, names):
+            raise SchemaMismatch(
+                f"rows: columns are {', '.join(names)}, those of the background {', '.join(self.in_order or ())}: the model has no names, expected "
+                "the same columns in the same order"
+            )
+        groups = tuple((names[places[0]] if group is None else group, tuple(names[place] for place in places)) for group, places in self.groups)
+        called = [group for group, _ in groups]
+        if len({*called}) < len(called):
+            doubled = next(group for group in called if called.count(group) > 1)
+            raise UsageError(f"partition: group {doubled!r} is named as a feature outside of it; choose another name")
+        combined = join_names(called or names, self.combinations)
+        return Names(model, names, player_names(find_method(self.method), groups, model.features, combined), groups)
+
+
+def _without_trees(model: Model) -> Model:
+    """The names of a model, for who has its tables."""
+    ensemble = model.ensemble
+    nothing: dict[str, Any] = {name: values[:0] for name, values in ensemble._asdict().items() if isinstance(values, np.ndarray)}
+    return replace(model, ensemble=type(ensemble)(**nothing, single_precision=ensemble.single_precision))
+
+
+def _place_groups(groups: Groups, features: tuple[Feature, ...]) -> tuple[tuple[str | None, tuple[int, ...]], ...]:
+    """Groups by the positions of their features."""
+    places = {feature.name: j for j, feature in enumerate(features)}
+    return tuple((None if (group,) == members else group, tuple(places[name] for name in members)) for group, members in groups)
+
+
+def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch, allow_unseen: bool) -> BackgroundStatistics:
+    """Rows of a background counted, a slice at a time."""
+
+    def work(first: int) -> Counted:
+        part = batch.slice(first, SLICE_ROWS)
+        values = np.zeros((query.bins.column.size, part.num_rows))
+        fill_columns(features, query.bins, part, values)
+        return measure_rows(query, values, first)
+
+    with ThreadPoolExecutor(count_cores()) as threads:
+        counted = merge_counts(*threads.map(work, range(0, batch.num_rows, SLICE_ROWS)))
+    if not allow_unseen:
+        refuse_counted(counted.seen, read_features(features, query.bins), BACKGROUND)
+    return counted.statistics
+
+
+def _prepare(
+    model: Model,
+    known: Model,
+    method: Method,
+    parameters: Mapping[str, Any],
+    groups: Groups,
+    interactions: bool,
+    own: bool,
+    background: Any,
+    errors: bool,
+    allow_unseen: bool,
+) -> tuple[Prepared, str]:
+    """The tables of the game that the background chooses, whose columns ``known`` has the names of, and the game in words."""
+    if errors and (background is None or isinstance(background, str)):
+        raise UsageError("background_errors are of a background of rows as a sample, but none was given")
+    if background is None:
+        return prepare_model(model, method, parameters, groups, interactions, own), "path-dependent game"
+    if isinstance(background, str):
+        if background != MODEL:
+            raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}; explain reads them from a data set")
+        query, game = ask_model(model, method, groups, None, table_budget(), interactions), "background of the model's leaf weights"
+        counted: BackgroundStatistics = weigh_model(model, method, groups, query)
+    else:
+        features, batch = as_batch(known, background, read_columns(model.ensemble).tolist(), BACKGROUND)
+        if not batch.num_rows:
+            raise UsageError("the background has no rows, expected at least one")
+        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors)
+        counted, game = _count(query, features, batch, allow_unseen), f"background of {count(batch.num_rows, 'row')}"
+    return prepare_model(model, method, parameters, groups, interactions, own, (query, counted)), game
+
+
+def _close(
+    model: Model,
+    known: Model,
+    method: Method,
+    parameters: Mapping[str, Any],
+    groups: Groups,
+    own: bool,
+    background: Any,
+    rows: Any,
+    allow_unseen: bool,
+) -> dict[str, Any]:
+    """Parameters with nothing left open: the first rows choose."""
+    tuning = method.tuning
+    if rows is None and tuning and find_open(method, parameters):
+        raise UsageError(f"{tuning.name} is left open, which rows choose, and there are none yet; give a number")
+
+    def prepare(tried: Method, some: Mapping[str, Any]) -> Prepared:
+        return _prepare(model, known, tried, some, groups, False, own, background, False, allow_unseen)[0]
+
+    def read(tables: Prepared, n_rows: int) -> tuple[Buffers, int]:
+        features, batch = as_batch(model, rows, tables.bins.read.tolist())
+        first = batch.slice(0, n_rows)
+        buffers = make_buffers(tables, n_rows)
+        fill_columns(features, tables.bins, first, buffers.values)
+        return buffers, first.num_rows
+
+    return tune(method, parameters, prepare, read)
+
+
+def ask(
+    model: Model,
+    row_output: RowOutput | None,
+    method: str,
+    parameters: Mapping[str, Any] | None,
+    partition: Partition | None,
+    interactions: int | str | None,
+    combinations: str,
+    background: Any,
+    background_errors: bool,
+    allow_unseen: bool,
+    space: Space,
+    rows: Any = None,
+) -> tuple[Question, Prepared]:
+    """Check what is asked, and make its tables.
+
+    Parameters
+    ----------
+    model : Model
+    row_output : RowOutput or None
+        Which output each row is explained for; None for all that the model has.
+    method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space : Any
+        As `prepare` takes them.
+    rows : Any
+        That choose what parameters leave open, as `attribute` takes them; None where there are none yet.
+
+    Returns
+    -------
+    question : Question
+    prepared : Prepared
+
+    Raises
+    ------
+    LeafledgerError
+        They do not fit the model or each other.
+    """
+    chosen = find_method(read_text("method", method))
+    given = check_parameters(chosen, read_parameters("parameters", parameters))
+    keep = None if interactions is None else read_interactions("interactions", interactions)
+    known = model if background is None or isinstance(background, str) else spell_features(model, background, where=BACKGROUND)
+    placed = known.by_position and not model.by_position
+    named = known if placed else model
+    groups = read_groups(None if partition is None else read_partition("partition", partition), named.features)
+    own = read_choice("combinations", combinations, COMBINATIONS) == OWN
+    read_choice("space", space, SPACES)
+    link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)
+    errors = read_flag("background_errors", background_errors)
+    given = _close(named, known, chosen, given, groups, own, background, rows, taken)
+    prepared, game = _prepare(named, known, chosen, given, groups, keep is not None, own, background, errors, taken)
+    question = Question(
+        model=_without_trees(model),
+        n_trees=model.ensemble.root.size,
+        method=chosen.name,
+        parameters=given,
+        groups=_place_groups(groups, named.features),
+        combinations=tuple(number_players(named, groups).combinations.values()) if own else (),
+        keep=keep,
+        row_output=row_output,
+        space=space,
+        link=link,
+        allow_unseen=taken,
+        game=game,
+        in_order=tuple(feature.name for feature in known.features) if placed else None,
+    )
+    return question, prepared

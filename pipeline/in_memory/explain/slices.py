@@ -1,0 +1,207 @@
+"""Rows of a call through the tables, a slice at a time: on all cores, or in the thread that asks where there are few."""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS, find_errors
+from leafledger.kernels.reductions.input_counts import INPUTS
+from leafledger.kernels.reductions.reduction import merge_all
+from leafledger.kernels.reductions.summary import INTERACTIONS, Subject, Summary
+from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
+from leafledger.kernels.slices.row_outputs import keep_outputs, take_outputs
+from leafledger.kernels.trees.binning import padded
+
+from ...dataset.columns.labels import lay_out
+from ...dataset.columns.values import read_features
+from ...methods.interaction_lists import count_kept, keep_largest
+from ...methods.memory import max_slice_rows
+from ...methods.output_space import find_base
+from ...methods.parameters import find_method
+from ...methods.row_checks import check_rows, enter_space
+from ...methods.summary_tables import tabulate
+from ...methods.tables import pair_names
+from ...methods.unseen_categories import ENOUGH, refuse_unseen
+from ..rows.arrow_batches import Fill
+from ..rows.labels import Targets
+from .attributions import Attributions
+from .question import SLICE_ROWS, Names, Question
+
+KEPT_ROWS = 1 << 10  # of buffers that a thread keeps for its next call
+
+
+class Scratch(threading.local):
+    """Buffers of small slices, each thread its own."""
+
+    buffers: Buffers | None = None
+
+    def take(self, prepared: Prepared, n_rows: int) -> Buffers:
+        """Find buffers for a slice.
+
+        Parameters
+        ----------
+        prepared : Prepared
+            The same at every call.
+        n_rows : int
+
+        Returns
+        -------
+        Buffers
+            For ``padded(n_rows)`` rows; what they hold does not count.
+        """
+        if n_rows > KEPT_ROWS:
+            return make_buffers(prepared, n_rows)
+        if self.buffers is None or self.buffers.values.shape[1] != padded(n_rows):
+            self.buffers = make_buffers(prepared, n_rows)
+        return self.buffers
+
+
+def _tabulate(summary: Summary, states: Iterable[Any], subject: Subject) -> dict[str, pa.Table]:
+    """Of slices, in the order of their rows."""
+    return tabulate(summary, merge_all(summary.reduction, states, len(subject.outputs), subject.place.size), subject)
+
+
+class Summaries(Mapping[str, pa.Table]):
+    """Tables of all rows by their names, laid out when the first is looked at."""
+
+    def __init__(self, summaries: tuple[Summary, ...], states: list[list[Any]], subject: Subject) -> None:
+        self._made: dict[str, pa.Table] | None = None
+        self._of = summaries, states, subject
+
+    def _tables(self) -> dict[str, pa.Table]:
+        if self._made is None:
+            (summaries, states, subject), made = self._of, dict[str, pa.Table]()
+            for k, summary in enumerate(summaries):
+                made |= _tabulate(summary, (state[k] for state in states), subject)
+            self._made = made
+        return self._made
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return self._tables()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables())
+
+    def __len__(self) -> int:
+        return len(self._tables())
+
+    def __repr__(self) -> str:
+        return f"Summaries({', '.join(self)})"
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+def _keep(out: Attributions, prepared: Prepared, buffers: Buffers, margin: np.ndarray, first: int, n: int) -> None:
+    """Write what was found of n rows, from number ``first`` on, in the space that buffers are in."""
+    some = slice(first, first + n)
+    out.phi[some, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
+    out.phi[some][buffers.labels.missing[:n]] = np.nan
+    out.margin[some], out.prediction[some] = margin[:, :n].T, buffers.margin[:, :n].T
+    if out.interactions is not None:
+        out.interactions[some] = buffers.pairs[:, :, :n].transpose(2, 0, 1)
+    if out.errors is not None:
+        out.errors[some, :, prepared.players] = find_errors(buffers)[:, :, :n].transpose(2, 0, 1)
+    if out.path is not None:
+        out.path[some] = buffers.path[:, :, :n].transpose(2, 0, 1)
+
+
+def attribute_rows(
+    question: Question, prepared: Prepared, names: Names, rows: Any, read: tuple[int, Fill], targets: Targets | None, scratch: Scratch, n_threads: int
+) -> Attributions:
+    """Attribute rows by the tables of what is asked.
+
+    Parameters
+    ----------
+    question : Question
+    prepared : Prepared
+        Its tables.
+    names : Names
+        What the rows call features.
+    rows : Any
+        As they were given, for who looks at the attributions.
+    read : (int, callable)
+        How many they are and how slices are filled, as `read_rows` returns it.
+    targets : two (n,) float64, or None
+        Their labels and weights.
+    scratch : Scratch
+        Of these tables.
+    n_threads : int
+        On how many threads slices are worked on, at most.
+
+    Returns
+    -------
+    Attributions
+
+    Raises
+    ------
+    AdditivityBreach
+        A row's do not add up.
+    InvalidColumn, SchemaMismatch
+        Values are not what their column says, or unknown to the model.
+    """
+    (n, fill), method, row_output = read, find_method(question.method), question.row_output
+    n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
+    model, check = names.model, method.check_of(question.parameters)
+    named = model.outputs if row_output is None else (row_output.which,)
+    outputs, classes = len(named), np.array(model.outputs)
+    margin, base = np.zeros((n, outputs)), find_base(question.link, prepared)
+    out = Attributions(
+        phi=np.zeros((n, outputs, len(names.players))),
+        base=base if row_output is None else np.zeros((n, 1)),
+        margin=margin,
+        prediction=margin if question.link is None else np.zeros((n, outputs)),
+        players=names.players,
+        method=method.name,
+        groups=names.groups,
+        interactions=None if question.keep is None else np.zeros((n, outputs, n_pairs)),
+        pairs=None if question.keep is None else pair_names(prepared, names.players),
+        path=np.zeros((n, outputs, n_steps)) if n_steps else None,
+        outputs=named,
+        output=None if row_output is None else np.zeros(n, classes.dtype),
+        errors=np.zeros((n, outputs, len(names.players))) if n_lots else None,
+        space=question.space,
+        features=names.features,
+        rows=rows,
+        parameters=dict(question.parameters),
+    )
+    summaries = (*method.summaries, *((INTERACTIONS,) if question.keep else ()), *((BACKGROUND_ERRORS,) if n_lots else ()), INPUTS)
+    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + n_pairs + n_steps)))
+
+    def work(first: int) -> list[Any]:
+        size = min(slice_rows, n - first)
+        buffers = scratch.take(prepared, size)
+        fill(first, size, buffers.values)
+        if targets is not None:
+            buffers = buffers._replace(labels=lay_out(*(values[first : first + size] for values in targets)))
+        attribute_batch(method, prepared, buffers)
+        check_rows(check, prepared, buffers, size, "", first)
+        margin = buffers.margin
+        buffers, _ = enter_space(question.link, prepared, buffers, size, "", first)
+        if row_output is not None and out.output is not None:
+            found = row_output.choose(margin, first)
+            out.output[first : first + size], out.base[first : first + size, 0] = classes[found[:size]], base[found[:size]]
+            buffers, margin = keep_outputs(buffers, found), take_outputs(margin, found)
+        _keep(out, prepared, buffers, margin, first, size)
+        return [summary.update(summary.init(buffers), buffers, size) for summary in summaries]
+
+    starts = range(0, n, slice_rows)
+    if len(starts) > 1 and n_threads > 1:
+        with ThreadPoolExecutor(n_threads) as threads:
+            states = list(threads.map(work, starts))
+    else:
+        states = [work(first) for first in starts]
+    inputs = read_features(model.features, prepared.bins)
+    used, untold = tuple(feature.name for feature in inputs), frozenset(feature.name for feature in inputs if not feature.tells_seen)
+    subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used, untold=untold)
+    if n >= ENOUGH and prepared.bins.n_codes.any():  # others are no reason to refuse any
+        refuse_unseen(_tabulate(INPUTS, (state[-1] for state in states), subject), question.allow_unseen)
+    if out.interactions is not None:
+        keep_largest(out.interactions, count_kept(n_pairs, question.keep))
+    return replace(out, summaries=Summaries(summaries, states, subject))

@@ -1,0 +1,1 @@
+"""What is in a model: features, tables of its leaves, what is not supported."""

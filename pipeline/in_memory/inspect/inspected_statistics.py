@@ -1,0 +1,50 @@
+"""What target statistics a model looks up: how many of which kind, of how many features, and how large their tables are."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from leafledger.kernels.jit.decorator import count_bytes
+from leafledger.kernels.trees.statistics import CATEGORY, Statistics
+
+from ...models.catboost.ctr import KINDS
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsOfKind:
+    """Columns of statistics: CatBoost's name of the formula, of how many features' categories they are looked up by, and how many there are."""
+
+    kind: str
+    features: int
+    columns: int
+
+
+@dataclass(frozen=True, slots=True)
+class InspectedStatistics:
+    """All columns of statistics, the entries of the tables that they are looked up in, and the bytes of all."""
+
+    kinds: tuple[StatisticsOfKind, ...]
+    entries: int
+    table_bytes: int
+
+
+def inspect_statistics(statistics: Statistics) -> InspectedStatistics | None:
+    """Count a model's statistics.
+
+    Parameters
+    ----------
+    statistics : Statistics
+
+    Returns
+    -------
+    InspectedStatistics or None
+        None where it has none.
+    """
+    if not statistics.column.size:
+        return None
+    categories = np.concatenate(([0], np.cumsum(statistics.kind == CATEGORY)))[statistics.element_start]
+    features = np.diff(categories)[statistics.projection].tolist()
+    counts = Counter(zip(statistics.formula.tolist(), features, strict=True))
+    kinds = tuple(StatisticsOfKind(KINDS[kind], n, columns) for (kind, n), columns in sorted(counts.items()))
+    return InspectedStatistics(kinds, int(statistics.key.size), count_bytes(statistics))

@@ -1,0 +1,238 @@
+"""Look-up tables of symmetric trees: what features have at every leaf in the marginal game against the model's own leaf weights.
+
+A row's attributions are the sum over trees of what stands at the leaf that it reaches (Filom et al. 2024, Algorithm 3.12).
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from os import PathLike
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.marginal.background import check_weights
+from leafledger.kernels.marginal.leaves import Probes, number_leaves, probe, reach_leaves
+from leafledger.kernels.method.method import Method
+from leafledger.kernels.prepare import ask_background, prepare, weigh_leaves
+from leafledger.kernels.semivalues.methods import METHODS
+from leafledger.kernels.slices.buffers import make_buffers
+from leafledger.kernels.trees.forest import Forest, make_forest
+from leafledger.kernels.trees.paths import empty_coalition
+from leafledger.kernels.trees.statistics import NO_STATISTICS
+
+from ...arguments.readers import read_parameters, read_partition, read_text, shorten
+from ...cluster.resources import table_budget
+from ...dataset.columns.partition import Partition, read_groups
+from ...dataset.columns.players import Players, combination_names, number_players
+from ...errors import UnsupportedModel, UsageError
+from ...methods.parameters import check_parameters
+from ...methods.row_checks import check_rows
+from ...methods.tables import check_method, player_names, refused
+from ...models import load_ensemble
+from ...models.model import Model
+from ...models.selection import keep_trees
+from ...stores import commit, storage
+from ...stores.places import normalise
+
+SCHEMA = pa.schema(
+    [
+        ("tree", pa.int32()),
+        ("leaf", pa.int32()),
+        ("output", pa.string()),
+        ("feature", pa.string()),
+        ("phi", pa.float64()),
+        ("value", pa.float64()),
+        ("weight", pa.float64()),
+    ]
+)
+KEY = b"leafledger"  # of the metadata
+GROUP_ROWS = 1 << 17  # of a file, or a few more
+OnTree = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A model and a method. Statistics are numbers like others here: a leaf says what they are compared with, and no row is looked up."""
+
+    model: Model
+    method: Method
+    parameters: dict[str, Any]
+    players: Players
+    names: tuple[str, ...]
+    forest: Forest
+    probes: Probes
+    number: np.ndarray  # (nodes,) int64, of leaves
+
+
+@contextmanager
+def _symmetric() -> Iterator[None]:
+    """Say which tree is not symmetric, or has no weights."""
+    try:
+        yield
+    except InvalidParameters as error:
+        raise UnsupportedModel(f"look-up tables are there for symmetric trees with leaf weights: {error}") from None
+
+
+def _ask(model: Any, method: str, parameters: Mapping[str, Any] | None, partition: Partition | None) -> _Asked:
+    loaded, known, name = load_ensemble(model), {each.name: each for each in METHODS}, read_text("method", method)
+    if name not in known:
+        raise UsageError(f"method is {shorten(name)}, look-up tables of leaves are there for {', '.join(known)}: others are no sums over trees")
+    chosen = known[name]
+    groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)
+    check_method(loaded, chosen)
+    names = player_names(chosen, groups, loaded.features, combination_names(loaded, groups))
+    players = number_players(loaded, groups)
+    bins, forest = make_forest(loaded.ensemble._replace(statistics=NO_STATISTICS), players.numbers)
+    with _symmetric():
+        check_weights(forest)
+    given = check_parameters(chosen, read_parameters("parameters", parameters))
+    return _Asked(loaded, chosen, given, players, names, forest, probe(bins), number_leaves(forest))
+
+
+def _tabulate(asked: _Asked, number: int) -> pa.RecordBatch:
+    """The table of one tree."""
+    stored, numbers = asked.forest.stored, asked.players.numbers
+    with _symmetric():
+        reached = reach_leaves(asked.forest, asked.probes, number)
+    tree, n = keep_trees(stored, np.array([number])), reached.leaf.size
+    with refused():
+        query = ask_background(tree, asked.method, numbers, n_rows=None, budget=table_budget())
+        background = query, weigh_leaves(tree, asked.method, numbers, query)
+        prepared = prepare(tree, asked.method, asked.parameters, numbers, background=background, shared=asked.players.combinations)
+    buffers = make_buffers(prepared, n)
+    buffers.values[:, :n] = reached.values[np.searchsorted(asked.forest.column, prepared.bins.column)]
+    attribute_batch(asked.method, prepared, buffers)
+    check_rows(asked.method.check_of(asked.parameters), prepared, buffers, n, f"tree {number}: ", 0)
+    outputs = stored.output[number] + np.arange(stored.value.shape[1])
+    shape = (n, outputs.size, prepared.players.size)
+
+    def column(values: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(values, shape).reshape(-1)
+
+    return pa.record_batch(
+        [
+            pa.array(np.full(prod(shape), number, np.int32)),
+            pa.array(column(asked.number[reached.leaf][:, None, None]).astype(np.int32)),
+            pa.array(asked.model.outputs, pa.string()).take(pa.array(column(outputs[:, None]))),
+            pa.array(asked.names, pa.string()).take(pa.array(column(prepared.players))),
+            pa.array(buffers.phi[outputs][:, :, :n].transpose(2, 0, 1).reshape(-1)),
+            pa.array(column(stored.value[reached.leaf][:, :, None])),
+            pa.array(column(stored.cover[reached.leaf][:, None, None])),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def _each_tree(asked: _Asked, progress: OnTree | None) -> Iterator[pa.RecordBatch]:
+    """The tables of all trees with splits: others give nothing to any feature."""
+    roots = asked.forest.stored.root
+    for number, root in enumerate(roots.tolist()):
+        if asked.forest.stored.feature[root] >= 0:
+            yield _tabulate(asked, number)
+        if progress is not None:
+            progress(number + 1, roots.size)
+
+
+def _metadata(asked: _Asked) -> dict[bytes, str]:
+    """What a reader needs to know beside the tables."""
+    said = {
+        "library": asked.model.library,
+        "model": asked.model.digest,
+        "method": asked.method.name,
+        "parameters": asked.parameters,
+        "base": empty_coalition(asked.forest.stored, asked.forest.trace).tolist(),
+    }
+    return {KEY: json.dumps(said, default=repr)}
+
+
+def leaf_tables(
+    model: Model | str | PathLike | Any,
+    method: str = "shapley",
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    partition: Partition | None = None,
+    progress: OnTree | None = None,
+) -> pa.Table:
+    """Tabulate what features have at every leaf of a model's symmetric trees, against the model's own leaf weights (``background="model"``).
+
+    Adding up the rows of the leaves that a row of data reaches gives its attributions. Shapley values of a leaf add up to its value minus the mean of
+    the tree's values, each leaf by its weight.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    method : str
+        One whose values are sums over trees: "shapley", "banzhaf", "beta", "semivalue", "probabilistic", "owen" or "two_step".
+    parameters : mapping, optional
+        Parameters of the method by name, such as ``{"p": 0.3}``.
+    partition : mapping, str or path, optional
+        Groups of features, as `attribute` takes them.
+    progress : callable, optional
+        Told after each tree how many are done, and how many there are.
+
+    Returns
+    -------
+    pyarrow.Table
+        A row for every tree, leaf that rows can reach, output and feature that the tree asks for: ``tree`` and ``leaf``, numbers from 0, ``output``,
+        ``feature``, ``phi`` in margin units, the leaf's own ``value`` and its ``weight``. Leaves are numbered from the left to the right, which in a
+        symmetric tree is the binary number of a row's way down, 1 for right, the root's bit first: CatBoost's own number of the leaf. The metadata
+        ``leafledger`` has the model's digest, the method and the base values.
+
+    Raises
+    ------
+    UnsupportedModel
+        A tree is not symmetric, or its leaves have no weights.
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    asked = _ask(model, method, parameters, partition)
+    return pa.Table.from_batches(_each_tree(asked, progress), SCHEMA).replace_schema_metadata(_metadata(asked))
+
+
+def save_leaf_tables(model: Model | str | PathLike | Any, uri: str | PathLike, progress: OnTree | None = None) -> int:
+    """Write the table that `leaf_tables` makes of Shapley values to a Parquet object, tree by tree.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    uri : str or path
+        Of the object; one that is there already must hold the same bytes.
+    progress : callable, optional
+        As `leaf_tables` takes it.
+
+    Returns
+    -------
+    int
+        Rows.
+
+    Raises
+    ------
+    UnsupportedModel
+        A tree is not symmetric, or its leaves have no weights.
+    RunConflict
+        There is another file.
+    StorageError
+        The file cannot be written.
+    """
+    place, asked, n_rows = normalise(str(uri)), _ask(model, "shapley", None, None), 0
+    with storage.scratch() as folder:
+        local, held = folder / "tables", list[pa.RecordBatch]()
+        with pq.ParquetWriter(local, SCHEMA.with_metadata(_metadata(asked)), compression="zstd", write_page_checksum=True) as writer:
+            for batch in _each_tree(asked, progress):
+                held.append(batch)
+                n_rows += batch.num_rows
+                if sum(each.num_rows for each in held) >= GROUP_ROWS:
+                    writer.write_table(pa.Table.from_batches(held, SCHEMA))
+                    held.clear()
+            writer.write_table(pa.Table.from_batches(held, SCHEMA))
+        commit.create_once(place, local)
+    return n_rows

@@ -1,0 +1,1 @@
+"""Rankings of rows in memory: prediction gaps, curves and gradients."""

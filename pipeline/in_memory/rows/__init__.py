@@ -1,0 +1,1 @@
+"""Rows and labels as people give them: data frames, arrays, Arrow batches, Dask frames."""

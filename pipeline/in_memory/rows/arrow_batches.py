@@ -1,0 +1,186 @@
+"""Rows in memory as columns of Arrow, or as one matrix of numbers where they are that already: what slices are filled from."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from leafledger.kernels.trees.binning import BinTables
+
+from ...dataset.columns import schema
+from ...dataset.columns.values import fill_numbers, read_features
+from ...errors import SchemaMismatch
+from ...models.model import Feature, Model
+from .given_rows import ROWS, as_rows, code_categories, fill_columns
+
+NUMBERS, INTEGERS = tuple("biuf"), frozenset("iu")  # kinds of NumPy's types
+FEW = 1 << 13  # rows of a frame, all of whose columns are copied for the sake of some
+EXACT = 2.0**53  # below it every integer is a float64
+Fill = Callable[[int, int, np.ndarray], None]  # writes so many rows from a first one on into (used, at least n) float64
+
+
+def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
+    """A pandas frame without what no split asks for, unless its type has to be looked at, since Arrow converts a frame column by column.
+
+    Its index goes too, which may hold what Arrow cannot read. Other rows, and frames that will be refused, are left as they are.
+    """
+    pandas = sys.modules.get("pandas")  # not imported for rows that are none of its frames
+    if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
+        return features, rows
+    kinds = {name: dtype.kind for name, dtype in rows.dtypes.items() if isinstance(dtype, np.dtype)}
+    asked = set(used)
+    left = tuple(feature for j, feature in enumerate(features) if j in asked or feature.categorical or kinds.get(feature.name, "") not in NUMBERS)
+    names = [feature.name for feature in left]
+    if rows.columns.isin(names).sum() != len(names):
+        return features, rows
+    narrowed = rows[names]  # a frame of its own, whatever becomes of its index
+    narrowed.index = pandas.RangeIndex(len(rows))
+    return left, narrowed
+
+
+def _check_shape(model: Model, rows: np.ndarray, where: str = ROWS) -> None:
+    """Refuse a matrix that is none of the model's features."""
+    if rows.ndim != 2 or rows.shape[1] != len(model.features):
+        raise SchemaMismatch(f"{where} have shape {rows.shape}, the model was trained on {len(model.features)} features")
+
+
+def _is_narrow(dtype: Any) -> bool:
+    """Floats that round what float64 holds."""
+    return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < np.dtype(np.float64).itemsize
+
+
+def _column_of(feature: Feature, values: np.ndarray, where: str) -> pa.Array:
+    """A column of a matrix: integers, narrow floats, and categories that are looked up, keep the type that they have there."""
+    kept = feature.by_value or values.dtype.kind in INTEGERS or _is_narrow(values.dtype)
+    try:
+        column = pa.array(values if kept else values.astype(np.float64))
+    except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+        raise SchemaMismatch(f"{where}: column {feature.name!r} of the array: {' '.join(str(error).split())}") from error
+    schema.check_column(feature, column.type, f"{where}, an array")
+    return column
+
+
+def as_batch(model: Model, rows: Any, used: Sequence[int], where: str = ROWS) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
+    """Take the used columns of rows into Arrow.
+
+    Parameters
+    ----------
+    model : Model
+    rows : data frame, Arrow table, array, or pandas Series
+        Columns by name, categories as values; a Series is one row of such a frame; or an (n, features) matrix in the model's order, categories as
+        the library takes them there, see `Feature`. NaN or null where missing.
+    used : sequence of int
+        Positions of the features that some split asks for.
+    where : str
+        What the rows are, for messages.
+
+    Returns
+    -------
+    features : tuple of Feature
+        How to read the columns, by position: as the model has them, but for codes of a matrix, and of categories of several types, which are without
+        categories.
+    batch : pa.RecordBatch
+        The used columns, in the order of ``used``; one column of nulls where none is used, so that rows are counted.
+
+    Raises
+    ------
+    SchemaMismatch
+        Rows are of another shape, hold no numbers, are nothing that Arrow can read, or lack a feature or have it with a type that does not fit.
+    """
+    names = [model.features[column].name for column in used]
+    rows = as_rows(rows, where)
+    if isinstance(rows, np.ndarray):
+        _check_shape(model, rows, where)
+        read = tuple(feature if feature.by_value else replace(feature, categories=None) for feature in model.features)
+        return read, _record_batch([_column_of(read[column], rows[:, column], where) for column in used], names, len(rows))
+    known, rows = code_categories(model.features, rows)
+    schema.check_categories((known[column] for column in used), where)
+    features, rows = _narrow(known, rows, used)
+    try:
+        table = pa.table(rows)
+    except (TypeError, ValueError, pa.ArrowException) as error:
+        raise SchemaMismatch(f"{where} are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
+    schema.check_columns(features, (), table.schema, (), where)
+    columns = [table.column(name).combine_chunks() for name in names]
+    return known, _record_batch(columns, names, table.num_rows)
+
+
+def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.RecordBatch:
+    """Columns as a batch, which has its rows even where it has no columns."""
+    if not columns:
+        columns, names = [pa.nulls(n_rows)], [""]
+    return pa.record_batch(columns, names=names)
+
+
+def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision: bool) -> np.ndarray | None:
+    """The used columns, ``(n, read) float64``, of a matrix or of a pandas frame that holds nothing but numbers; None of rows for Arrow to convert.
+
+    Categories of a matrix that are looked up by their values are none of these numbers. Nor are integers that a float64 rounds where float32 is
+    compared: they would be rounded twice; and narrow floats where a number stands for missing values, which they may hold rounded.
+    """
+    if not single_precision and any(model.features[column].missing is not None for column in used):
+        dtypes = [rows.dtype] if isinstance(rows, np.ndarray) else getattr(rows, "dtypes", ())
+        if any(map(_is_narrow, dtypes)):
+            return None
+    if isinstance(rows, np.ndarray):
+        _check_shape(model, rows)
+        if any(model.features[column].by_value for column in used):
+            return None
+        return _as_numbers(rows[:, used], {rows.dtype.kind}, single_precision)
+    pandas = sys.modules.get("pandas")
+    if (
+        pandas is None
+        or not isinstance(rows, pandas.DataFrame)
+        or len(rows) > FEW
+        or any(feature.categories or feature.hashed for feature in model.features)
+    ):
+        return None
+    kinds = {dtype.kind if isinstance(dtype, np.dtype) else "" for dtype in rows.dtypes}
+    places = {name: place for place, name in enumerate(rows.columns)}
+    if not kinds <= {"f", "i"} or len(places) < rows.shape[1] or any(feature.name not in places for feature in model.features):
+        return None
+    return _as_numbers(rows.to_numpy()[:, [places[model.features[column].name] for column in used]], kinds, single_precision)
+
+
+def _as_numbers(given: np.ndarray, kinds: set[str], single_precision: bool) -> np.ndarray | None:
+    """Numbers as float64, or None where an integer among them would be rounded twice, or is too large for any."""
+    try:
+        found = given.astype(np.float64, copy=False)
+    except OverflowError:
+        return None
+    return None if single_precision and not INTEGERS.isdisjoint(kinds) and (np.abs(found) >= EXACT).any() else found
+
+
+def read_rows(model: Model, rows: Any, bins: BinTables) -> tuple[int, Fill]:
+    """Read rows, and see how slices are filled from them.
+
+    Parameters
+    ----------
+    model : Model
+        Features as `spell_features` names them.
+    rows : data frame, Arrow table, array, or pandas Series
+        As `as_batch` takes them.
+    bins : BinTables
+
+    Returns
+    -------
+    n_rows : int
+    fill : callable
+        ``fill(first, n, out)`` overwrites ``out (used, at least n) float64`` with the values of n rows from number ``first`` on, see `fill_values`.
+
+    Raises
+    ------
+    SchemaMismatch
+        As `as_batch` refuses them.
+    """
+    used, single = bins.read.tolist(), bool(bins.single_precision[0])
+    rows = as_rows(rows)
+    numbers = _take_numbers(model, rows, used, single)
+    if numbers is not None:
+        read = read_features(model.features, bins)
+        return len(numbers), lambda first, n, out: fill_numbers(read, bins, numbers[first : first + n], out)
+    features, batch = as_batch(model, rows, used)
+    return batch.num_rows, lambda first, n, out: fill_columns(features, bins, batch.slice(first, n), out)

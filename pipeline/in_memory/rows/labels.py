@@ -1,0 +1,81 @@
+"""Labels and weights of rows in memory, as numbers or as columns of the rows."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from leafledger.kernels.method.method import Method
+
+from ...dataset.columns import schema
+from ...dataset.columns.labels import COUNT, check_values
+from ...errors import UsageError
+from ...methods.parameters import labelled_methods
+from ...models.model import Feature
+from .given_rows import are_turned, as_numbers, as_rows, say_given
+
+Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
+
+
+def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
+    """A number for every row, ``(n,) float64``: as given, or those of the column of the rows that is called so; NaN where missing."""
+    if isinstance(given, str):
+        rows = as_rows(rows)
+        arrow = isinstance(rows, pa.Table | pa.RecordBatch)
+        there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
+        if given not in there:
+            raise UsageError(f"{name} is {given!r}, which is no column of the rows")
+        try:
+            column = pa.table({given: rows[given]}).column(0).combine_chunks()
+        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
+            raise UsageError(f"{name} is column {given!r}, which Arrow cannot read: {' '.join(str(error).split())}") from error
+        schema.check_numbers((given,), {given: column.type}, "rows")
+        return schema.column_values(Feature(given), column)
+    if are_turned(given, rows):
+        raise UsageError(f"{name} is a Series with the labels of the rows in another order, expected the same order, or an array")
+    try:
+        found = as_numbers(given)
+    except (TypeError, ValueError):
+        raise UsageError(f"{name} is {say_given(given)}, expected numbers, or the name of a column") from None
+    if found.shape != (n_rows,):
+        raise UsageError(f"{name} has shape {found.shape}, expected one number for each of {n_rows} rows")
+    return found
+
+
+def read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int) -> Targets | None:
+    """Read labels and weights of rows, for a method that takes them.
+
+    Parameters
+    ----------
+    method : Method
+    label, weight : Any
+        Numbers, the name of a column of the rows, or None.
+    rows : Any
+    n_rows : int
+
+    Returns
+    -------
+    two (n_rows,) float64, or None
+        Labels, NaN where missing, and weights; None for a method that takes none.
+
+    Raises
+    ------
+    UsageError
+        They are missing, not taken, no numbers, no such column, not one for each row, or in another order than the rows.
+    SchemaMismatch
+        The column holds no numbers.
+    InvalidLabel
+        A number cannot be used.
+    """
+    if not method.labelled:
+        if label is not None or weight is not None:
+            raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")
+        return None
+    if label is None:
+        raise UsageError(f"method {method.name!r} needs labels")
+    labels, weights = _read_column("label", label, rows, n_rows), np.ones(n_rows)
+    if weight is not None:
+        weights = _read_column("weight", weight, rows, n_rows)
+    check_values(labels, weights, COUNT, "rows", 0, ("the label", "the weight"))
+    return labels, weights

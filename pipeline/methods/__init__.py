@@ -1,0 +1,1 @@
+"""A model and a method made ready: what a run and rows in memory both need."""

@@ -1,0 +1,93 @@
+"""Background counts."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from leafledger.kernels.method.method import BackgroundQuery
+from leafledger.kernels.prepare import measure_background, merge_statistics
+from leafledger.kernels.reductions.merge_tree import MergeTree
+
+from .unseen_categories import count_unseen
+
+
+class Counted(NamedTuple):
+    """What is known of rows of a background, and what the model knows of their categories, which is not kept."""
+
+    statistics: Any
+    seen: np.ndarray  # (read, 2) int64, see `count_unseen`
+
+    def merge(self, others: Sequence["Counted"]) -> "Counted":
+        """Add up with those of other rows.
+
+        Parameters
+        ----------
+        others : sequence of Counted
+            Of the rows that follow.
+
+        Returns
+        -------
+        Counted
+        """
+        parts = (self, *others)
+        return Counted(merge_statistics([part.statistics for part in parts]), np.sum([part.seen for part in parts], axis=0))
+
+
+def _merge(parts: Sequence[Counted]) -> Counted:
+    first, *others = parts
+    return first.merge(others)
+
+
+def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> Counted:
+    """Look at rows of a background.
+
+    Parameters
+    ----------
+    query : BackgroundQuery
+    values : (used, n) float64
+        NaN where missing.
+    first_row : int
+        Number of the first row in the whole background.
+
+    Returns
+    -------
+    Counted
+    """
+    return Counted(measure_background(query, values, first_row), count_unseen(query.bins, values))
+
+
+def merge_counts(*counted: Counted) -> Counted:
+    """Add up what was counted of several parts of the background.
+
+    Parameters
+    ----------
+    *counted : Counted
+        At least one. Sums are rounded in this order.
+
+    Returns
+    -------
+    Counted
+    """
+    return _merge(counted)
+
+
+def merge_evenly(parts: Iterable[Counted]) -> Counted:
+    """Add up by their places alone, so that sums are rounded the same wherever it is done; few are held at once.
+
+    Parameters
+    ----------
+    parts : iterable of Counted
+        At least one, in the order of the background's items.
+
+    Returns
+    -------
+    Counted
+    """
+    tree = MergeTree(_merge)
+    for place, part in enumerate(parts):
+        tree.add(place, part)
+    total = tree.total()
+    if total is None:
+        raise ValueError("nothing to add up, expected at least one part of a background")
+    return total

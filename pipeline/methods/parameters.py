@@ -1,0 +1,98 @@
+"""Parameters."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leafledger.kernels.method.method import Method
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.reductions.summary import list_grouped
+
+from ..arguments.readers import shorten
+from ..errors import UsageError
+
+
+def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the parameters of a method, and fill in defaults.
+
+    Parameters
+    ----------
+    method : Method
+    given : mapping of str to Any
+        Values by name: as text from a command line, or as Python values.
+
+    Returns
+    -------
+    dict of str to Any
+        Of all of the method's parameters, in its order.
+
+    Raises
+    ------
+    UsageError
+        The method has no parameter of some name, or a value is none that the parameter takes.
+    """
+    known = {parameter.name: parameter for parameter in method.parameters}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        takes = ", ".join(known) or "none"
+        raise UsageError(f"method {method.name!r} has no parameter {unknown[0]!r}, it takes {takes}")
+    values = {}
+    for name, parameter in known.items():
+        try:
+            values[name] = parameter.read(given[name]) if name in given else parameter.default
+        except ValueError as error:
+            raise UsageError(f"parameter {name!r} is {shorten(given[name])}, {error}") from None
+    return values
+
+
+def find_method(name: str) -> Method:
+    """Find a method by its name.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    Method
+
+    Raises
+    ------
+    UsageError
+        It is unknown; the message lists those there are.
+    """
+    if name not in METHODS:
+        raise UsageError(f"method {name!r} is unknown, expected one of {', '.join(METHODS)}")
+    return METHODS[name]
+
+
+def labelled_methods() -> str:
+    """Name the methods that take labels, for messages.
+
+    Returns
+    -------
+    str
+    """
+    return " or ".join(repr(method.name) for method in METHODS.values() if method.labelled)
+
+
+def check_by(method: Method, by: Sequence[str]) -> None:
+    """Refuse groups of rows where there is nothing to say of them, or where their summary would have two columns of one name.
+
+    Parameters
+    ----------
+    method : Method
+    by : sequence of str
+        Columns whose values make groups; may be empty.
+
+    Raises
+    ------
+    UsageError
+        The method has no summary of groups, or a column is called as one of it.
+    """
+    grouped = list_grouped(method.summaries)
+    if by and not grouped:
+        raise UsageError(f"by is {', '.join(by)}, but method {method.name!r} has ranks, and no importances of groups of rows; leave it out")
+    columns = {column for summary in grouped for column in summary.columns}
+    taken = [name for name in by if name in columns]
+    if taken:
+        raise UsageError(f"by has {taken[0]!r}, as a column of the summary is called; rename it")

@@ -1,0 +1,94 @@
+"""States of reductions as text, in the footer of a part."""
+
+import base64
+import io
+from collections.abc import Iterator
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+
+from leafledger.kernels.reductions.reduction import Reduction
+
+from ..errors import InvalidRun
+
+
+def _arrays(record: Any) -> list[np.ndarray]:
+    """Those of nested records."""
+    return [record] if isinstance(record, np.ndarray) else [array for part in record for array in _arrays(part)]
+
+
+def _fill(template: Any, arrays: Iterator[np.ndarray]) -> Any:
+    """Records nested like the template."""
+    return next(arrays) if isinstance(template, np.ndarray) else type(template)(*(_fill(part, arrays) for part in template))
+
+
+def pack_state(state: Any) -> str:
+    """Write a reduction's state as text.
+
+    Parameters
+    ----------
+    state : nested NamedTuples of arrays
+
+    Returns
+    -------
+    str
+        Base64 of an ``.npz`` file, whose members carry checksums.
+    """
+    buffer = io.BytesIO()
+    np.savez(buffer, *_arrays(state))
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def unpack_state(reduction: Reduction, text: str) -> Any:
+    """Read a reduction's state from text.
+
+    Parameters
+    ----------
+    reduction : Reduction
+        That the state is of.
+    text : str
+        As `pack_state` wrote it.
+
+    Returns
+    -------
+    nested NamedTuples of arrays
+
+    Raises
+    ------
+    InvalidRun
+        It is not as it was packed, which its checksums tell.
+    """
+    template = reduction.init(1, 0)
+    try:
+        with np.load(io.BytesIO(base64.b64decode(text, validate=True))) as arrays:
+            if len(arrays) != len(_arrays(template)):
+                raise ValueError(f"{len(arrays)} arrays, expected {len(_arrays(template))}")
+            return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
+    except (ValueError, KeyError, EOFError, RuntimeError, BadZipFile) as error:  # zipfile's own for encryption and what it does not know
+        raise InvalidRun(f"a part's state of {reduction.name!r} is damaged: {' '.join(str(error).split())}") from error
+
+
+def same_states(reduction: Reduction, first: str, second: str) -> bool:
+    """Tell whether two states are the same, bit by bit.
+
+    Parameters
+    ----------
+    reduction : Reduction
+        That the states are of.
+    first, second : str
+        As `pack_state` wrote them.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    InvalidRun
+        One of them is not as it was packed.
+    """
+    if first == second:
+        return True
+    pairs = zip(*(_arrays(unpack_state(reduction, text)) for text in (first, second)), strict=True)
+    return all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)

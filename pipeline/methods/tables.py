@@ -1,0 +1,287 @@
+"""A model's tables for a method and a partition: what workers get, or a refusal in one line."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
+from leafledger.kernels.prepare import ask_background, prepare, weigh_leaves
+from leafledger.kernels.slices.buffers import Prepared
+from leafledger.kernels.trees.ensemble import TreeEnsemble
+
+from ..dataset.columns.partition import Groups
+from ..dataset.columns.players import number_players
+from ..errors import UnsupportedModel, UsageError
+from ..models.model import Feature, Model
+from ..models.objectives import OF_CLASSES, Margin
+
+_OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}), whose margin is the score or the probability of a class"
+_MEANINGLESS = {
+    **dict.fromkeys(OF_CLASSES, _OF_CLASSES),
+    Margin.OTHER: "is not meaningful where the margin is not known to be a prediction of the label (objective {objective!r})",
+}
+
+
+def player_names(method: Method, groups: Groups, features: Sequence[Feature], combinations: Sequence[str] = ()) -> tuple[str, ...]:
+    """Name the players: all groups of a partition, or all features; combinations of them; and the scores of the method.
+
+    Parameters
+    ----------
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    features : sequence of Feature
+        Of the model, in its order.
+    combinations : sequence of str
+        Names of those that are players of their own.
+
+    Returns
+    -------
+    tuple of str
+        In the numbers of ``Prepared.players``.
+    """
+    names = tuple(group for group, _ in groups) if groups and method.phi.of_groups else tuple(feature.name for feature in features)
+    return (*names, *combinations, *method.phi.scores)
+
+
+@contextmanager
+def refused() -> Iterator[None]:
+    """Turn what kernels refuse inside into a mistake of the caller's.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        In the place of InvalidParameters, with its message.
+    """
+    try:
+        yield
+    except InvalidParameters as error:
+        raise UsageError(str(error)) from error
+
+
+def refuse_statistics(model: Model, what: str) -> None:
+    """Refuse what takes a model's columns for its features.
+
+    Parameters
+    ----------
+    model : Model
+    what : str
+        That does so, for the message.
+
+    Raises
+    ------
+    UnsupportedModel
+        The model has target statistics: numbers that belong to features, and that no data have.
+    """
+    if model.ensemble.statistics.column.size:
+        raise UnsupportedModel(f"{what} is not there for CatBoost models with target statistics (CTR); shapley and most other methods are")
+
+
+def _are_ordered(ensemble: TreeEnsemble) -> bool:
+    """Whether at most one tree was added to an output at a time."""
+    n_trees = ensemble.root.size
+    if not ensemble.iteration.size:
+        return n_trees <= 1
+    return np.unique((ensemble.iteration, ensemble.output), axis=1).shape[1] == n_trees
+
+
+def check_method(model: Model, method: Method) -> None:
+    """Refuse a method that there is not for a model, whatever else is given.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+
+    Raises
+    ------
+    UnsupportedModel
+        The method measures the margin against the label, and the margin is no prediction of it, or the trees have no order; or it perturbs values, or
+        plays feature by feature within groups, and the model has target statistics.
+    """
+    if method.labelled and model.objective.margin is not Margin.LABEL:
+        why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
+        raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
+    if method.labelled and not _are_ordered(model.ensemble):
+        raise UnsupportedModel(
+            f"method {method.name!r} takes trees in the order in which they were boosted; these are averaged or parallel, and shares depend on it"
+        )
+    if method.perturbs or not method.phi.of_groups:
+        refuse_statistics(model, f"method {method.name!r}")
+
+
+def check_shared(method: Method, interactions: bool) -> None:
+    """Refuse what features of a combination cannot share.
+
+    Parameters
+    ----------
+    method : Method
+    interactions : bool
+        Interactions are asked for.
+
+    Raises
+    ------
+    UsageError
+        It is interactions, or what the method finds cannot be shared.
+    """
+    if interactions or not method.phi.linear:
+        what = "interactions" if interactions else f"what method {method.name!r} finds"
+        raise UsageError(f"{what} cannot be shared among the features of a combination; make combinations players, with combinations own")
+
+
+def find_shared(model: Model, method: Method, groups: Groups, interactions: bool, own: bool) -> dict[int, tuple[int, ...]]:
+    """Find the players that stand for several others, which share what these have; or refuse what cannot be shared.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    interactions : bool
+        Interactions are asked for.
+    own : bool
+        Combinations of features are players of their own.
+
+    Returns
+    -------
+    dict of int to tuple of int
+        Empty where nothing is shared.
+
+    Raises
+    ------
+    UsageError
+        It is interactions, or what the method finds cannot be shared.
+    """
+    shared = {} if own else number_players(model, groups).combinations
+    if shared:
+        check_shared(method, interactions)
+    return dict(shared)
+
+
+def ask_model(
+    model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool = False, errors: bool = False
+) -> BackgroundQuery:
+    """Find what has to be known of a background.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    n_rows : int or None
+        Of the background; None for the model's own leaf weights.
+    budget : int
+        Bytes that the tables may have.
+    interactions : bool
+        Interactions are asked for.
+    errors : bool
+        Standard errors are asked for.
+
+    Returns
+    -------
+    BackgroundQuery
+
+    Raises
+    ------
+    UsageError
+        The method has no marginal game, or tables do not fit in the budget.
+    """
+    check_method(model, method)
+    with refused():
+        numbers = number_players(model, groups).numbers
+        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions, errors=errors)
+
+
+def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:
+    """Take the model's own leaf weights for a background.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    query : BackgroundQuery
+        Made for no rows, see `ask_model`.
+
+    Returns
+    -------
+    BackgroundStatistics
+
+    Raises
+    ------
+    UsageError
+        The weights do not say enough, as where trees are not symmetric.
+    """
+    with refused():
+        return weigh_leaves(model.ensemble, method, number_players(model, groups).numbers, query)
+
+
+def prepare_model(
+    model: Model,
+    method: Method,
+    parameters: Mapping[str, Any],
+    groups: Groups,
+    interactions: bool = False,
+    own: bool = False,
+    background: tuple[BackgroundQuery, BackgroundStatistics] | None = None,
+) -> Prepared:
+    """Make the tables of a model and a method.
+
+    Parameters
+    ----------
+    model : Model
+    method : Method
+    parameters : mapping of str to Any
+        Of the method, all of them, as `check_parameters` returns them.
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    interactions : bool
+        Also make tables of pairs.
+    own : bool
+        Combinations of features are players of their own; otherwise what they have is shared by their features.
+    background : (BackgroundQuery, BackgroundStatistics), optional
+        What was asked of a background and what was counted. None for the path-dependent game.
+
+    Returns
+    -------
+    Prepared
+
+    Raises
+    ------
+    UnsupportedModel
+        The method is not there for it, see `check_method`.
+    UsageError
+        The parameters, the partition or the background do not fit the model or the method.
+    """
+    check_method(model, method)
+    shared = find_shared(model, method, groups, interactions, own)
+    numbers = number_players(model, groups).numbers
+    with refused():
+        return prepare(model.ensemble, method, parameters, numbers, interactions=interactions, background=background, shared=shared)
+
+
+def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Name the two players of every pair.
+
+    Parameters
+    ----------
+    prepared : Prepared
+    players : sequence of str
+        As `player_names` returns them.
+
+    Returns
+    -------
+    tuple of (str, str)
+        Empty where interactions are not asked for.
+    """
+    return tuple((players[i], players[j]) for i, j in prepared.pairs.players.tolist())

@@ -1,0 +1,77 @@
+"""The largest of many values, row by row, and lists of them in Parquet."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+
+from leafledger.kernels.slices.top_k import find_largest
+
+from .precision import round_to
+
+
+def leaves(column: str, *fields: str) -> list[str]:
+    """Name the leaves of Parquet's schema that hold fields of a column of lists.
+
+    Parameters
+    ----------
+    column : str
+    *fields : str
+        Names of them.
+
+    Returns
+    -------
+    list of str
+    """
+    return [f"{column}.list.element.{field}" for field in fields]
+
+
+def choose_largest(values: np.ndarray, n_kept: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Choose of every row the largest values by magnitude, the largest first, equal ones in their own order; zeros are left out.
+
+    Parameters
+    ----------
+    values : (things, n) float64
+    n_kept : int
+        Entries of a row, at most.
+    dtype : float32 or float64
+        In which values are stored; they are compared as stored.
+
+    Returns
+    -------
+    offset : (n + 1,) int32
+        Row i's entries are ``entry[offset[i]:offset[i + 1]]``.
+    thing : (entries,) int64
+    value : (entries,) of ``dtype``
+    """
+    stored = round_to(values, dtype)
+    things = find_largest(stored, min(n_kept, len(stored))).T
+    found = np.take_along_axis(stored.T, things, axis=1)
+    there = found != 0  # zeros come last
+    offset = np.concatenate(([0], np.cumsum(there.sum(axis=1)))).astype(np.int32)
+    return offset, things[there], found[there]
+
+
+def gather(thing: np.ndarray, row: np.ndarray, write: Callable[[int, np.ndarray], pa.Array], kind: pa.DataType) -> pa.Array:
+    """Say something of every entry, one thing at a time.
+
+    Parameters
+    ----------
+    thing : (entries,) int
+    row : (entries,) int
+        Where each entry stands.
+    write : callable
+        From a thing and its (m,) rows to m values of ``kind``.
+    kind : pa.DataType
+
+    Returns
+    -------
+    pa.Array
+        Of all entries, in their order.
+    """
+    order = np.argsort(thing, kind="stable")
+    starts = np.flatnonzero(np.diff(thing[order], prepend=-1))
+    pieces = [pa.nulls(0, kind), *(write(int(thing[some[0]]), row[some]) for some in (np.split(order, starts[1:]) if thing.size else ()))]
+    back = np.empty(order.size, np.int64)
+    back[order] = np.arange(order.size)
+    return pa.concat_arrays(pieces).take(pa.array(back))

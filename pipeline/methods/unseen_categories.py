@@ -1,0 +1,109 @@
+"""Whether the model knows the data's categories: where it knows hardly any of a feature's, they are not what it was trained on."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from leafledger.kernels.reductions.input_counts import INPUTS
+from leafledger.kernels.trees.binning import BinTables
+
+from ..errors import SchemaMismatch, UsageError
+from ..models.model import Feature
+from .summary_tables import read_totals
+
+ENOUGH = 100  # values, by which a feature's categories can be judged
+HARDLY_ANY = 0.01  # of them
+
+
+def check_predictions(names: Sequence[str], outputs: Sequence[str]) -> None:
+    """Refuse columns of predictions that are not one for every output.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns; none where predictions are not compared.
+    outputs : sequence of str
+        Of the model.
+
+    Raises
+    ------
+    UsageError
+        There are fewer columns than outputs, or more.
+    """
+    if names and len(names) != len(outputs):
+        raise UsageError(f"predictions are {', '.join(names)}, expected a column for each of the model's {len(outputs)} outputs")
+
+
+def _refuse(name: str, there: int, unseen: int, told: bool, where: str = "") -> None:
+    if there >= ENOUGH and there - unseen <= HARDLY_ANY * there * told:
+        raise SchemaMismatch(
+            f"{where}column {name!r}: {unseen:,} of {there:,} values are no category of the model, expected those that it was "
+            "trained on; allow_unseen takes them as they are"
+        )
+
+
+def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
+    """Refuse rows of which the model knows hardly any category of a feature.
+
+    Parameters
+    ----------
+    tables : mapping of str to pa.Table
+        Summaries by name, among them that of the inputs.
+    allow_unseen : bool
+        Refuse nothing.
+
+    Raises
+    ------
+    SchemaMismatch
+        Of a feature's values, at least ENOUGH that are not missing, no more than HARDLY_ANY are categories of the model; or none, where it has those
+        alone that splits ask for.
+    """
+    if allow_unseen:
+        return
+    unasked = read_totals(tables).get(INPUTS.name, {}).get("unasked", {})
+    for row in tables[INPUTS.name].to_pylist():
+        there, told = row["rows"] - row["missing"], row["unseen"] is not None
+        unseen = row["unseen"] if told else unasked.get(row["feature"], 0)
+        _refuse(row["feature"], there, unseen, told)
+
+
+def count_unseen(bins: BinTables, values: np.ndarray) -> np.ndarray:
+    """Count what the model knows of rows.
+
+    Parameters
+    ----------
+    bins : BinTables
+    values : (used, n) float64
+        Before they are binned, in the order of ``bins.column``; NaN where missing.
+
+    Returns
+    -------
+    (read, 2) int64
+        Of every feature in ``bins.read`` its values that are not missing, and those of them that are no category of the model.
+    """
+    n_codes, codes = bins.n_codes[: bins.read.size, None], values[: bins.read.size]
+    there = ~np.isnan(codes)
+    unseen = there & (n_codes > 0) & ~((codes > -1) & (codes < n_codes))
+    return np.stack((there.sum(axis=1), unseen.sum(axis=1)), axis=1)
+
+
+def refuse_counted(counts: np.ndarray, features: Sequence[Feature], where: str) -> None:
+    """Refuse rows that were counted, as those of a background: absent features would all have a value that no training saw.
+
+    Parameters
+    ----------
+    counts : (read, 2) int64
+        Of all rows, see `count_unseen`.
+    features : sequence of Feature
+        Those that are read.
+    where : str
+        What its rows are, for the message.
+
+    Raises
+    ------
+    SchemaMismatch
+        As by `refuse_unseen`.
+    """
+    for feature, (there, unseen) in zip(features, counts.tolist(), strict=True):
+        _refuse(feature.name, there, unseen, feature.tells_seen, f"{where}: ")

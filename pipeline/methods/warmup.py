@@ -1,0 +1,216 @@
+"""Compiling ahead: the kernels that runs call, called on small models that ask for all of them, so that later processes find them on disk."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.distributions.column_distribution import count_column
+from leafledger.kernels.distributions.histogram import make_tally
+from leafledger.kernels.jit.decorator import frozen
+from leafledger.kernels.method.method import BackgroundQuery, Method
+from leafledger.kernels.methods import METHODS, SHARED
+from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics, prepare
+from leafledger.kernels.reductions.summary import list_grouped
+from leafledger.kernels.slices import links
+from leafledger.kernels.slices.buffers import Prepared, make_buffers
+from leafledger.kernels.slices.top_k import find_largest
+from leafledger.kernels.trees.ensemble import TreeEnsemble, bit_set, check
+from leafledger.kernels.trees.statistics import NO_STATISTICS, look_up
+
+from ..errors import UsageError
+
+N_NUMERIC = 24  # features; one with categories is behind them
+CATEGORIES = (3, 1000)  # so many make bins of one and of two bytes; of four bytes are those of more than 65,000 values, which are rare
+WIDTHS = (1, 2)  # numbers in a leaf
+CHAIN = 12  # splits: so many comparisons are not looked up, but walked
+PLAYERS = (2, 4, 6, 8)  # of walked trees, one for each number of quadrature nodes
+FULL = 9  # levels of a tree in which rows go down node by node
+DEEP = 22  # players above a leaf: sums over all of their subsets would be too many
+N_ROWS = 64  # of a background
+BUDGET = 1 << 28  # bytes of tables
+NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of methods that can do nothing with their defaults, for so many players
+    "semivalue": lambda n_players: {"atoms": ((0.5, 1.0),)},
+    "probabilistic": lambda n_players: {"sizes": (1.0 / n_players,) * n_players},
+}
+
+
+def call_kernels(method: Method, prepared: Prepared) -> None:
+    """Call every kernel that rows of a run go through.
+
+    Parameters
+    ----------
+    method : Method
+    prepared : Prepared
+    """
+    buffers = make_buffers(prepared, 1)
+    attribute_batch(method, prepared, buffers)
+    for summary in dict.fromkeys((*method.summaries, *list_grouped(method.summaries), *SHARED)):
+        summary.update(summary.init(buffers), buffers, 1)
+
+
+def call_counting(query: BackgroundQuery) -> Any:
+    """Call every kernel that rows of a background go through.
+
+    Parameters
+    ----------
+    query : BackgroundQuery
+
+    Returns
+    -------
+    BackgroundStatistics
+        of twice N_ROWS rows
+    """
+    return merge_statistics([measure_background(query, np.zeros((query.bins.column.size, N_ROWS)))] * 2)
+
+
+@dataclass(frozen=True, slots=True)
+class _Tree:
+    """Splits and leaves of a tree, numbered from its root: ``feature``, ``left`` and ``right``, -1 at leaves, and ``cover``."""
+
+    feature: np.ndarray
+    left: np.ndarray
+    right: np.ndarray
+    cover: np.ndarray
+
+
+def _chain(features: Iterable[int]) -> _Tree:
+    """A tree that goes on to the right: one split after the other, each with a leaf."""
+    asked = np.array([*features])
+    n = asked.size
+    node = np.arange(2 * n + 1)
+    right = np.where(node < n - 1, node + 1, 2 * n)
+    return _Tree(
+        np.where(node < n, np.append(asked, np.zeros(n + 1, int)), -1),
+        np.where(node < n, node + n, -1),
+        np.where(node < n, right, -1),
+        np.where(node < n, n + 1.0 - node, 1.0),
+    )
+
+
+def _full(levels: int) -> _Tree:
+    """A tree of all nodes that so many levels have, of two features."""
+    node = np.arange((2 << levels) - 1)
+    split, level = node < (1 << levels) - 1, np.log2(node + 1).astype(int)
+    left, right = (np.where(split, 2 * node + side, -1) for side in (1, 2))
+    return _Tree(np.where(split, level % 2, -1), left, right, 2.0 ** (levels - level))
+
+
+def _join(trees: Iterable[_Tree], n_categories: int, width: int) -> TreeEnsemble:
+    """A model of trees, all thresholds and leaves distinct."""
+    trees = tuple(trees)
+    root = np.cumsum([0, *(tree.feature.size for tree in trees[:-1])])
+    feature = np.concatenate([tree.feature for tree in trees])
+    left, right = (
+        np.concatenate([np.where(side < 0, -1, side + first) for side, first in zip(sides, root, strict=True)])
+        for sides in zip(*((tree.left, tree.right) for tree in trees), strict=True)
+    )
+    n = feature.size
+    ensemble = TreeEnsemble(
+        feature=feature.astype(np.int32),
+        threshold=np.where(feature < 0, 0.0, np.arange(n) + 0.5),
+        missing_left=np.zeros(n, bool),
+        category_set=np.where(feature == N_NUMERIC, 0, -1).astype(np.int32),
+        left=left.astype(np.int32),
+        right=right.astype(np.int32),
+        value=np.arange(n * width, dtype=float).reshape(n, width),
+        cover=np.concatenate([tree.cover for tree in trees]),
+        root=root.astype(np.int32),
+        output=np.zeros(root.size, np.int32),
+        base=np.zeros(width),
+        n_categories=np.append(np.zeros(N_NUMERIC), n_categories).astype(np.int32),
+        zero_missing=np.zeros(N_NUMERIC + 1, bool),
+        set_start=np.array([0, bit_set((), n_categories).size]),
+        set_words=bit_set([0], n_categories),
+        single_precision=False,
+    )
+    check(ensemble)
+    return ensemble
+
+
+def _fill_in(method: Method, n_players: int) -> dict[str, Any]:
+    """The method's parameters: its defaults, where it can do something with them."""
+    given = {parameter.name: parameter.default for parameter in method.parameters}
+    return given | NEEDED.get(method.name, lambda _: {})(n_players)
+
+
+def _warm(method: Method, ensemble: TreeEnsemble, against: bool = False) -> None:
+    """Everything of a method on a model, of one of its games: with interactions where it has some, and with values that are shared."""
+    group = np.arange(ensemble.n_features) // (1 if method.phi.of_groups else 2)
+    value = method.games.value
+    interactions, known = value is not None, None
+    if against:
+        query = ask_background(ensemble, method, group, n_rows=2 * N_ROWS, budget=BUDGET, interactions=interactions)
+        known = query, call_counting(query)
+    given = _fill_in(method, int(group.max()) + 1)
+    call_kernels(method, prepare(ensemble, method, given, group, interactions=interactions, background=known))
+    if method.phi.linear and method.phi.of_groups and not against:
+        call_kernels(method, prepare(ensemble, method, given, group, shared={0: (0, 1)}))
+
+
+def _warm_all(method: Method, n_categories: int) -> None:
+    """Everything of a method, for bins of one type."""
+    value, background = method.games.value, method.games.background
+    for width in WIDTHS[: 1 if method.labelled else None]:  # a method with labels is of models of one output
+        looked_up = _chain([0, 1, N_NUMERIC])
+        walked = _join([*(_chain(k % n for k in range(CHAIN)) for n in PLAYERS), looked_up], n_categories, width)
+        for ensemble in (walked, _join([looked_up], n_categories, width)):
+            _warm(method, ensemble)
+            if background is not None:
+                _warm(method, ensemble, against=True)
+        if value is not None:  # of all methods those that take any tree
+            _warm(method, _join([_full(FULL), looked_up], n_categories, width))
+            _warm(method, _join([_chain(range(DEEP)), looked_up], n_categories, width), against=True)
+
+
+def _warm_rest() -> None:
+    """What is no method's: attributions of probabilities, the largest ones, statistics, and what drift measures."""
+    softmax, three = links.Link("softmax"), np.zeros(3)
+    links.carry(softmax, three, np.zeros((3, 1)), np.zeros((3, 1, 1)))
+    for dtype in (np.float32, np.float64):
+        find_largest(np.zeros((3, 1), dtype), 1)
+    count_column(np.zeros(1), make_tally())
+    look_up(np.zeros((0, 1)), frozen(NO_STATISTICS), np.zeros((1, 2))[1:, :1], np.zeros((0, 1), bool))
+
+
+def list_names() -> list[str]:
+    """List all methods.
+
+    Returns
+    -------
+    list of str
+    """
+    return list(METHODS)
+
+
+def list_pieces(methods: Iterable[str] | None = None) -> list[tuple[str, Callable[[], None]]]:
+    """List what there is to compile, piece by piece.
+
+    Parameters
+    ----------
+    methods : iterable of str, optional
+        names of methods; all of them if not given
+
+    Returns
+    -------
+    list of tuple of str and callable
+        what a piece is, in words, and what calls its kernels
+
+    Raises
+    ------
+    UsageError
+        a method that there is not
+    """
+    names = list_names() if methods is None else list(dict.fromkeys(methods))
+    for name in names:
+        if name not in METHODS:
+            raise UsageError(f"unknown method {name!r}, expected one of {', '.join(METHODS)}")
+    of_methods = (
+        (f"{name}, bins of {k} byte{'s' * (k > 1)}", partial(_warm_all, METHODS[name], n_categories))
+        for k, n_categories in enumerate(CATEGORIES, 1)
+        for name in names
+    )
+    return [("what all methods share", _warm_rest), *of_methods]

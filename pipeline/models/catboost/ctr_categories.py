@@ -1,0 +1,42 @@
+"""The categories that target statistics know, told back from the keys by which they are looked up."""
+
+import numpy as np
+
+from leafledger.kernels.trees.statistics import CATEGORY, EQUAL, MULTIPLIER, Statistics
+
+INVERSE = np.uint64(pow(int(MULTIPLIER), -1, 1 << 64))
+MOST_BITS = 3  # behind a category, each of which doubles what its keys may be of
+
+
+def _invert(key: np.ndarray, n_bits: int) -> np.ndarray:
+    """The hashes ``(n,) uint32`` that keys are made of, each of one category with so many bits behind it; few other numbers are so small."""
+    for _ in range(n_bits):
+        key = key * INVERSE
+        key = np.concatenate((key, key - MULTIPLIER))  # whether the bit was 0 or 1
+    hashes = (key * INVERSE * INVERSE).view(np.int64)
+    return hashes[hashes == hashes.astype(np.int32)].astype(np.uint32)  # hashes in keys are signed
+
+
+def known_hashes(statistics: Statistics) -> dict[int, np.ndarray]:
+    """Tell the categories back that statistics know.
+
+    Parameters
+    ----------
+    statistics : Statistics
+
+    Returns
+    -------
+    dict of int to np.ndarray
+        From columns of the ensemble to ``(n,) uint32``, the hashes of their categories, ascending; none of those that are only asked whether they are
+        one that the model lists. Without columns whose categories only stand beside others: of such keys they cannot be told.
+    """
+    element, kind = statistics.element, statistics.kind
+    listed = np.setdiff1d(element[kind == EQUAL], element[kind == CATEGORY])
+    found = {int(statistics.source[each]): [np.zeros(0, np.uint32)] for each in listed}
+    for p in range(statistics.key_start.size - 1):
+        begin, end = statistics.element_start[p], statistics.element_start[p + 1]
+        n_bits = int((kind[begin:end] != CATEGORY).sum())
+        if end - begin - n_bits == 1 and n_bits <= MOST_BITS:  # categories come first
+            keys = statistics.key[statistics.key_start[p] : statistics.key_start[p + 1]]
+            found.setdefault(int(statistics.source[element[begin]]), []).append(_invert(keys, n_bits))
+    return {column: np.unique(np.concatenate(hashes)) for column, hashes in found.items()}

@@ -1,0 +1,1 @@
+"""Formats that more than one library writes: FlatBuffers, UBJSON, JSON."""

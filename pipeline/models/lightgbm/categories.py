@@ -1,0 +1,118 @@
+"""Which columns pandas' lists of categories belong to: a LightGBM file gives the lists in column order, without their columns."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...errors import UnsupportedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What training saw of every feature.
+
+    Attributes
+    ----------
+    categorical : tuple of int
+        Categorical features, in their order.
+    spare : tuple of int
+        Others that may have held a category column's codes, in their order.
+    needed : (features,) int64
+        How many categories the codes of each would need.
+    seen : (features,) int64
+        How many codes of each there were; of one that was split as a number, how many whole numbers lie in its range.
+    """
+
+    categorical: tuple[int, ...]
+    spare: tuple[int, ...]
+    needed: np.ndarray
+    seen: np.ndarray
+
+
+def _place(lists: Iterable[int], candidates: Iterable[int], fits: Callable[[int, int], bool]) -> dict[int, int] | None:
+    """Give each list, in this order, the first candidate after the previous one's that it fits."""
+    columns, waiting = {}, iter(candidates)
+    for i in lists:
+        column = next((j for j in waiting if fits(i, j)), None)
+        if column is None:
+            return None
+        columns[i] = column
+    return columns
+
+
+def _extremes(n_lists: int, candidates: Sequence[int], fits: Callable[[int, int], bool]) -> tuple[dict[int, int] | None, dict[int, int] | None]:
+    """The first and the last feature that each list can have; None where they cannot all be placed."""
+    return _place(range(n_lists), candidates, fits), _place(reversed(range(n_lists)), candidates[::-1], fits)
+
+
+def place_lists(lists: Sequence[list[Any]], trained: Trained, where: str) -> dict[int, int]:
+    """Find the feature of every list.
+
+    As many lists as categorical features is what ``categorical_feature="auto"`` writes: each feature has its list, but see `find_doubtful`. With
+    fewer, some categorical columns held integer codes, and the lists are placed only if one placement is possible. With more, an ordered category
+    column was split on its codes as a number.
+
+    Parameters
+    ----------
+    lists : sequence of list
+    trained : Trained
+    where : str
+        Name of the file, for messages.
+
+    Returns
+    -------
+    dict of int to int
+        Features by the positions of their lists.
+
+    Raises
+    ------
+    UnsupportedModel
+        Several placements are possible, or none.
+    """
+    every = len(lists) == len(trained.categorical)
+    candidates = trained.categorical if every else sorted({*trained.categorical, *trained.spare})
+    first, last = _extremes(len(lists), candidates, lambda i, j: bool(trained.needed[j] <= len(lists[i])))
+    if first is None or first != last or not set(first.values()) <= set(trained.categorical):
+        raise UnsupportedModel(
+            f"{where}: the model stores pandas categories of {len(lists)} columns and has {len(trained.categorical)} categorical features, "
+            "and which belong together cannot be told: make all of them unordered category columns, or all of them integers"
+        )
+    return first
+
+
+def find_doubtful(lists: Sequence[list[Any]], columns: dict[int, int], trained: Trained) -> set[int]:
+    """Find the features of which it cannot be told whether training saw their columns' values or codes of categories.
+
+    ``categorical_feature`` may have named a column of integers and left out one of categories, whose list is the other's then. There is no doubt
+    about a feature that had all codes of its list, unless another had them all too; nor where codes are the values, so that nothing hangs on it.
+
+    Parameters
+    ----------
+    lists : sequence of list
+    columns : dict of int to int
+        As `place_lists` returns them.
+    trained : Trained
+
+    Returns
+    -------
+    set of int
+        Features that a list was given to, and those that it may belong to instead.
+    """
+    needed, seen, sizes = trained.needed, trained.seen, [len(values) for values in lists]
+    whole = [bool(seen[columns[i]] == size) for i, size in enumerate(sizes)]
+
+    def fits(i: int, j: int) -> bool:
+        return j == columns[i] or bool(seen[j] == needed[j] == sizes[i] if whole[i] else needed[j] <= sizes[i])
+
+    first, last = _extremes(len(lists), sorted({*columns.values(), *trained.spare}), fits)
+    if first is None or last is None:
+        return set()
+    doubted = [i for i, values in enumerate(lists) if first[i] != last[i] and any(value != code for code, value in enumerate(values))]
+    # What is split as a number takes no texts.
+    of_numbers = [i for i in doubted if not any(isinstance(value, str) for value in lists[i])]
+    exact = {sizes[i] for i in of_numbers if whole[i]}
+    largest = max((sizes[i] for i in of_numbers if not whole[i]), default=-1)
+    rivals = {j for j in trained.spare if needed[j] <= largest or (seen[j] == needed[j] and needed[j] in exact)}
+    return {columns[i] for i in doubted} | rivals

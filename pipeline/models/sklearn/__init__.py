@@ -1,0 +1,1 @@
+"""scikit-learn's models, and skops's files of them."""

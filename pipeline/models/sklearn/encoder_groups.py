@@ -1,0 +1,177 @@
+"""Which columns of the data become which columns of the last step of a scikit-learn Pipeline: a partition by what was there before encoding."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import InvalidModel, UnsupportedModel
+from .loader import find_kinds, unwrap
+
+Owners = list[int]  # of every column that a step makes, the one that it is made of
+MOST = 2**31  # columns
+INDICATOR = "missingindicator_"  # before the name of a column
+
+
+def _names(step: Any, n_columns: int) -> list[str]:
+    """Of the columns that a step is given, as it calls them itself."""
+    found = getattr(step, "feature_names_in_", None)
+    return [f"x{j}" for j in range(n_columns)] if found is None else [str(name) for name in found]
+
+
+def _own_steps(step: Any, n_columns: int) -> Owners:
+    """Through all steps of a Pipeline."""
+    owners = list(range(n_columns))
+    for _, inner in step.steps:
+        owners = [owners[j] for j in _find_owners(inner, len(owners))]
+    return owners
+
+
+def _own_columns(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape of all of them
+    """Every transformer's columns are at their place."""
+    owners: Owners = [-1] * sum(len(range(*place.indices(MOST))) for place in step.output_indices_.values())
+    for name, transformer, _ in step.transformers_:
+        given = step._transformer_to_input_indices[name]
+        place = range(*step.output_indices_[name].indices(MOST))
+        if len(place):  # what is dropped has none
+            found = _find_owners(transformer, len(given))
+            if len(found) != len(place):
+                raise InvalidModel(f"{type(step).__name__}: {name!r} makes {len(place)} columns, expected {len(found)}")
+            owners[place.start : place.stop] = [given[j] for j in found]
+    return owners
+
+
+def _own_categories(step: Any, n_columns: int) -> Owners:
+    """A column for each category, but for those that are dropped, and one for all that are infrequent."""
+    dropped, rare = step.drop_idx_, getattr(step, "infrequent_categories_", None)
+    owners: Owners = []
+    for j in range(n_columns):
+        n = len(step.categories_[j])
+        n -= 0 if rare is None or rare[j] is None else len(rare[j]) - 1
+        n -= 0 if dropped is None or dropped[j] is None else 1
+        owners += [j] * n
+    return owners
+
+
+def _own_targets(step: Any, n_columns: int) -> Owners:
+    """A column for each class of the target, where there are several."""
+    n_classes = len(step.classes_) if step.target_type_ == "multiclass" else 1
+    return [j for j in range(n_columns) for _ in range(n_classes)]
+
+
+def _own_bins(step: Any, n_columns: int) -> Owners:
+    """A column for each bin, or one for all."""
+    return [j for j in range(n_columns) for _ in range(1 if step.encode == "ordinal" else int(step.n_bins_[j]))]
+
+
+def _own_selected(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape of all of them
+    return [int(j) for j in step.get_support(indices=True)]
+
+
+def _own_named(step: Any, n_columns: int) -> Owners:
+    """By names: those of columns that a step keeps, and of marks that they are missing."""
+    if not hasattr(step, "get_feature_names_out"):
+        raise _refuse(step)
+    try:
+        made = [str(name) for name in step.get_feature_names_out()]
+    except (ValueError, AttributeError) as error:
+        raise _refuse(step) from error
+    if n_columns == 1:
+        return [0] * len(made)
+    numbers = {name: j for j, name in enumerate(_names(step, n_columns))}
+    found = [numbers.get(name, numbers.get(name.removeprefix(INDICATOR))) for name in made]
+    if None in found:
+        raise _refuse(step)
+    return [j for j in found if j is not None]
+
+
+def _refuse(step: Any) -> UnsupportedModel:
+    return UnsupportedModel(
+        f"{type(step).__name__} may make columns of several others, expected encoders, scalers, simple imputers and selections of columns"
+    )
+
+
+def _own_each(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape of all of them
+    """A column for each, made of it alone."""
+    return list(range(n_columns))
+
+
+def _own_function(step: Any, n_columns: int) -> Owners:
+    """A column for each, of none or one of NumPy's functions of a single number; any other one may mix columns."""
+    if step.func is None or (isinstance(step.func, np.ufunc) and step.func.nargs == 2):  # the other is what comes out
+        return _own_each(step, n_columns)
+    return _own_all(step, n_columns)
+
+
+def _own_all(step: Any, n_columns: int) -> Owners:
+    """Whatever is made of one column."""
+    if n_columns != 1:
+        raise _refuse(step)
+    return _own_named(step, n_columns)
+
+
+# Not all whose columns keep their names: a Normalizer divides every column by all of them, a KNNImputer looks at all of them.
+EACH = ("Binarizer", "MaxAbsScaler", "MinMaxScaler", "OrdinalEncoder", "PowerTransformer", "QuantileTransformer", "RobustScaler", "StandardScaler")
+KINDS: dict[str, Callable[[Any, int], Owners]] = {  # classes, those that are more special first
+    "Pipeline": _own_steps,
+    "ColumnTransformer": _own_columns,
+    "OneHotEncoder": _own_categories,
+    "TargetEncoder": _own_targets,
+    "KBinsDiscretizer": _own_bins,
+    "SelectorMixin": _own_selected,
+    "FunctionTransformer": _own_function,
+    "SimpleImputer": _own_named,
+    "MissingIndicator": _own_named,
+    **dict.fromkeys(EACH, _own_each),
+}
+
+
+def _find_owners(step: Any, n_columns: int) -> Owners:
+    if step is None or isinstance(step, str):  # passthrough
+        return list(range(n_columns))
+    kinds = find_kinds(step)
+    return next((own for kind, own in KINDS.items() if kind in kinds), _own_all)(step, n_columns)
+
+
+def encoder_groups(pipeline: Any) -> dict[str, list[str | int]]:
+    """Group the columns that the last step of a Pipeline sees by the columns of the data that they are made of, to be given as ``partition``.
+
+    So a column that was one-hot encoded is one player, as it is where a library splits on categories itself.
+
+    Parameters
+    ----------
+    pipeline : sklearn.pipeline.Pipeline
+        Fitted; or a search for its parameters. Steps before the last are ColumnTransformers, encoders, scalers, simple imputers, selections,
+        Pipelines of these, NumPy's functions of a number, and whatever makes columns of one column.
+
+    Returns
+    -------
+    dict of str to list
+        Of every column of the data that something is made of, in their order, what the last step sees: names where it knows them, as after
+        ``set_output(transform="pandas")``, else positions. Columns without a name are called by their position.
+
+    Raises
+    ------
+    UnsupportedModel
+        It is no Pipeline, or a step may make columns of several others, as PCA and Normalizer do.
+    InvalidModel
+        It is not fitted.
+    """
+    model = unwrap(pipeline)
+    if "Pipeline" not in find_kinds(model):
+        raise UnsupportedModel(f"{type(model).__name__} is no Pipeline, expected one whose last step is an ensemble of trees")
+    steps, last = model[:-1], model[-1]
+    try:
+        given, n_seen = getattr(model, "feature_names_in_", None), int(last.n_features_in_)
+        names = list(map(str, range(model.n_features_in_))) if given is None else [str(name) for name in given]
+        owners = _own_steps(steps, len(names))
+    except AttributeError as error:
+        raise InvalidModel(f"Pipeline object: not fitted ({error})") from error
+    if len(owners) != n_seen:
+        raise InvalidModel(f"Pipeline object: its last step sees {n_seen} columns, those before make {len(owners)}")
+    known = getattr(last, "feature_names_in_", None)
+    seen: list[str | int] = list(range(n_seen)) if known is None else [str(name) for name in known]
+    groups: dict[str, list[str | int]] = {names[j]: [] for j in sorted(set(owners))}
+    for j, name in zip(owners, seen, strict=True):
+        groups[names[j]].append(name)
+    return groups

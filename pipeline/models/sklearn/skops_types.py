@@ -1,0 +1,176 @@
+"""What stands for the objects that a file describes: the names of their classes, families and modules, and their attributes, and no code."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import UnsupportedModel
+
+MAX_FEATURES = 1 << 20
+SIZE = "n_features_in_"
+
+
+class Stored:
+    """An object of a file, by its class's name; its attributes are read when they are asked for."""
+
+    def __init__(self, read: Callable[[Any], Any], attributes: dict[str, Any]):
+        self._read, self._attributes = read, attributes
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name not in self.__dict__["_attributes"]:
+            raise AttributeError(f"{type(self).__name__} has no {name!r}")
+        found = self._read(self._attributes[name])
+        if name == SIZE and (type(found) is not int or not 0 < found <= MAX_FEATURES):
+            raise ValueError(f"a {type(self).__name__} has {str(found)[:40]} features, expected 1 to {MAX_FEATURES}")
+        self.__dict__[name] = found
+        return found
+
+
+class BaseSearchCV(Stored):
+    """A search for parameters."""
+
+
+class BaseDecisionTree(Stored):
+    """A tree."""
+
+
+class BaseForest(Stored):
+    """A mean of trees."""
+
+
+class BaseBagging(Stored):
+    """A mean of estimators on some of the features."""
+
+
+class IsolationForest(BaseBagging):
+    """A mean of depths."""
+
+
+class AdaBoostClassifier(Stored):
+    """Votes with weights."""
+
+
+class BaseGradientBoosting(Stored):
+    """A start and a sum of trees."""
+
+    def _raw_predict_init(self, rows: np.ndarray) -> np.ndarray:
+        """What the start says of any row, before the link, as scikit-learn's own method has it."""
+        if isinstance(self.init_, str):
+            return np.zeros((len(rows), self.estimators_.shape[1]))
+        if not hasattr(self, "classes_"):
+            return np.repeat(np.asarray(self.init_.constant_, float).reshape(1, -1), len(rows), axis=0)
+        if self.init_.strategy != "prior":
+            raise UnsupportedModel(f"{type(self).__name__} starts from a DummyClassifier of strategy {self.init_.strategy!r}, expected 'prior'")
+        eps = np.finfo(np.float64).eps
+        prior = np.clip(np.asarray(self.init_.class_prior_, float), eps, 1 - eps)
+        if prior.size == 2:
+            scale = {"log_loss": 1.0, "exponential": 0.5}[self.loss]
+            start = np.array([scale * np.log(prior[1] / (1 - prior[1]))])
+        else:
+            start = np.log(prior) - np.log(prior).mean()
+        return np.repeat(start[None], len(rows), axis=0)
+
+
+class BaseHistGradientBoosting(Stored):
+    """A start and a sum of trees on bins."""
+
+
+class _BinMapper(Stored):
+    """What a histogram gradient boosting knows of categories."""
+
+    def make_known_categories_bitsets(self) -> tuple[np.ndarray, np.ndarray]:
+        """Bits of the categories of every categorical feature, and each feature's place among these."""
+        categorical = np.flatnonzero(self.is_categorical_)
+        bits = np.zeros((categorical.size, 256), bool)
+        for i, j in enumerate(categorical.tolist()):
+            bits[i, np.asarray(self.bin_thresholds_[j]).astype(np.uint8)] = True
+        number = np.zeros(len(self.is_categorical_), np.int64)
+        number[categorical] = np.arange(categorical.size)
+        return np.packbits(bits, axis=1, bitorder="little").view("<u4"), number
+
+
+class ColumnTransformer(Stored):
+    """What encodes the categories before."""
+
+    @property
+    def named_transformers_(self) -> dict[str, Any]:
+        """Transformers by their names."""
+        return {name: transformer for name, transformer, _ in self.transformers_}
+
+
+class Booster(Stored):
+    """Trees of LightGBM."""
+
+    __module__ = "lightgbm.basic"
+
+    def model_to_string(self) -> str:
+        """All trees as text, those behind the best iteration left out, as LightGBM's own method writes it."""
+        header, blank, trees = self._handle.encode().partition(b"\n\n")
+        fields = dict(line.partition(b"=")[::2] for line in header.split(b"\n"))
+        sizes = fields[b"tree_sizes"].split()
+        kept = sizes[: self.best_iteration * int(fields[b"num_tree_per_iteration"])] if self.best_iteration > 0 else sizes
+        ends = [sum(map(int, some)) for some in (kept, sizes)]
+        header = header.replace(b"\ntree_sizes=" + fields[b"tree_sizes"], b"\ntree_sizes=" + b" ".join(kept))
+        return (header + blank + trees[: ends[0]] + trees[ends[1] :]).decode()
+
+
+class LGBMModel(Stored):
+    """An estimator of LightGBM."""
+
+    __module__ = "lightgbm.sklearn"
+
+    @property
+    def booster_(self) -> Booster:
+        """What was trained."""
+        if self._Booster is None:
+            raise AttributeError("not fitted")
+        return self._Booster
+
+    @property
+    def classes_(self) -> Any:
+        """Of a classifier, in the order of its outputs."""
+        return self._classes
+
+
+def _families() -> dict[str, type[Stored]]:
+    """What a class is read as, by its full name: those that are sums of trees, and what stands before these. Any other one is a name alone."""
+    known: dict[str, tuple[type[Stored], str]] = {
+        "sklearn.tree._classes": (BaseDecisionTree, "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor"),
+        "sklearn.ensemble._forest": (BaseForest, "RandomForestClassifier RandomForestRegressor ExtraTreesClassifier ExtraTreesRegressor"),
+        "sklearn.ensemble._bagging": (BaseBagging, "BaggingClassifier BaggingRegressor"),
+        "sklearn.ensemble._iforest": (IsolationForest, "IsolationForest"),
+        "sklearn.ensemble._weight_boosting": (AdaBoostClassifier, "AdaBoostClassifier"),
+        "sklearn.ensemble._gb": (BaseGradientBoosting, "GradientBoostingClassifier GradientBoostingRegressor"),
+        "sklearn.ensemble._hist_gradient_boosting.gradient_boosting": (
+            BaseHistGradientBoosting,
+            "HistGradientBoostingClassifier HistGradientBoostingRegressor",
+        ),
+        "sklearn.ensemble._hist_gradient_boosting.binning": (_BinMapper, "_BinMapper"),
+        "sklearn.compose._column_transformer": (ColumnTransformer, "ColumnTransformer"),
+        "sklearn.model_selection._search": (BaseSearchCV, "GridSearchCV RandomizedSearchCV"),
+        "sklearn.model_selection._search_successive_halving": (BaseSearchCV, "HalvingGridSearchCV HalvingRandomSearchCV"),
+        "lightgbm.basic": (Booster, "Booster"),
+        "lightgbm.sklearn": (LGBMModel, "LGBMClassifier LGBMModel LGBMRanker LGBMRegressor"),
+    }
+    return {f"{module}.{name}": type(name, (family,), {"__module__": module}) for module, (family, names) in known.items() for name in names.split()}
+
+
+KNOWN = _families()
+
+
+def find_family(module: str, name: str) -> type[Stored]:
+    """Find what an object is read as.
+
+    Parameters
+    ----------
+    module, name : str
+        Of its class.
+
+    Returns
+    -------
+    type
+        Of scikit-learn's classes that are not known, and of others, a name and attributes alone; others' have their module in the name.
+    """
+    full = f"{module}.{name}"
+    return KNOWN.get(full) or type(name if module.startswith("sklearn.") else full, (Stored,), {"__module__": module})

@@ -1,0 +1,149 @@
+"""Importances over the nights: each feature's share, run by run, of those runs that can be put side by side."""
+
+import hashlib
+import json
+import posixpath
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from ..errors import InvalidRun
+from ..runs.records.manifest import Manifest, read_manifest
+from ..stores import storage
+from ..stores.filesystem import published
+from .listed_runs import DAY, READERS, ListedRun
+
+NAME = "importance"
+TOP = 20  # features of an output
+OUTPUTS = 10
+BACKGROUNDS = {None: "without a background", "model": "against the model's own leaf weights"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A feature's share of an output's importance, from run to run."""
+
+    feature: str
+    shares: tuple[float | None, ...]  # of the runs, in their order; None where a run has no such feature, or no rows
+
+    @property
+    def known(self) -> tuple[float, ...]:
+        """Of the runs that have the feature."""
+        return tuple(share for share in self.shares if share is not None)
+
+    @property
+    def mean(self) -> float:
+        """Over these runs."""
+        return sum(self.known) / len(self.known)
+
+
+@dataclass(frozen=True, slots=True)
+class OutputLines:
+    """The largest features of an output."""
+
+    output: str
+    lines: tuple[Line, ...]  # by their mean, the largest first
+    n_features: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What runs have in common that are put side by side; models may be trained anew every night."""
+
+    job: str  # the run's name, with {date} for its day; of a name without one the folder that it is in
+    method: str
+    parameters: str  # JSON
+    space: str
+    background: str  # in words
+    outputs: tuple[str, ...]
+
+    def __str__(self) -> str:
+        method = self.method if self.parameters == "{}" else f"{self.method} {self.parameters}"
+        return f"{f'of {self.job}, ' if self.job else ''}method {method}, space {self.space}, {self.background}"
+
+
+@dataclass(frozen=True, slots=True)
+class Importances:
+    """What can be shown side by side."""
+
+    runs: tuple[ListedRun, ...]
+    outputs: tuple[OutputLines, ...]
+    n_outputs: int
+    left_out: int  # finished runs of another kind, or without importances
+    kind: Kind | None = None  # of the runs
+    damaged: tuple[tuple[str, str], ...] = ()  # finished runs whose importances are, by their URIs, and why
+
+
+Shares = dict[tuple[str, str], float]  # by output and feature
+
+
+def _find_kind(run: ListedRun, manifest: Manifest) -> Kind:
+    return Kind(
+        job=posixpath.dirname(run.name) if run.date is None else DAY.sub("{date}", run.name),
+        method=manifest.method,
+        parameters=json.dumps(manifest.parameters, sort_keys=True),
+        space=manifest.space,
+        background=BACKGROUNDS.get(manifest.background, "against a background"),
+        outputs=manifest.outputs,
+    )
+
+
+def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
+    """None where the run has none."""
+    try:
+        manifest = read_manifest(run.run)
+        entry = None if manifest is None else manifest.summary(f"{NAME}.json")
+        if manifest is None or entry is None:
+            return None
+        with published():
+            data = storage.read(storage.join(run.run, entry["uri"]))
+        if hashlib.sha256(data).hexdigest() != entry["sha256"]:
+            raise InvalidRun(f"{entry['uri']}: is not the one that the manifest lists")
+        rows = json.loads(data)
+        known = (row for row in rows if row["share"] is not None and manifest.n_rows)  # of a night without rows all are 0
+        shares = {(str(row["output"]), str(row["feature"])): float(row["share"]) for row in known}
+    except InvalidRun as error:
+        return error
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        return InvalidRun(f"{NAME}.json: not a summary of importances: {' '.join(str(error).split())}")
+    return _find_kind(run, manifest), shares
+
+
+def read_importances(runs: Sequence[ListedRun]) -> Importances:
+    """Read the importances of finished runs, of those that are of the kind of the last of them.
+
+    Parameters
+    ----------
+    runs : sequence of ListedRun
+        By date.
+
+    Returns
+    -------
+    Importances
+
+    Raises
+    ------
+    StorageError
+        The store does not answer.
+    """
+    finished = [run for run in runs if run.state == "finished"]
+    by_kind: dict[Kind, list[tuple[ListedRun, Shares]]] = {}
+    last: Kind | None = None
+    damaged = list[tuple[str, str]]()
+    with ThreadPoolExecutor(READERS) as readers:
+        for run, read in zip(finished, readers.map(_read_shares, finished), strict=True):
+            if isinstance(read, InvalidRun):
+                damaged.append((run.run, str(read)))
+            elif read is not None:
+                last, shares = read
+                by_kind.setdefault(last, []).append((run, shares))
+    kept = [] if last is None else by_kind[last]
+    names = dict.fromkeys(name for _, shares in reversed(kept) for name in shares)
+    outputs = list(dict.fromkeys(output for output, _ in names))
+    found = []
+    for output in outputs[:OUTPUTS]:
+        lines = [Line(name[1], tuple(shares.get(name) for _, shares in kept)) for name in names if name[0] == output]
+        largest = sorted(lines, key=lambda line: (-line.mean, line.feature))
+        found.append(OutputLines(output, tuple(largest[:TOP]), len(lines)))
+    left_out = len(finished) - len(kept) - len(damaged)
+    return Importances(tuple(run for run, _ in kept), tuple(found), len(outputs), left_out, last, tuple(damaged))

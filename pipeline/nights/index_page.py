@@ -1,0 +1,219 @@
+"""An index over the nights as a page of HTML: everything is in it, nothing is fetched or run, and all texts are escaped."""
+
+import posixpath
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from urllib.parse import quote
+
+from ..display.text import count, printable
+from ..stores import commit
+from ..stores.places import normalise
+from .importance_shares import Importances, Line, OutputLines, read_importances
+from .listed_runs import REPORT, ListedRun
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+NUMBERS = ("rows", "rejected", "R²", "residual")  # columns of them
+WIDTH, HEIGHT, EDGE = 240, 36, 3  # of a line, in its own units
+STYLE = """
+:root { color-scheme: light dark; --paper: #fcfcfa; --ink: #1b1e23; --line: #1f4f82; --faint: #dedfda; --bad: #b91c1c; --warn: #9a3412 }
+body { background: var(--paper); color: var(--ink); font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; max-width: 72rem }
+h1, h2 { font: 600 1.9rem/1.2 Charter, "Bitstream Charter", "Iowan Old Style", "Source Serif 4", Georgia, "Noto Serif", serif }
+h1 { overflow-wrap: anywhere }
+h2 { font-size: 1.5rem }
+a { color: var(--line); text-underline-offset: .18em }
+.wide { overflow-x: auto }
+table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem }
+caption { text-align: left; font-weight: 600; padding: .25rem 0 }
+td, th { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--faint); vertical-align: middle }
+td, th { overflow-wrap: break-word }
+code { white-space: nowrap }
+.state { min-width: 6rem; max-width: 24rem; overflow-wrap: anywhere }
+.run { min-width: 7rem; max-width: 20rem }
+.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap }
+.date, summary { white-space: nowrap }
+summary { cursor: pointer }
+.drift ul { padding-left: 1rem; margin: .3rem 0; min-width: 14rem; font-size: .9em }
+.damaged { color: var(--bad); font-weight: 600 }
+.unfinished, .drifted { color: var(--warn); font-weight: 600 }
+svg { display: block; width: 15rem; max-width: 40vw; height: auto }
+polyline { fill: none; stroke: var(--line); stroke-width: 1.5; vector-effect: non-scaling-stroke }
+circle { fill: var(--line) }
+@media (prefers-color-scheme: dark) { :root { --paper: #121417; --ink: #e9e9e5; --line: #8fbcf0; --faint: #2f343b; --bad: #fca5a5; --warn: #fdba74 } }
+@media (max-width: 40rem) { h1 { font-size: 1.5rem } td, th { padding: .2rem .35rem } .run, .state { min-width: 5rem } svg { max-width: 28vw } }
+@media print { .wide { overflow-x: visible } }
+"""
+
+
+def _text(text: object) -> str:
+    return escape(printable(str(text)))
+
+
+def _number(value: float | int | None, form: str) -> str:
+    return f'<td class="n">{"–" if value is None else format(value, form)}</td>'
+
+
+def link_to(page: str, target: str) -> str:
+    """Write where an object is as a page links to it.
+
+    Parameters
+    ----------
+    page, target : str
+        URIs, or absolute paths of this machine.
+
+    Returns
+    -------
+    str
+        Relative where both are on this machine or in one bucket, so that the folder can be moved. Of a name that is no UTF-8 its bytes.
+    """
+    (here, _, from_path), (there, _, to_path) = (uri.rpartition("://") for uri in (page, target))
+    if here != there or (here and from_path.split("/")[0] != to_path.split("/")[0]):
+        return quote(target, safe=":/", errors="surrogateescape")
+    way = posixpath.relpath("/" + to_path.lstrip("/"), posixpath.dirname("/" + from_path.lstrip("/")))
+    return quote(f"./{way}", errors="surrogateescape")
+
+
+def _drift(run: ListedRun) -> str | None:
+    if not run.alarms:
+        return None if run.alarms is None else "no"
+    said = "".join(f"<li>{_text(alarm)}</li>" for alarm in run.alarms)
+    return f'<details><summary class="drifted">{count(len(run.alarms), "alarm")}</summary><ul>{said}</ul></details>'
+
+
+def _state(run: ListedRun) -> str:
+    planned = f"{run.n_parts} of {run.n_planned} parts" if run.state == "unfinished" and run.n_planned is not None else ""
+    more = run.why if run.state == "damaged" else planned
+    return f'<span class="{run.state}">{run.state}</span>{f"<br>{_text(more)}" if more else ""}'
+
+
+def _night(run: ListedRun, page: str) -> dict[str, str | None]:
+    """What a run has in every column, as HTML; None where it has nothing."""
+
+    def form(value: float | None, how: str) -> str | None:
+        return None if value is None else format(value, how)
+
+    name = _text(run.name or run.run)
+    return {
+        "date": _text(run.date) if run.date else None,
+        "run": f'<a href="{escape(link_to(page, "/".join((run.run, *REPORT))))}">{name}</a>' if run.report else name,
+        "state": _state(run),
+        "drift": _drift(run),
+        "rows": form(run.n_rows, ","),
+        "rejected": form(run.n_rejected, ","),
+        "R²": form(run.r2, ".4f"),
+        "residual": form(run.residual, ".1e"),
+        "method": _text(run.method) if run.method else None,
+        "model": f"<code>{_text(run.model_digest[:12])}</code>" if run.model_digest else None,
+    }
+
+
+def _nights(runs: Sequence[ListedRun], page: str) -> str:
+    """A table of those columns that some run has something in."""
+    found = [_night(run, page) for run in reversed(runs)]
+    heads = [head for head in (found[0] if found else ()) if any(night[head] is not None for night in found)]
+    kinds = {head: f' class="{"n" if head in NUMBERS else head}"' for head in heads}
+    head = "".join(f'<th scope="col"{kinds[head]}>{head}</th>' for head in heads)
+    cells = ("".join(f"<td{kinds[head]}>{night[head] or '–'}</td>" for head in heads) for night in found)
+    rows = "".join(f"<tr>{night}</tr>" for night in cells)
+    table = f"<table><caption>Nights, the last first</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'<div class="wide" tabindex="0" role="region" aria-label="Nights">{table}</div>'
+
+
+def _points(line: Line) -> list[list[tuple[float, float]]]:
+    """Where the line goes, in pieces: a run without the feature breaks it."""
+    step = (WIDTH - 2 * EDGE) / max(1, len(line.shares) - 1)
+    largest, pieces = max(line.known), list[list[tuple[float, float]]]([[]])
+    for i, share in enumerate(line.shares):
+        if share is None:
+            pieces.append([])
+        else:
+            pieces[-1].append((EDGE + i * step, HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (share / largest if largest else 0.0)))
+    return [piece for piece in pieces if piece]
+
+
+def _svg(line: Line) -> str:
+    pieces = _points(line)
+    drawn = "".join(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in piece)}"/>' for piece in pieces if len(piece) > 1)
+    drawn += "".join(f'<circle cx="{piece[-1][0]:.1f}" cy="{piece[-1][1]:.1f}" r="2"/>' for piece in pieces)
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{drawn}</svg>'
+
+
+def _feature(line: Line) -> str:
+    shares = (line.shares[0], min(line.known), max(line.known), line.shares[-1])
+    return f'<tr><th scope="row">{_text(line.feature)}</th><td>{_svg(line)}</td>{"".join(_number(share, ".1%") for share in shares)}</tr>'
+
+
+def _output(found: OutputLines, several: bool) -> str:
+    caption = f"Share of importance{f', output {_text(found.output)}' if several else ''}"
+    heads = "".join(f'<th scope="col" class="n">{head}</th>' for head in ("first", "lowest", "highest", "last"))
+    rows = "".join(_feature(line) for line in found.lines)
+    head = f'<tr><th scope="col">feature</th><th scope="col">from 0 to its highest</th>{heads}</tr>'
+    table = f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    more = found.n_features - len(found.lines)
+    said = f"<p>{count(more, 'more feature')} with smaller shares</p>" if more else ""
+    return f'<div class="wide" tabindex="0" role="region" aria-label="{caption}">{table}</div>{said}'
+
+
+def _importances(found: Importances) -> str:
+    if not found.runs:
+        return ""
+    first, last = (_text(run.date or run.name or run.run) for run in (found.runs[0], found.runs[-1]))
+    said = f"<p>{count(len(found.runs), 'run')} {_text(found.kind)}, from {first} to {last}.</p>"
+    others = "of other jobs, methods, spaces, backgrounds or outputs, or without importances, left out"
+    said += f"<p>{count(found.left_out, 'finished run')} {others}.</p>" if found.left_out else ""
+    more = found.n_outputs - len(found.outputs)
+    outputs = "".join(_output(each, found.n_outputs > 1) for each in found.outputs)
+    said += outputs + (f"<p>{count(more, 'more output')}</p>" if more else "")
+    return f"<h2>Importances</h2>{said}"
+
+
+def write_index(folder: str, runs: Sequence[ListedRun], importances: Importances, page: str) -> str:
+    """Write runs as a page of its own.
+
+    Parameters
+    ----------
+    folder : str
+        That was listed.
+    runs : sequence of ListedRun
+        By date.
+    importances : Importances
+    page : str
+        Where the page is going to be, which its links start from.
+
+    Returns
+    -------
+    str
+        HTML, light or dark as the reader's system is. The same for the same runs.
+    """
+    states = [run.state for run in runs]
+    counts = ", ".join(f"{states.count(state):,} {state}" for state in ("finished", "unfinished", "damaged") if state in states)
+    title = f"{count(len(runs), 'run')} in {_text(folder)}"
+    head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="color-scheme" content="light dark">'
+    head += f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{STYLE}</style>'
+    body = f"<main><h1>{title}</h1><p>{counts}</p>{_nights(runs, page)}{_importances(importances)}</main>"
+    return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
+
+
+def save_index(uri: str, folder: str, runs: Sequence[ListedRun]) -> None:
+    """Write an index over runs, in the place of one that is there. A finished run whose importances are damaged is shown as that.
+
+    Parameters
+    ----------
+    uri : str
+        Of the page.
+    folder : str
+        That was listed.
+    runs : sequence of ListedRun
+        By date.
+
+    Raises
+    ------
+    StorageError
+        The page cannot be written, or a summary not be read.
+    """
+    page = normalise(uri)
+    importances = read_importances(runs)
+    why = dict(importances.damaged)
+    shown = [replace(run, state="damaged", why=why[run.run]) if run.run in why else run for run in runs]
+    made = write_index(normalise(folder), shown, importances, page).encode()
+    commit.update(page, lambda held: None if held == made else made, single_writer=True)

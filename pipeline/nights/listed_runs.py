@@ -1,0 +1,301 @@
+"""The runs of a folder, by date: finished, unfinished and damaged ones, and what each says of itself in a few words."""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from datetime import date as Date
+from os import PathLike
+from typing import Any, Literal
+
+from ..errors import InvalidRun, NotThere, UsageError
+from ..runs.records.derived import AFTER, read_after
+from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLAN, REPLACEMENTS, SUMMARY
+from ..runs.records.manifest import Manifest, read_manifest
+from ..runs.records.plan_file import from_json
+from ..stores import storage
+from ..stores.below import is_folder
+from ..stores.filesystem import open_filesystem, published, reported
+from ..stores.listing import Folder, list_folder
+from ..stores.places import normalise
+
+READERS = 16  # runs that are read at a time
+DEPTH = 6  # folders below the one that is listed
+DRIFT, REPORT = "after/drift.json", ("report", "index.html")
+# Of years that runs have: of eight digits that are a number, as a model's, one in thirty would be a day otherwise, and an old one.
+DAY = re.compile(r"(?<!\d)((?:19|20|21)\d{2})[-_/]?(0[1-9]|1[0-2])[-_/]?(0[1-9]|[12]\d|3[01])(?!\d)")
+State = Literal["finished", "unfinished", "damaged"]
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run of a folder.
+
+    Attributes
+    ----------
+    run : str
+        URI of its folder.
+    name : str
+        What it is called below the folder that was listed; "" where that is a run itself.
+    date : str or None
+        YYYY-MM-DD, where the name has a day.
+    state : str
+        "finished", "unfinished" or "damaged": something that it lists is missing, or is not as it says.
+    why : str or None
+        What is damaged.
+    manifest : str or None
+        SHA-256 of its manifest.
+    model, model_digest, method : str or None
+        As in the plan.
+    n_rows : int or None
+        Rows explained; of an unfinished run those that are planned.
+    n_parts, n_planned : int or None
+        Parts that are there, and those that are planned; None of what an interrupted `prune` left of a run that had replaced another.
+    n_rejected : int or None
+        Pieces of the data that were rejected.
+    residual : float or None
+        As in the manifest.
+    r2 : float or None
+        Of a run whose method shares it out.
+    alarms : tuple of str or None
+        What has drifted, in words, where that was asked of this very run; empty where nothing has.
+    report : bool
+        Whether it has a page, report/index.html, that was made of this very run.
+    """
+
+    run: str
+    name: str
+    date: str | None
+    state: State
+    why: str | None = None
+    manifest: str | None = None
+    model: str | None = None
+    model_digest: str | None = None
+    method: str | None = None
+    n_rows: int | None = None
+    n_parts: int | None = None
+    n_planned: int | None = None
+    n_rejected: int | None = None
+    residual: float | None = None
+    r2: float | None = None
+    alarms: tuple[str, ...] | None = None
+    report: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give everything as JSON has it.
+
+        Returns
+        -------
+        dict
+        """
+        return asdict(self)
+
+
+def find_day(name: str) -> str | None:
+    """Find a day in a name.
+
+    Parameters
+    ----------
+    name : str
+        As 2026-03-02, 2026/03/02, 20260302 or month=2026-03-02/b.
+
+    Returns
+    -------
+    str or None
+        YYYY-MM-DD, from 1900 to 2199; None where there is none, or more than one.
+    """
+    days = set()
+    for found in DAY.finditer(name):
+        try:
+            days.add(Date(*map(int, found.groups())).isoformat())
+        except ValueError:  # the 30th of February
+            continue
+    return days.pop() if len(days) == 1 else None
+
+
+def find_job(name: str) -> str:
+    """Find what a run's name has before its day: nights of one job have the same.
+
+    Parameters
+    ----------
+    name : str
+        As delay/2026-03-02.
+
+    Returns
+    -------
+    str
+        As delay/; all of a name without a day.
+    """
+    return DAY.split(name, 1)[0]
+
+
+def _is_run(uri: str, here: Folder) -> bool:
+    """Whether a folder is a run, or what an interrupted `prune` left of one that had taken the place of another."""
+    if PLAN in here.files or MANIFEST in here.files:
+        return True
+    return REPLACEMENTS in here.folders and any(map(PLACE.fullmatch, list_folder(storage.join(uri, REPLACEMENTS)).folders))
+
+
+def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[str, Folder]]:
+    """Names of runs below a folder, and what lies in each; nothing is looked for within a run, and folders that are gone by now are passed over."""
+    uri = storage.join(folder, name) if name else folder
+    try:
+        here = list_folder(uri)
+        found = _is_run(uri, here)
+    except NotThere:
+        if not name:
+            raise
+        return
+    if found:
+        yield name, here
+    elif depth < DEPTH:
+        for each in here.folders:
+            if not each.startswith((".", "_")):
+                yield from _find_runs(folder, f"{name}/{each}" if name else each, depth + 1)
+
+
+def _check_there(run: str, manifest: Manifest, here: Folder) -> None:
+    """What the manifest lists is there, with the size that it says."""
+    there = list_folder(manifest.home(run)) if manifest.place else here
+    below = {name: list_folder(storage.join(manifest.home(run), name)).files if name in there.folders else {} for name in (PARTS, SUMMARY)}
+    for entry in (*manifest.parts, *manifest.summaries):
+        folder, _, name = entry["uri"].rpartition("/")
+        size = below.get(folder.rpartition("/")[2], {}).get(name)
+        if size != entry["size"]:
+            raise InvalidRun(f"{entry['uri']}: {'is missing' if size is None else f'has {size} bytes'}, the manifest says {entry['size']} bytes")
+
+
+def _read_alarms(run: str, manifest: Manifest, here: Folder) -> tuple[str, ...] | None:
+    """What has drifted, as was found of this very run."""
+    data = storage.read_if_exists(storage.join(run, DRIFT)) if "after" in here.folders else None
+    try:
+        found = {} if data is None else json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or found.get("manifest") != manifest.sha256 or not isinstance(found.get("alarms"), list):
+        return None
+    return tuple(map(str, found["alarms"]))
+
+
+def _has_page(run: str, manifest: Manifest, here: Folder) -> bool:
+    """Whether there is a page that was made of this very run."""
+    if REPORT[0] not in here.folders or AFTER not in here.files:
+        return False
+    try:
+        made = read_after(run, manifest.sha256).objects
+    except InvalidRun:
+        return False
+    size = list_folder(storage.join(run, REPORT[0])).files.get(REPORT[1])
+    return any((entry["uri"], entry["size"]) == ("/".join(REPORT), size) for entry in made)
+
+
+def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> ListedRun:
+    with published():
+        plan = storage.read(storage.join(manifest.home(run), PLAN))
+    if hashlib.sha256(plan).hexdigest() != manifest.plan:
+        raise InvalidRun(f"{PLAN}: is not the one that the manifest names")
+    _check_there(run, manifest, here)
+    r2 = manifest.totals.get("r2", {}).get("total_r2")
+    return ListedRun(
+        run=run,
+        name=name,
+        date=find_day(name),
+        state="finished",
+        manifest=manifest.sha256,
+        model=manifest.model,
+        model_digest=manifest.model_digest,
+        method=manifest.method,
+        n_rows=manifest.n_rows,
+        n_parts=len(manifest.parts),
+        n_planned=len({entry["part"] for entry in manifest.parts} | {entry.part for entry in manifest.rejected if entry.part is not None}),
+        n_rejected=len(manifest.rejected),
+        residual=manifest.residual,
+        r2=r2 if isinstance(r2, float) else None,
+        alarms=_read_alarms(run, manifest, here),
+        report=_has_page(run, manifest, here),
+    )
+
+
+def _read_unfinished(run: str, name: str, here: Folder) -> ListedRun:
+    if PLAN not in here.files:
+        return ListedRun(run=run, name=name, date=find_day(name), state="unfinished")
+    with published():
+        plan = from_json(storage.read(storage.join(run, PLAN)), storage.join(run, PLAN))
+    done = list_folder(storage.join(run, PARTS)).files if PARTS in here.folders else {}
+    return ListedRun(
+        run=run,
+        name=name,
+        date=find_day(name),
+        state="unfinished",
+        model=plan.model,
+        model_digest=plan.model_digest,
+        method=plan.method,
+        n_rows=plan.n_rows,
+        n_parts=sum(part.endswith(".parquet") for part in done),
+        n_planned=len(plan.items),
+    )
+
+
+def _look_again(run: str) -> Folder | None:
+    """What lies in a run by now; None where it is gone."""
+    try:
+        now = list_folder(run)
+        return now if _is_run(run, now) else None
+    except NotThere:
+        return None
+
+
+def _read(folder: str, name: str, here: Folder) -> ListedRun | None:
+    """None of a run that is gone by now."""
+    run = storage.join(folder, name) if name else folder
+    try:
+        manifest = read_manifest(run)
+        return _read_unfinished(run, name, here) if manifest is None else _read_finished(run, name, here, manifest)
+    except (InvalidRun, NotThere) as error:
+        now = _look_again(run)
+        if now is None:
+            return None
+        if MANIFEST in here.files and MANIFEST not in now.files:  # it is being removed
+            return _read(folder, name, now)
+        return ListedRun(run=run, name=name, date=find_day(name), state="damaged", why=str(error))
+
+
+def _refuse_file(uri: str) -> None:
+    filesystem, path = open_filesystem(uri)
+    with reported("list", uri):
+        folder = is_folder(filesystem, path)
+    if not folder:
+        raise UsageError(f"{uri}: is not a folder, expected a folder of runs")
+
+
+def list_runs(folder: str | PathLike) -> tuple[ListedRun, ...]:
+    """List the runs below a folder, by date. Sizes are looked at, not bytes: `check_run` verifies a run.
+
+    Parameters
+    ----------
+    folder : str or path
+        A path or an fsspec URI. Runs may lie up to six folders below it, but not within a run; names that start with "_" or "." are passed over.
+
+    Returns
+    -------
+    tuple of ListedRun
+        Those without a day in their name come first. Those that somebody removes meanwhile are left out.
+
+    Raises
+    ------
+    UsageError
+        It is a file.
+    NotThere
+        There is no such folder.
+    StorageError
+        The store does not answer.
+    """
+    place = normalise(str(folder))
+    found = list(_find_runs(place))
+    if not found:
+        _refuse_file(place)
+    with ThreadPoolExecutor(READERS) as readers:
+        runs = [run for run in readers.map(lambda each: _read(place, *each), found) if run is not None]
+    return tuple(sorted(runs, key=lambda run: (run.date or "", run.name)))

@@ -1,0 +1,189 @@
+"""One part of a run counted: what a Dask task does. Grids go out to it, counts come back, and where a few rows are, never rows themselves."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...dataset.columns.schema import column_values
+from ...dataset.files.listing import WorkItem
+from ...errors import InvalidRun
+from ...models.model import Feature
+from ...runs.lookup.row_lookup import opened_part
+from ...runs.records.folder import part_uri
+from ...runs.records.footer import read_footer
+from ...runs.records.plan_file import read_recipe
+from .counts import Counted, Counts, count_rows, no_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What tasks are told.
+
+    Attributes
+    ----------
+    run : str
+        URI of where its plan and parts lie.
+    plan_digest : str
+    columns : tuple of Counted
+    total : str
+        Column of margins or predictions.
+    middle : float
+        Its median.
+    label : str
+        Column of labels; empty where there is none.
+    """
+
+    run: str
+    plan_digest: str
+    columns: tuple[Counted, ...]
+    total: str
+    middle: float
+    label: str
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Spot:
+    """A row, and how far it is from what is looked for.
+
+    Attributes
+    ----------
+    distance : float
+        The smaller, the better.
+    part, row : int
+        The first of equals is taken.
+    """
+
+    distance: float
+    part: int
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class PartCounts:
+    """What comes of a part.
+
+    Attributes
+    ----------
+    counts : tuple of Counts
+        Of each column.
+    spots : tuple of (Spot or None)
+        Of the highest, lowest and middle margin, and of the largest residual; None where there is no row with one.
+    """
+
+    counts: tuple[Counts, ...]
+    spots: tuple[Spot | None, ...]
+
+
+def nothing(columns: Sequence[Counted]) -> PartCounts:
+    """Make what comes of no part.
+
+    Parameters
+    ----------
+    columns : sequence of Counted
+
+    Returns
+    -------
+    PartCounts
+    """
+    return PartCounts(tuple(map(no_rows, columns)), (None, None, None, None))
+
+
+def _nearest(spots: Iterable[Spot | None]) -> Spot | None:
+    return min((spot for spot in spots if spot is not None), default=None)
+
+
+def merge_parts(a: PartCounts, b: PartCounts) -> PartCounts:
+    """Add what comes of parts, in any order.
+
+    Parameters
+    ----------
+    a, b : PartCounts
+
+    Returns
+    -------
+    PartCounts
+    """
+    counts = tuple(mine + theirs for mine, theirs in zip(a.counts, b.counts, strict=True))
+    return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))))
+
+
+def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
+    """Find the rows of the highest and lowest margin, of that nearest to another, and of that farthest from the row's label.
+
+    Parameters
+    ----------
+    totals : (n,) float64
+    labels : (n,) float64
+        In the same units, NaN where a row has none.
+    middle : float
+    part : int
+    first_row : int
+        Place of the first of them in the part.
+
+    Returns
+    -------
+    tuple of (Spot or None)
+        None where no number is finite.
+    """
+    spots: list[Spot | None] = []
+    for distance in (-totals, totals, np.abs(totals - middle), -np.abs(totals - labels)):
+        known = np.where(np.isfinite(distance), distance, np.inf)
+        at = int(known.argmin()) if known.size else -1
+        spots.append(Spot(float(known[at]), part, first_row + at) if at >= 0 and np.isfinite(known[at]) else None)
+    return tuple(spots)
+
+
+def count_part(asked: Asked, item: WorkItem) -> PartCounts:
+    """Count the part of a work item.
+
+    Parameters
+    ----------
+    asked : Asked
+    item : WorkItem
+
+    Returns
+    -------
+    PartCounts
+
+    Raises
+    ------
+    InvalidRun
+        The part is damaged, or is not of the run.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    uri, found, first_row = part_uri(asked.run, item.part), nothing(asked.columns), 0
+    names = list(
+        dict.fromkeys(
+            [
+                asked.total,
+                *([asked.label] if asked.label else []),
+                *(each.column for each in asked.columns),
+                *(each.values.column for each in asked.columns if each.values),
+            ]
+        )
+    )
+    with opened_part(uri) as (parquet, file):
+        read_footer(uri, file, read_recipe(asked.run, asked.plan_digest), item)
+        there = set(parquet.schema_arrow.names)
+        lacks = next((name for name in names if name not in there), None)
+        if lacks is not None:
+            raise InvalidRun(f"{uri}: has no column {lacks!r}")
+        for group in range(parquet.num_row_groups):
+            table = parquet.read_row_group(group, names, use_threads=False)
+            totals = table[asked.total].to_numpy().astype(np.float64)
+            labels = column_values(Feature(asked.label), table[asked.label].combine_chunks()) if asked.label else np.full(totals.size, np.nan)
+            spots = find_spots(totals, labels, asked.middle, item.part, first_row)
+            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), spots))
+            first_row += table.num_rows
+    return found
+
+
+def warm(asked: Asked) -> None:
+    """Compile nothing: counting is NumPy's.
+
+    Parameters
+    ----------
+    asked : Asked
+    """

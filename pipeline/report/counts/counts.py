@@ -1,0 +1,266 @@
+"""Rows counted into cells: every attribution on a fixed grid, beside its feature's value on another; counts of parts add up, in any order."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ...dataset.columns.schema import column_values
+from ...drift.measure.columns import lists_categories
+from ...models.model import Feature
+from ...runs.columns.top_attributions import as_texts
+
+MISSING, BELOW = 0, 1  # bins of numbers; behind those of the grid there is one for larger ones. Categories come behind missing values
+BINS = 40  # of a number
+SWARM = 120  # bins of attributions on the axis that all features have in common
+PHI = 40  # bins of attributions on the feature's own axis,
+TAIL = 20  # and beyond either of its ends
+QUANTILES = (0.05, 0.5, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """How values are told apart: by edges, or by categories.
+
+    Attributes
+    ----------
+    feature : Feature
+    column : str
+        Of the parts.
+    edges : tuple of float
+        Ascending; a value on an edge belongs above it. None where values are categories.
+    points : tuple of float
+        The only values there are, one between every two edges; empty where there are many.
+    categories : tuple of str
+        Names of values, in the order of their bins; empty where values are numbers.
+    """
+
+    feature: Feature
+    column: str
+    edges: tuple[float, ...] = ()
+    points: tuple[float, ...] = ()
+    categories: tuple[str, ...] = ()
+
+    @property
+    def ordered(self) -> bool:
+        """Values are numbers."""
+        return bool(self.edges)
+
+    @property
+    def n_bins(self) -> int:
+        """Missing values, those below, those between edges or of each category, those above or of no category listed."""
+        return len(self.edges) + 2 if self.ordered else len(self.categories) + 2
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A column of attributions to be counted.
+
+    Attributes
+    ----------
+    column : str
+        Of the parts.
+    shared : tuple of (float, float)
+        Ends of the axis that features have in common,
+    own : tuple of float
+        and edges of the feature's own cells, as of `lay_edges`.
+    values : Values or None
+        None where no values are told apart.
+    lacking : str
+        Why none are, in words; empty where some are.
+    quantiles : tuple of float
+        Of the attributions of all rows, at QUANTILES, as they were measured: cells are too wide to tell them.
+    """
+
+    column: str
+    shared: tuple[float, float]
+    own: tuple[float, ...]
+    values: Values | None
+    lacking: str = ""
+    quantiles: tuple[float, ...] = (math.nan,) * len(QUANTILES)
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Rows in cells.
+
+    Attributes
+    ----------
+    swarm : (SWARM + 2, value bins) int64
+        The first and last are beyond the axis.
+    own : (value bins, TAIL + PHI + TAIL) int64
+        Those beyond the outer edges are in the outer cells.
+    sums : (value bins,) object
+        Of attributions: fractions, which add up to the same in any order.
+    lows, highs : (value bins,) float64
+        The smallest and largest attribution; infinite where there is none.
+    """
+
+    swarm: np.ndarray
+    own: np.ndarray
+    sums: np.ndarray
+    lows: np.ndarray
+    highs: np.ndarray
+
+    def __add__(self, other: "Counts") -> "Counts":
+        ends = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)
+        return Counts(self.swarm + other.swarm, self.own + other.own, self.sums + other.sums, *ends)
+
+
+def lay_edges(own: tuple[float, float], whole: tuple[float, float]) -> tuple[float, ...]:
+    """Lay the edges of cells of attributions.
+
+    Parameters
+    ----------
+    own : (float, float)
+        Ends of the feature's own axis, which has PHI cells of one width; the upper end is in the last of them.
+    whole : (float, float)
+        The smallest and largest attribution. Up to them there are TAIL cells on either side, for a rare value may have all of its rows there.
+
+    Returns
+    -------
+    tuple of float
+        Ascending; equal beside an end beyond which there is nothing. An attribution on an edge belongs above it.
+    """
+    low, high = own[0], float(np.nextafter(own[1], np.inf))
+    below, above = np.linspace(min(whole[0], low), low, TAIL + 1), np.linspace(high, max(whole[1], high), TAIL + 1)
+    return tuple(map(float, (*below[:-1], *np.linspace(low, high, PHI + 1), *above[1:])))
+
+
+def no_rows(asked: Counted) -> Counts:
+    """Make the counts of no rows.
+
+    Parameters
+    ----------
+    asked : Counted
+
+    Returns
+    -------
+    Counts
+    """
+    n = asked.values.n_bins if asked.values else 1
+    sums, ends = np.full(n, Fraction(), object), (np.full(n, np.inf), np.full(n, -np.inf))
+    return Counts(np.zeros((SWARM + 2, n), np.int64), np.zeros((n, len(asked.own) - 1), np.int64), sums, *ends)
+
+
+def _count_own(edges: tuple[float, ...], phi: np.ndarray, bins: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Cells, sums, and the smallest and largest attribution of n value bins."""
+    phi, cells = np.clip(phi, edges[0], edges[-1]), len(edges) - 1  # no infinity adds up
+    placed = np.searchsorted(np.array(edges[1:-1]), phi, side="right")
+    own = np.bincount(bins * cells + placed, minlength=n * cells).reshape(n, cells)
+    sums = np.array([Fraction(each) for each in np.bincount(bins, phi, n).tolist()], object)
+    lows, highs = np.full(n, np.inf), np.full(n, -np.inf)
+    np.minimum.at(lows, bins, phi)
+    np.maximum.at(highs, bins, phi)
+    return own, sums, lows, highs
+
+
+def place_on(ends: tuple[float, float], n: int, numbers: np.ndarray) -> np.ndarray:
+    """Place numbers in bins of one width.
+
+    Parameters
+    ----------
+    ends : (float, float)
+        The lower below the upper.
+    n : int
+        Bins between them.
+    numbers : (rows,) float64
+        None of them NaN.
+
+    Returns
+    -------
+    (rows,) int64
+        From 1 to n; 0 for what is below, n + 1 for what is above, and the upper end is in bin n.
+    """
+    low, high = ends
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = np.floor((numbers - low) / (high - low) * n)
+    inside = (numbers >= low) & (numbers <= high)
+    return np.where(inside, np.clip(np.nan_to_num(scaled), 0, n - 1) + 1, np.where(numbers < low, 0, n + 1)).astype(np.int64)
+
+
+def place_values(asked: Values, column: pa.Array) -> np.ndarray:
+    """Place values in their bins.
+
+    Parameters
+    ----------
+    asked : Values
+    column : pa.Array
+
+    Returns
+    -------
+    (rows,) int64
+
+    Raises
+    ------
+    InvalidColumn
+        Values are not what the type says.
+    """
+    if asked.ordered:
+        numbers = column_values(asked.feature, column)
+        return np.where(np.isnan(numbers), MISSING, np.searchsorted(np.array(asked.edges), numbers, side="right") + 1)
+    others = len(asked.categories) + 1
+    if lists_categories(asked.feature):
+        codes, number = column_values(asked.feature, column), {name: j for j, name in enumerate(asked.categories)}
+        place = np.array([*(number.get(str(name), others - 1) for name in asked.feature.categories or ()), others - 1]) + 1
+        return np.where(np.isnan(codes), MISSING, place[np.nan_to_num(codes).astype(np.int64)])
+    texts = as_texts(column)
+    found = pc.fill_null(pc.add(pc.index_in(texts, pa.array(asked.categories, pa.string())), 1), others)
+    return np.where(texts.is_null().to_numpy(zero_copy_only=False), MISSING, found.to_numpy(zero_copy_only=False)).astype(np.int64)
+
+
+def count_rows(table: pa.Table, asked: Sequence[Counted]) -> list[Counts]:
+    """Count the rows of a table.
+
+    Parameters
+    ----------
+    table : pa.Table
+        Columns of attributions and values.
+    asked : sequence of Counted
+
+    Returns
+    -------
+    list of Counts
+        Of each; rows without an attribution are left out.
+    """
+    placed, counted = dict[str, np.ndarray](), list[Counts]()
+    for each in asked:
+        phi = table[each.column].to_numpy().astype(np.float64)
+        n = 1
+        bins = np.zeros(phi.size, np.int64)
+        if each.values is not None:
+            n = each.values.n_bins
+            if each.values.column not in placed:
+                placed[each.values.column] = place_values(each.values, table[each.values.column].combine_chunks())
+            bins = placed[each.values.column]
+        known = ~np.isnan(phi)
+        phi, bins = phi[known], bins[known]
+        swarm = np.bincount(place_on(each.shared, SWARM, phi) * n + bins, minlength=(SWARM + 2) * n)
+        counted.append(Counts(swarm.reshape(SWARM + 2, n), *_count_own(each.own, phi, bins, n)))
+    return counted
+
+
+def percentiles_of(counts: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Say how high values are among all that are known: the middle of the ranks of each bin's rows.
+
+    Parameters
+    ----------
+    counts : (value bins,) int
+        The first are missing values.
+
+    Returns
+    -------
+    (value bins,) float64
+        From 0 to 1; NaN for missing values, and where nothing is known.
+    """
+    known = np.array(counts, np.float64)
+    known[MISSING] = 0
+    total = known.sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        middle = (np.cumsum(known) - known / 2) / total
+    middle[MISSING] = np.nan
+    return middle

@@ -1,0 +1,176 @@
+"""How a feature's attributions depend on its value: a field of counted rows for numbers, boxes for categories."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ..counts.counts import BELOW, MISSING, PHI, TAIL, Counted, Counts, Values
+from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
+from .scale import NARROW, WHOLE, Axis, Tick, make_axis, shorten_names, write_apart, write_number
+from .spread import Spread, find_spread
+
+LEVELS = 6  # of darkness
+ROWS = 12  # of a table
+GAP = 4  # columns that missing values take, of which two are empty
+CATEGORY = 24  # characters of a category's name
+HEADS = ("value", "rows", "5 %", "mean attribution", "95 %")
+CELLS = "5 % and 95 % are read off the cells that rows are counted in, so they may be off by as much as a cell is high. Means are exact."
+
+
+def _describe(name: str, spread: Spread) -> tuple[str, ...]:
+    """A row of a table: how many rows, their mean attribution, and where most of them lie."""
+    low, high = (spread.quantile(q) for q in (0.05, 0.95))
+    return (name, f"{spread.n:,}", *(write_number(each, signed=True) for each in (low, spread.mean, high)))
+
+
+def _choose_cells(edges: Sequence[float], means: np.ndarray) -> slice:
+    """Those of a feature's own axis, and as many beyond its ends as hold every mean."""
+    low, high = np.nanmin([edges[TAIL], *means]), np.nanmax([edges[TAIL + PHI], *means])
+    return slice(max(int(np.searchsorted(edges, low, "right")) - 1, 0), int(np.searchsorted(edges, high)))
+
+
+def _heights(edges: Sequence[float], axis: Axis) -> list[float]:
+    """Where attributions stand in a plane, from above."""
+    return [round(PHI * (1 - axis.at(edge) / 100), 2) for edge in edges]
+
+
+def _fields(cells: np.ndarray, largest: int, heights: Sequence[float], offset: int, wide: int = 1) -> tuple[Shape, ...]:
+    """Cells of a plane, each column's joined where they are equally dark; the one with the most rows is the darkest."""
+    if not largest:
+        return ()
+    levels = np.ceil(LEVELS * np.cbrt(cells / largest)).astype(int)
+    runs: dict[int, list[tuple[float, float, float, float]]] = {}
+    for column, bins in enumerate(levels):
+        start = 0
+        for end in range(1, bins.size + 1):
+            if end == bins.size or bins[end] != bins[start]:
+                if bins[start]:
+                    tall = round(heights[start] - heights[end], 2)
+                    runs.setdefault(int(bins[start]), []).append((offset + column, heights[end], wide, tall))
+                start = end
+    return tuple(Shape(f"d{level}", write_path(pieces)) for level, pieces in sorted(runs.items()))
+
+
+def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
+    """Through the means of columns, broken where there are no rows."""
+    path, drawing = [], False
+    for column, mean in enumerate(means):
+        if math.isnan(mean):
+            drawing = False
+            continue
+        path.append(f"{'L' if drawing else 'M'}{offset + column + 0.5:g} {_heights([mean], axis)[0]:g}")
+        if not drawing:
+            path.append("h0.01")  # so that a single point is seen
+        drawing = True
+    return "".join(path)
+
+
+def _tabulate(asked: Counted, values: Values, counts: Counts) -> Table:
+    n = len(values.edges) - 1
+    ends = [*range(0, n, -(-n // ROWS)), n]
+    texts = write_apart([values.edges[end] for end in ends])
+    found = [(f"below {texts[0]}", slice(BELOW, BELOW + 1))]
+    for (first, last), (lower, upper) in zip(pairwise(ends), pairwise(texts), strict=True):
+        found.append((f"{lower} to {upper}", slice(BELOW + 1 + first, BELOW + 1 + last)))
+    found += [(f"above {texts[-1]}", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
+    spreads = [(name, find_spread(asked, counts, bins)) for name, bins in found]
+    return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n), CELLS)
+
+
+def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
+    means = np.array([find_spread(asked, counts, slice(at, at + 1)).mean for at in range(values.n_bins)])
+    seen = [MISSING, *range(BELOW + 1, values.n_bins - 1)]
+    cells = _choose_cells(asked.own, means[seen])
+    edges = asked.own[cells.start : cells.stop + 1]
+    inner, lacking = counts.own[BELOW + 1 : -1, cells], counts.own[MISSING : MISSING + 1, cells]
+    has_missing = bool(counts.own[MISSING].sum())
+    offset = GAP if has_missing else 0
+    width = inner.shape[0] + offset
+    own, across = Axis(edges[0], edges[-1]), Axis(values.edges[0], values.edges[-1])
+    heights = _heights(edges, own)
+    largest = max(inner.max(initial=0), lacking.max(initial=0))
+    shapes = _fields(inner, largest, heights, offset) + _fields(lacking, largest, heights, 0, GAP // 2)
+    ticks = tuple(Tick(round((offset + tick.at / 100 * inner.shape[0]) / width * 100, 2), tick.text, tick.side) for tick in across.ticks(4, NARROW))
+    ticks = tuple(tick for tick in ticks if not has_missing or tick.at > 22)
+    if has_missing:
+        ticks = (Tick(0, "none", "start"), *ticks)
+    beyond = int(counts.own.sum() - inner.sum() - lacking.sum())
+    said = f" {beyond:,} {'row lies' if beyond == 1 else 'rows lie'} outside the field." if beyond else ""
+    said += " The strip on the left is of rows without a value." if has_missing else ""
+    plane = Plane(
+        width,
+        PHI,
+        shapes,
+        (Shape("mean", _line(means[BELOW + 1 : -1], own, offset)),),
+        ticks,
+        own.ticks(4),
+        own.at(0) if own.low <= 0 <= own.high else None,
+        f"value of {name}",
+        f"attribution, {unit}",
+        (("mean", "mean attribution"),),
+    )
+    title = f"How {name} acts"
+    description = f"Attribution against value: the darker, the more rows; the line is their mean.{said}"
+    return Figure(title, description, plane, _tabulate(asked, values, counts), small=True)
+
+
+def _unlike(text: str, names: Sequence[str]) -> str:
+    """What is said of rows, where no value has that name."""
+    return _unlike(f"({text})", names) if text in names else text
+
+
+def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[str, Spread]]:
+    """Names of values and their rows: numbers in their order, categories by their mean attributions."""
+    if values.ordered:
+        bins = [(text, slice(at, at + 1)) for at, text in enumerate(write_apart(values.points), BELOW + 1)]
+    else:
+        bins = [(text, slice(at, at + 1)) for at, text in enumerate((*values.categories, _unlike("all others", values.categories)), MISSING + 1)]
+    found = [(text, find_spread(asked, counts, each)) for text, each in bins]
+    kept = [(text, spread) for text, spread in found if spread.n]
+    if not values.ordered:
+        kept.sort(key=lambda pair: -pair[1].mean)
+    missing = find_spread(asked, counts, slice(MISSING, MISSING + 1))
+    return kept + ([(_unlike("missing", values.categories), missing)] if missing.n else [])
+
+
+def _draw_boxes(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
+    kept = _list_boxes(asked, values, counts)
+    axis = make_axis(spread.quantile(q) for _, spread in kept for q in (0.05, 0.95))
+    tracks, names = [], [text for text, _ in kept]
+    for text, (_, spread) in zip(shorten_names(names, CATEGORY), kept, strict=True):
+        low, first, half, third, high = (axis.at(spread.quantile(q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
+        box = Mark(first, max(round(third - first, 2), 0.4), "box")
+        tracks.append(Track(text, (box,), ((low, high),), (half,), f"{spread.n:,}"))
+    return Figure(
+        f"How {name} acts",
+        "Attribution by value: a box holds half of the rows that have it, its whiskers nine tenths; the upright line is their median, the number how "
+        "many they are.",
+        Tracks(tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, f"attribution, {unit}"),
+        Table(HEADS, tuple(_describe(text, spread) for text, (_, spread) in zip(shorten_names(names, WHOLE), kept, strict=True)), CELLS),
+        small=True,
+    )
+
+
+def draw_dependence(name: str, asked: Counted, counts: Counts, unit: str) -> Figure | None:
+    """Draw a feature's attributions against its value.
+
+    Parameters
+    ----------
+    name : str
+        Of the feature, as it is written.
+    asked : Counted
+    counts : Counts
+    unit : str
+        Of attributions.
+
+    Returns
+    -------
+    Figure or None
+        None where no values are kept, or all rows have the same.
+    """
+    if asked.values is None or (counts.own.sum(axis=1) > 0).sum() < 2:
+        return None
+    draw = _draw_numbers if asked.values.ordered and not asked.values.points else _draw_boxes
+    return draw(name, asked, asked.values, counts, unit)

@@ -1,0 +1,123 @@
+"""The distribution of attributions of every feature, coloured by how high the feature's values are: a beeswarm whose points are counted."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...display.text import count
+from ..counts.counts import MISSING, SWARM, Counted, Counts, percentiles_of
+from .figure import Figure, Shape, Strip, Strips, Table, write_path
+from .scale import WHOLE, Axis, shorten_names, write_number
+
+SHADES = 9  # from low to high values
+UNKNOWN = "unknown"
+TOGETHER = 0.5  # share of rows in two neighbouring cells of attributions, of whose order little is known, beyond which nothing is said of ranks
+THIN = 0.045  # half the height of a bin with few rows, so that it is seen
+
+
+def shade(percentile: float) -> str:
+    """Choose a class of the style sheet by how high a value is.
+
+    Parameters
+    ----------
+    percentile : float
+        From 0 to 1, or NaN.
+
+    Returns
+    -------
+    str
+    """
+    return UNKNOWN if np.isnan(percentile) else f"v{min(int(percentile * SHADES), SHADES - 1)}"
+
+
+def colour_bins(counts: Counts, coloured: bool) -> np.ndarray:
+    """Average how high values are in every bin of attributions.
+
+    Parameters
+    ----------
+    counts : Counts
+    coloured : bool
+        Values have an order.
+
+    Returns
+    -------
+    (SWARM,) float64
+        NaN where no value is known.
+    """
+    inner = counts.swarm[1:-1]
+    if not coloured:
+        return np.full(SWARM, np.nan)
+    height = percentiles_of(counts.swarm.sum(axis=0))
+    known = inner.copy()
+    known[:, MISSING] = 0
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return (known * np.nan_to_num(height)).sum(axis=1) / known.sum(axis=1)
+
+
+def _draw_strip(label: str, counts: Counts, coloured: bool) -> Strip:
+    rows = counts.swarm[1:-1].sum(axis=1)
+    largest = rows.max(initial=0)
+    heights = np.where(rows > 0, np.maximum(THIN, 0.94 * np.sqrt(rows / max(largest, 1))), 0).round(3)
+    shades = [shade(each) for each in colour_bins(counts, coloured)]
+    shapes = []
+    for kind in dict.fromkeys(shades):
+        runs = [(i, -heights[i], 1.04, 2 * heights[i]) for i in range(SWARM) if shades[i] == kind and rows[i]]
+        if runs:
+            shapes.append(Shape(kind, write_path(runs)))
+    return Strip(label, tuple(shapes))
+
+
+def _direction(asked: Counted, counts: Counts) -> str:
+    """In words, how attributions go with values: the correlation of their ranks among the cells, unless most rows are in two neighbours."""
+    if asked.values is None or not asked.values.ordered:
+        return "–"
+    cells = counts.own[1:].astype(np.float64)
+    total = cells.sum()
+    sides = [cells.sum(axis=0)] if asked.values.points else [cells.sum(axis=0), cells.sum(axis=1)]  # points are one value each
+    if not total or any((rows[1:] + rows[:-1]).max() > TOGETHER * total for rows in sides):
+        return "–"
+    across, upright = ((np.cumsum(each) - each / 2) / total for each in (cells.sum(axis=1), cells.sum(axis=0)))
+    across, upright = across - 0.5, upright - 0.5
+    spread = np.sqrt((cells.sum(axis=1) * across**2).sum() * (cells.sum(axis=0) * upright**2).sum())
+    return write_number(float(across @ cells @ upright / spread), signed=True) if spread > 0 else "–"
+
+
+def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[Counts], unit: str) -> Figure:
+    """Draw the distributions of attributions, one below the other.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the features or groups.
+    asked : sequence of Counted
+        Of each, on one axis.
+    counts : sequence of Counts
+        Of each.
+    unit : str
+        Of attributions.
+
+    Returns
+    -------
+    Figure
+    """
+    low, high = asked[0].shared
+    axis = Axis(low, high)
+    ordered = [each.values is not None and each.values.ordered for each in asked]
+    strips = tuple(_draw_strip(name, each, colour) for name, each, colour in zip(shorten_names(names), counts, ordered, strict=True))
+    rows = []
+    for name, each, found in zip(shorten_names(names, WHOLE), asked, counts, strict=True):
+        quantiles = (write_number(quantile, signed=True) for quantile in each.quantiles)
+        beyond = int(found.swarm[0].sum() + found.swarm[-1].sum())
+        rows.append((name, *quantiles, _direction(each, found), f"{beyond:,}"))
+    any_colour = any(ordered)
+    lacking = list(dict.fromkeys(each.lacking for each in asked if each.lacking))
+    said = "Colour is how high the feature's value is among all rows; grey where it has no order or is missing. " if any_colour else ""
+    said += f"Grey: {', or '.join(lacking)}. " if lacking else ""
+    n_beyond = sum(int(each.swarm[0].sum() + each.swarm[-1].sum()) for each in counts)
+    said += f"{count(n_beyond, 'attribution')} {'lies' if n_beyond == 1 else 'lie'} beyond the axis, which holds nearly all. " if n_beyond else ""
+    return Figure(
+        "Which way features move predictions",
+        f"Attributions of all rows: how high a strip is says how many rows have an attribution there. {said}".strip(),
+        Strips(strips, SWARM, axis.ticks(), axis.at(0) if low <= 0 <= high else None, f"attribution, {unit}", any_colour),
+        Table(("feature", "5 %", "median", "95 %", "rank correlation with the value", "rows beyond the axis"), tuple(rows)),
+    )

@@ -1,0 +1,1 @@
+"""A published run checked: its objects, its parts, its numbers."""

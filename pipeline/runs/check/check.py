@@ -1,0 +1,292 @@
+"""The verifier of finished runs: manifest, parts, row counts and summaries from footers alone, or digests, additivity and values from every byte."""
+
+import hashlib
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from functools import partial
+from itertools import groupby
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leafledger.kernels.reductions.merge_tree import FAN_IN
+from leafledger.kernels.slices.buffers import Prepared
+
+from ...arguments.readers import shorten
+from ...cluster import tasks as tasks_
+from ...cluster.placement import SERIAL
+from ...dataset.files.listing import Rejected
+from ...errors import InvalidRun, LeafledgerError, NotFinished, NotRepeatable, UsageError
+from ...json_records import as_fields
+from ...methods.memory import SLICE_BYTES, WORKER_OVERHEAD
+from ...methods.output_space import TOTALS
+from ...progress import Progress, Work, no_progress
+from ...stores import storage
+from ...stores.arrays import broadcast_tables, table_bytes
+from ...stores.aside import aside
+from ...stores.filesystem import published
+from ...stores.places import normalise
+from ..execute.bundles import choose_level
+from ..execute.merged_states import MergedStates
+from ..job.job import Job, describe_where
+from ..job.run_job import make_run_job
+from ..publish.summaries import aggregate
+from ..publish.table_objects import write_rows
+from ..records.derived import check_after
+from ..records.finished_run import refuse_others
+from ..records.folder import MANIFEST, PLAN, REJECTED, SUMMARY
+from ..records.input_digests import check_inputs, find_changed, read_inputs
+from ..records.manifest import Game, Manifest, make_manifest, read_manifest
+from ..records.plan import Plan
+from ..records.plan_file import from_json
+from ..records.provenance import check_provenance
+from ..records.rejected import read_rejected
+from .check_parts import Asked, Checked, Found, Listed, Several, check_parts, check_size, fetch, right_shapes, warm
+from .recompute import Tables, prepare_again
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What was found of all parts."""
+
+    found: list[Found]  # in their order
+    states: MergedStates
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What was verified of a run."""
+
+    manifest: str  # SHA-256 of manifest.json
+    parts: int
+    n_rows: int
+    n_rejected: int  # pieces of the data, as the manifest says
+    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
+    total: str  # what attributions and base value add up to: margin, or prediction
+    as_stored: bool  # the residual is that of the numbers in the parts, which are rounded; otherwise of those computed, as the parts' footers say
+    n_again: int  # rows explained again, 0 where not asked for
+    n_digested: int  # files of the inputs that have the SHA-256 that they had, 0 where not asked for, or not digested when the run was made
+    unverified: tuple[str, ...]  # what could not be done again though it was asked for, and why
+
+    @property
+    def sound(self) -> bool:
+        """All that was asked for was verified."""
+        return not self.unverified
+
+
+def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedStates, local: Path) -> dict[str, pa.Table]:
+    """Summaries computed again from the parts, which are those that were published."""
+    with right_shapes(run):
+        tables = aggregate(plan, manifest.used, manifest.players, manifest.pairs, states.total())
+    above = f"{manifest.place}/{SUMMARY}" if manifest.place else SUMMARY
+    expected = [f"{above}/{name}.{suffix}" for name in tables for suffix in ("parquet", "json")]
+    listed = [entry["uri"] for entry in manifest.summaries]
+    if listed != expected:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: lists summaries {shorten(listed)}, expected {shorten(expected)}")
+    for entry in manifest.summaries:
+        check_size(run, entry)
+        uri, table = fetch(run, entry, local), tables[Path(entry["uri"]).stem]
+        same = local.read_text() == "".join(write_rows(table)) if uri.endswith(".json") else pq.read_table(local).equals(table, check_metadata=True)
+        if not same:
+            raise InvalidRun(f"{uri}: differs from the summary computed again from the parts")
+    return tables
+
+
+def _check_rejected(run: str, home: str, plan: Plan, rejected: Sequence[Rejected]) -> None:
+    """What was rejected is of the plan, and said beside the manifest too."""
+    where = storage.join(run, MANIFEST)
+    if tuple(rejected) != read_rejected(home):
+        raise InvalidRun(f"{storage.join(home, REJECTED)}: differs from what the manifest says was rejected")
+    if tuple(entry for entry in rejected if entry.part is None) != plan.rejected:
+        raise InvalidRun(f"{where}: the files that it says cannot be read are not those of the plan")
+    for entry in rejected:
+        item = None if entry.part is None else plan.items[entry.part]
+        if item is not None and all((entry.uri, entry.row_groups, entry.n_rows) != (each.uri, each.row_groups, each.n_rows) for each in item.pieces):
+            raise InvalidRun(f"{where}: rejected part {entry.part} has {entry.n_rows} rows of {entry.uri}, the plan {item.n_rows} of {item.uri}")
+    twice = [each for each, n in Counter((entry.part, entry.uri) for entry in rejected).items() if n > 1 and each[0] is not None]
+    if twice:
+        raise InvalidRun(f"{where}: rejects rows of {twice[0][1]} twice in part {twice[0][0]}")
+
+
+def _check_lists(run: str) -> tuple[Manifest, Plan]:
+    """Manifest and plan, which agree on all that there is."""
+    manifest = read_manifest(run)
+    if manifest is None:
+        raise NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
+    home = manifest.home(run)
+    where = storage.join(home, PLAN)
+    with published():
+        text = storage.read(where)
+    plan, found = from_json(text, where), hashlib.sha256(text).hexdigest()
+    if found != manifest.plan:
+        raise InvalidRun(f"{where}: SHA-256 is {found[:12]}, the manifest says {shorten(manifest.plan[:12])}")
+    refuse_others(run, manifest, plan)
+    _check_rejected(run, home, plan, manifest.rejected)
+    return manifest, plan
+
+
+def _written_alike(a: Any, b: Any) -> bool:
+    """Values have one text: true is not 1, and 1 is not 1.0. Lists are compared entry by entry, since a hundred thousand parts have a large one."""
+    if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+        return all(map(_written_alike, a, b))
+    return a is b or json.dumps(a, default=as_fields) == json.dumps(b, default=as_fields)
+
+
+def _check_manifest(run: str, found: Manifest, expected: Manifest) -> None:
+    """Every field, as it is written."""
+    for field in fields(Manifest):
+        value, wanted = getattr(found, field.name), getattr(expected, field.name)
+        if not _written_alike(value, wanted):
+            raise InvalidRun(f"{storage.join(run, MANIFEST)}: {field.name} is {shorten(value)}, expected {shorten(wanted)}")
+
+
+def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple[int, dict[str, str], str | None]:
+    """How many input files are what they were, what is wrong with the others, and with the background; nothing where they were never digested."""
+    home = manifest.home(run)
+    inputs = read_inputs(home)
+    if inputs is None:
+        return 0, {}, None
+    check_inputs(home, inputs, manifest.plan, list(dict.fromkeys(uri for uri, _ in plan.files)))
+    files = {file.uri: file for file in (*inputs.data, *inputs.background)} if deep else {}
+    changed = find_changed(list(files.values()))
+    return len(files) - len(changed), changed, next((changed[file.uri] for file in inputs.background if file.uri in changed), None)
+
+
+def _prepare(plan: Plan, model: str | None, changed: str | None, unverified: list[str]) -> Tables | None:
+    try:
+        if changed is not None:
+            raise NotRepeatable(changed)
+        return prepare_again(plan, model)
+    except NotRepeatable as error:
+        unverified.append(f"no row was explained again, nor what the manifest says of the model: {error}")
+        return None
+
+
+def _say_parts(skipped: Sequence[str], n_parts: int) -> list[str]:
+    return [f"rows of {len(skipped)} of {n_parts} parts were not explained again: {skipped[0]}"] if skipped else []
+
+
+def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> Iterator[Listed]:
+    """The manifest's parts, with what else is known of each."""
+    left_out = defaultdict[int | None, list[Rejected]](list)
+    for rejected in manifest.rejected:
+        left_out[rejected.part].append(rejected)
+    for entry in manifest.parts:
+        item = plan.items[entry["part"]]
+        other = next((changed[piece.uri] for piece in item.pieces if piece.uri in changed), None)
+        yield Listed(item, entry, tuple(left_out.get(item.part, ())), other)
+
+
+def _check_parts(job: Job, asked: Asked, plan: Plan, parts: Sequence[Listed], prepared: Prepared | None, progress: Progress) -> Checks:
+    """Check all parts where the job wants it done. What is found is the same anywhere, and so is the first thing wrong: that of the first part.
+
+    Parts are checked several at a time, as small items are explained. Where one is not sound, those before it are waited for.
+    """
+    level = choose_level([each.item for each in parts])
+    grouped = ((place, tuple(some)) for place, some in groupby(parts, lambda each: each.item.part // FAN_IN**level))
+    left = {place: Several(level, place, some) for place, some in grouped}
+    on_done = progress(Work("checking", asked.run, len(parts), sum(each.item.n_rows for each in parts), describe_where(job, len(left))))
+    work: Callable[[Any, Any], Checked] = partial(check_parts, plan=plan, prepared=prepared) if job.options.scheduler == SERIAL else check_parts
+    merged, found, wrong = MergedStates(plan.summaries), dict[int, tuple[Found, ...]](), dict[int, LeafledgerError]()
+    memory = WORKER_OVERHEAD + 2 * SLICE_BYTES + (0 if prepared is None else table_bytes(prepared))
+    for several, made in tasks_.map_items(job, work, warm, asked, list(left.values()), memory):
+        del left[several.place]
+        if made.wrong is None:
+            found[several.place] = made.found
+            with right_shapes(asked.run):
+                merged.add(several.place, made.states, level)
+            for each in several.parts:
+                on_done(each.item)
+        else:
+            wrong[several.place] = made.wrong
+        if wrong and min(wrong) < min(left, default=math.inf):
+            raise wrong[min(wrong)]
+    return Checks([one for place in sorted(found) for one in found[place]], merged)
+
+
+def check_run(
+    uri: str | PathLike,
+    deep: bool = False,
+    model: str | PathLike | None = None,
+    all_rows: bool = False,
+    *,
+    scheduler: str | None = None,
+    workers: int | None = None,
+    plain_tcp: bool = False,
+    wait: float = 15.0,
+    progress: Progress = no_progress,
+) -> Report:
+    """Verify a finished run: its manifest says what plan, parts and summaries say, every part is there once, with the rows of the plan, and the
+    parts' states give the summaries. What was made of the run afterwards is what its own record lists, and how it was made is of this very run.
+
+    That takes the parts' footers, the plan and the summaries, whose digests are compared; ``deep`` reads every byte of the parts too.
+
+    Parameters
+    ----------
+    uri : str or path
+        Of the run's folder.
+    deep : bool
+        Also compare the parts' digests, add up the attributions of every row where the method is additive, and do the run again: count the
+        background if there is one, prepare the tables, and explain the first rows of every part; and digest the inputs again where they were digested
+        when the run was made. That takes the run's model, data and version of
+        leafledger; what could not be done again is in the report's ``unverified``.
+    model : str or path, optional
+        The model's file, with ``deep``; by default where it was.
+    all_rows : bool
+        Explain all rows again, not the first ones alone; ``deep`` goes without saying.
+    scheduler, workers, plain_tcp, wait : optional
+        As for `explain`, but this process does the work where neither a scheduler nor workers are given. With ``deep``, tables are put beside the run
+        for workers, and removed again.
+    progress : callable
+        As for `explain`.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    NotFinished
+        There is no manifest.
+    InvalidRun
+        The first thing found wrong, and where, or an object that the manifest lists is missing.
+    UsageError
+        ``model`` is another model than the run's, or is given where no row is explained again.
+    StorageError
+        The store does not answer.
+    """
+    run, deep = normalise(str(uri)), deep or all_rows
+    if model is not None and not deep:
+        raise UsageError("a model is given, but no row is explained again; ask for a deep check")
+    job = make_run_job(run, SERIAL if scheduler is None and workers is None else scheduler, workers, plain_tcp, wait)
+    manifest, plan = _check_lists(run)
+    check_after(run, manifest.sha256, bool(manifest.place))
+    unverified = list[str]()
+    n_digested, changed, background = _find_changed(run, plan, manifest, deep)
+    unverified += [f"{len(changed)} of {n_digested + len(changed)} input files: {next(iter(changed.values()))}"] if changed else []
+    tables = _prepare(plan, None if model is None else str(model), background, unverified) if deep else None
+    game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
+    prepared, alone, parts = None if tables is None else tables.prepared, job.options.scheduler == SERIAL, list(_list_parts(plan, manifest, changed))
+    with nullcontext("") if prepared is None or alone else aside(run) as place:
+        put = broadcast_tables(prepared, place) if place else ""
+        asked = Asked(run, manifest.home(run), manifest.plan, manifest.base, manifest.bound, deep, all_rows, put)
+        checks = _check_parts(job, asked, plan, parts, prepared, progress)
+    with storage.scratch() as folder, published():
+        summaries = _check_summaries(run, plan, manifest, checks.states, folder / "object")
+    entries = sorted(manifest.parts, key=lambda entry: entry["part"])
+    computed = [one.residual for one in checks.found]
+    expected = make_manifest(plan, manifest.place, game, entries, computed, manifest.summaries, manifest.rejected, summaries)
+    _check_manifest(run, manifest, expected)
+    check_provenance(manifest.home(run), manifest.sha256)
+    stored = [one.stored for one in checks.found if one.stored is not None]
+    worst = max(stored, default=None) if stored else expected.residual
+    unverified += _say_parts([one.skipped for one in checks.found if one.skipped is not None], len(manifest.parts))
+    counts, n_again = (len(entries), manifest.n_rows, len(manifest.rejected)), sum(one.n_again for one in checks.found)
+    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified))

@@ -1,0 +1,317 @@
+"""Parts of a finished run verified, some at a time: what a Dask task of `check_run` does."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from leafledger.kernels.method.method import TOLERANCE
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.slices.buffers import Prepared
+from leafledger.kernels.slices.links import IDENTITY, find_reach
+
+from ...arguments.readers import shorten
+from ...dataset.files.listing import Rejected, WorkItem
+from ...display.text import count
+from ...errors import InvalidRun, LeafledgerError, NotRepeatable, UsageError
+from ...methods.memory import SLICE_BYTES
+from ...methods.output_space import TOTALS
+from ...methods.warmup import call_kernels
+from ...stores import storage
+from ...stores.arrays import open_tables
+from ...stores.filesystem import published
+from ..execute.merged_states import MergedStates
+from ..records.footer import Footer, read_footer
+from ..records.manifest import PartEntry, SummaryEntry
+from ..records.part import reject
+from ..records.plan import Plan, recipe
+from ..records.plan_file import read_plan, read_recipe
+from .recompute import explain_again
+
+# What is stored is rounded; a row's sum may be off by half a unit in the last place of each of its terms, besides what a kernel may miss.
+ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What every worker needs to know to check parts of a run."""
+
+    run: str  # URI of its folder
+    home: str  # where its plan lies
+    plan: str  # SHA-256 of that, hexadecimal
+    base: tuple[float, ...]  # as the manifest says
+    bound: tuple[float, ...]
+    deep: bool
+    all_rows: bool
+    tables: str  # URI of the method's tables; empty where they are at hand, or no row is explained again
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A part as the manifest lists it."""
+
+    item: WorkItem
+    entry: PartEntry
+    left_out: tuple[Rejected, ...]  # files of it
+    changed: str | None  # what is wrong with a file of its rows, so that they cannot be explained again
+
+
+@dataclass(frozen=True, slots=True)
+class Several:
+    """Parts that follow each other, those of FAN_IN^level places."""
+
+    level: int
+    place: int  # among those of the level
+    parts: tuple[Listed, ...]
+
+    def __str__(self) -> str:
+        return self.parts[0].entry["uri"]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found of a part that is sound."""
+
+    residual: float | None  # as it was computed, which its footer says
+    stored: float | None  # of the numbers in it; None where they were not looked at, or need not add up
+    n_again: int  # rows that were explained again
+    skipped: str | None  # why none was, where any should
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found of several parts, up to the first that is not sound."""
+
+    found: tuple[Found, ...]
+    states: Mapping[str, str] | None  # of all of them, merged and packed
+    wrong: LeafledgerError | None
+
+
+@contextmanager
+def right_shapes(run: str) -> Iterator[None]:
+    """Refuse states with arrays of other shapes than they should have.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder, for the message.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    InvalidRun
+        States cannot be merged, or make no summaries.
+    """
+    try:
+        yield
+    except (ValueError, IndexError, TypeError, OverflowError, UsageError) as error:
+        raise InvalidRun(f"{run}: the states of the parts do not make summaries: {' '.join(str(error).split())}") from error
+
+
+def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
+    """Refuse an object that the manifest lists where it is missing or has another size.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    entry : PartEntry or SummaryEntry
+
+    Returns
+    -------
+    str
+        URI of the object.
+
+    Raises
+    ------
+    InvalidRun
+        It has another size.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    uri = storage.join(run, entry["uri"])
+    size = storage.stat(uri).size
+    if size != entry["size"]:
+        raise InvalidRun(f"{uri}: has {size} bytes, the manifest says {entry['size']}")
+    return uri
+
+
+def fetch(run: str, entry: PartEntry | SummaryEntry, local: Path) -> str:
+    """Fetch what the manifest lists, and refuse other bytes.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    entry : PartEntry or SummaryEntry
+    local : Path
+        Where it is copied to.
+
+    Returns
+    -------
+    str
+        URI of the object.
+
+    Raises
+    ------
+    InvalidRun
+        It has another digest.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    uri = storage.join(run, entry["uri"])
+    storage.download(uri, local)
+    found = storage.sha256(local)
+    if found != entry["sha256"]:
+        raise InvalidRun(f"{uri}: SHA-256 is {found[:12]}, the manifest says {shorten(entry['sha256'][:12])}")
+    return uri
+
+
+def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Sum and sum of magnitudes of columns over a row group, ``(n,) float64`` each; ``n_columns`` are read at a time."""
+    n = parquet.metadata.row_group(group).num_rows
+    total, size = np.zeros(n), np.zeros(n)
+    for start in range(0, len(columns), n_columns):
+        for column in parquet.read_row_group(group, columns[start : start + n_columns]).columns:
+            values = column.to_numpy().astype(np.float64)
+            total += values
+            size += np.abs(values)
+    return total, size
+
+
+def _read_outputs(uri: str, plan: Plan, parquet: pq.ParquetFile, group: int, n: int) -> np.ndarray:
+    """Which of the model's outputs a row group's margins are of, ``(margins, n) int``."""
+    if not plan.chosen:
+        return np.repeat(np.arange(len(plan.outputs))[:, None], n, axis=1)
+    named = parquet.read_row_group(group, list(plan.chosen)).column(0).combine_chunks()
+    found = pc.index_in(named, pa.array(plan.outputs))
+    if found.null_count:
+        raise InvalidRun(f"{uri}: has an output that the plan does not have, expected {', '.join(plan.outputs)}")
+    return found.to_numpy()[None]
+
+
+def _check_sums(uri: str, plan: Plan, asked: Asked, parquet: pq.ParquetFile) -> float:
+    """The largest residual of attributions as stored, or InvalidRun where they do not add up."""
+    margins, phi, _ = plan.columns
+    n_players, worst, done = len(plan.players), 0.0, 0
+    for group in range(parquet.num_row_groups):
+        n = parquet.metadata.row_group(group).num_rows
+        at_a_time = max(1, SLICE_BYTES // (8 * max(1, n)))
+        outputs = _read_outputs(uri, plan, parquet, group, n)
+        for k, margin in enumerate(margins):
+            total, size = _read_sums(parquet, group, phi[k * n_players : (k + 1) * n_players], at_a_time)
+            stored, stored_size = _read_sums(parquet, group, [margin], 1)
+            base, bound = (np.array(numbers)[outputs[k]] for numbers in (asked.base, asked.bound))
+            missed, reach = np.abs(total + base - stored), find_reach(plan.link or IDENTITY, base, bound, stored)
+            allowed = ROUNDING[plan.precision] * (size + stored_size) + TOLERANCE * reach
+            if not (missed <= allowed).all():
+                row = int(np.flatnonzero(~(missed <= allowed))[0])
+                raise InvalidRun(
+                    f"{uri}: row {done + row}: attributions miss {TOTALS[plan.space]} - base value by {missed[row]:.3g}, "
+                    f"expected at most {allowed[row]:.3g}"
+                )
+            worst = max(worst, float((missed / np.maximum(reach, np.finfo(np.float64).tiny)).max(initial=0.0)))
+        done += n
+    return worst
+
+
+def _check_footer(plan: Plan, made_by: str, asked: Asked, each: Listed) -> Footer:
+    """The footer of a part, which says what the manifest and the plan say."""
+    uri, item, entry = check_size(asked.run, each.entry), each.item, each.entry
+    with storage.opened(uri) as file:
+        footer = read_footer(uri, file, made_by, item)
+    if reject(item, footer.rejected) != each.left_out:
+        raise InvalidRun(f"{uri}: leaves out {count(len(footer.rejected), 'file')}, otherwise than the manifest says")
+    n_rows = item.n_rows - sum(entry.n_rows or 0 for entry in each.left_out)
+    if not footer.n_rows == entry["n_rows"] == n_rows:
+        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {n_rows}")
+    stored = 0 if plan.global_only else n_rows
+    if footer.stored != stored:
+        raise InvalidRun(f"{uri}: holds {footer.stored} rows, expected {stored or 'none, as of a run of summaries alone'}")
+    if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, asked.base, strict=True))):
+        raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(asked.base)}")
+    if (footer.residual is not None) != plan.additive or not (footer.residual or 0.0) >= 0.0:  # NaN is refused too
+        raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
+    if footer.states.keys() != {summary.name for summary in plan.summaries}:
+        raise InvalidRun(f"{uri}: has states of {shorten(sorted(footer.states))}, expected {', '.join(summary.name for summary in plan.summaries)}")
+    return footer
+
+
+def _check_bytes(plan: Plan, asked: Asked, entry: PartEntry, local: Path) -> float | None:
+    """A part's digest, and its residual as stored; None where it has no rows, not all attributions of a row, or they need not add up."""
+    uri = fetch(asked.run, entry, local)
+    if not plan.additive or plan.global_only or not plan.wide:
+        return None
+    with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
+        return _check_sums(uri, plan, asked, parquet)
+
+
+def _check_part(plan: Plan, made_by: str, asked: Asked, each: Listed, prepared: Prepared | None, local: Path) -> tuple[Footer, Found]:
+    """What a part's footer says, and what was found of it."""
+    footer = _check_footer(plan, made_by, asked, each)
+    if not asked.deep:
+        return footer, Found(footer.residual, None, 0, None)
+    stored = _check_bytes(plan, asked, each.entry, local)
+    if prepared is None or each.changed is not None:
+        return footer, Found(footer.residual, stored, 0, each.changed)
+    try:
+        uri = storage.join(asked.run, each.entry["uri"])
+        n_again = explain_again(uri, plan, made_by, each.item, prepared, local, asked.all_rows, footer.rejected)
+    except NotRepeatable as error:
+        return footer, Found(footer.residual, stored, 0, str(error))
+    return footer, Found(footer.residual, stored, n_again, None)
+
+
+def check_parts(asked: Asked, several: Several, plan: Plan | None = None, prepared: Prepared | None = None) -> Checked:
+    """Check parts in turn, and merge their states.
+
+    Parameters
+    ----------
+    asked : Asked
+    several : Several
+    plan : Plan, optional
+        Where it is at hand; by default it is read, once in every process.
+    prepared : Prepared, optional
+        The method's tables, where they are at hand; by default those that ``asked`` names, if it does.
+
+    Returns
+    -------
+    Checked
+        What is wrong with the first part that is not sound is in it: whoever checks several at a time says the first of all.
+    """
+    found = list[Found]()
+    try:
+        plan, made_by = (plan, recipe(plan)) if plan is not None else (read_plan(asked.home, asked.plan), read_recipe(asked.home, asked.plan))
+        prepared, merged = open_tables(asked.tables) if asked.tables else prepared, MergedStates(plan.summaries)
+        with storage.scratch() as folder, published():
+            for each in several.parts:
+                footer, one = _check_part(plan, made_by, asked, each, prepared, folder / "object")
+                with right_shapes(asked.run):
+                    merged.add(each.item.part, footer.states)
+                found.append(one)
+        with right_shapes(asked.run):
+            states = footer.states if len(several.parts) == 1 else merged.pack()
+    except LeafledgerError as error:
+        return Checked(tuple(found), None, error)
+    return Checked(tuple(found), states, None)
+
+
+def warm(asked: Asked) -> None:
+    """Compile, or read from the cache, every kernel that checking parts calls.
+
+    Parameters
+    ----------
+    asked : Asked
+    """
+    if asked.tables:
+        plan = read_plan(asked.home, asked.plan)
+        call_kernels(METHODS[plan.method], open_tables(asked.tables))

@@ -1,0 +1,253 @@
+"""A finished run done again, to compare: the tables from the model and the background, and the rows of parts."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.reductions.summary import Summary
+from leafledger.kernels.slices.buffers import Prepared
+
+from ...arguments.choices import MODEL
+from ...cluster.resources import table_budget
+from ...dataset.columns.names import call, spell
+from ...dataset.columns.values import read_features
+from ...dataset.files.listing import WorkItem, list_data, make_items
+from ...dataset.files.pieces import leave_out, take_rows
+from ...dataset.files.rows import window
+from ...display.text import count
+from ...errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
+from ...methods.background_counts import merge_evenly
+from ...methods.memory import ITEM_ROWS
+from ...methods.output_space import choose_link
+from ...methods.parameters import find_method
+from ...methods.reduction_states import same_states
+from ...methods.tables import prepare_model, weigh_model
+from ...models import load_ensemble
+from ...models.model import Model
+from ...models.row_output import choose_among
+from ...models.selection import keep_output
+from ...stores import storage
+from ..execute.count_background import count_rows, first_rows
+from ..execute.explain_item import explain_item
+from ..plan.background import _ask, _whole
+from ..records.footer import Footer, read_footer
+from ..records.manifest import Game, describe_game
+from ..records.plan import Plan
+
+
+def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics]:
+    """Count the background of a run once more, in this process and without what is kept of it.
+
+    Parameters
+    ----------
+    plan : Plan
+        With a background.
+    model : Model
+        That it was made for.
+
+    Returns
+    -------
+    query : BackgroundQuery
+    counted : BackgroundStatistics
+
+    Raises
+    ------
+    NotRepeatable
+        The background's files are others by now.
+    LeafledgerError
+        The background cannot be read.
+    """
+    method, background = METHODS[plan.method], str(plan.background)
+    listing = None if background == MODEL else _whole(background, list_data(background, model))
+    if listing is not None and listing.digest != plan.background_digest:
+        raise NotRepeatable(f"{background}: the background's files changed since the run was planned")
+    asked = plan.interactions is not None, plan.background_errors
+    query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows, *asked)
+    if listing is None:
+        return query, weigh_model(model, method, plan.groups, query)
+    features = read_features(plan.features, query.bins)
+    items = make_items(listing, ITEM_ROWS)
+    return query, merge_evenly(count_rows(features, query, item, first) for item, first in zip(items, first_rows(items), strict=True)).statistics
+
+
+SAMPLE_ROWS = 64  # of every part
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What a run was made with, made again."""
+
+    prepared: Prepared
+    game: Game  # what the manifest says of it
+
+
+def prepare_again(plan: Plan, model: str | None) -> Tables:
+    """Read the model of a run and make the method's tables once more.
+
+    Parameters
+    ----------
+    plan : Plan
+    model : str or None
+        URI of the model's file; None for where it was.
+
+    Returns
+    -------
+    Tables
+
+    Raises
+    ------
+    NotRepeatable
+        The version is another one, or the model or the background is not there any more.
+    UsageError
+        ``model`` is another model than that of the run.
+    InvalidRun
+        The plan has other features, outputs or another link than its model.
+    LeafledgerError
+        The model given cannot be read.
+    """
+    if plan.version != version("leafledger"):
+        raise NotRepeatable(f"the run is of leafledger {plan.version}, this is {version('leafledger')}")
+    try:
+        missing = next((feature.missing for feature in plan.features if feature.missing is not None), None)
+        found = load_ensemble(plan.model if model is None else model, missing, trees=plan.trees)
+    except LeafledgerError as error:
+        if model is not None:
+            raise
+        raise NotRepeatable(str(error)) from error
+    if found.digest != plan.model_digest:
+        differs = f"SHA-256 is {found.digest[:12]}, the run's model had {plan.model_digest[:12]}"
+        if model is not None:
+            raise UsageError(f"{model}: {differs}")
+        raise NotRepeatable(f"{plan.model}: {differs}")
+    if plan.output is not None and plan.output >= len(found.outputs):
+        raise InvalidRun(f"{plan.model}: has {count(len(found.outputs), 'output')}, the run's plan is of number {plan.output} alone")
+    found = choose_among(plan.row_output, found if plan.output is None else keep_output(found, plan.output))
+    found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # they may have been given names
+    found = call(found, *spell(found.features, [feature.name for feature in plan.features], plan.model))
+    method, asked = find_method(plan.method), plan.interactions is not None
+    if (found.features, found.outputs) != (plan.features, plan.outputs):
+        raise InvalidRun(f"{plan.model}: has other features or outputs than the run's plan")
+    link = choose_link(plan.space, found, method, dict(plan.parameters), asked)
+    if link != plan.link:
+        raise InvalidRun(f"{plan.model}: has another link than the run's plan")
+    try:
+        background = None if plan.background is None else count_again(plan, found)
+    except LeafledgerError as error:
+        raise NotRepeatable(str(error)) from error
+    prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, asked, bool(plan.combinations), background)
+    return Tables(prepared, describe_game(found.library, prepared, plan.link))
+
+
+def same_values(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
+    """Tell whether columns hold the same values, of which NaN is one: id columns may have it.
+
+    Parameters
+    ----------
+    found, stored : pa.ChunkedArray
+
+    Returns
+    -------
+    bool
+    """
+    if found.equals(stored):
+        return True
+    if found.type != stored.type or not pa.types.is_floating(found.type) or not found.is_null().equals(stored.is_null()):
+        return False
+    return np.array_equal(found.to_numpy(), stored.to_numpy(), equal_nan=True)
+
+
+def _pieces(parquet: pq.ParquetFile, n_rows: int, at_a_time: int) -> Iterator[pa.Table]:
+    """The first rows, so many at a time wherever row groups end."""
+    held, n_held = list[pa.RecordBatch](), 0
+    for batch in window(parquet.iter_batches(at_a_time), 0, n_rows):
+        first = batch.slice(0, at_a_time - n_held)
+        held, n_held = [*held, first], n_held + first.num_rows
+        if n_held == at_a_time:
+            yield pa.Table.from_batches(held)
+            held, n_held = [batch.slice(first.num_rows)], batch.num_rows - first.num_rows
+    if n_held:
+        yield pa.Table.from_batches(held)
+
+
+def _compare(uri: str, found: Path, stored: Path, n_rows: int, at_a_time: int) -> None:
+    """Refuse the first rows of a part where they differ from those explained again."""
+    done = 0
+    with pq.ParquetFile(found, pre_buffer=False) as ours, pq.ParquetFile(stored, pre_buffer=False) as theirs:
+        if [(each.name, each.type) for each in ours.schema_arrow] != [(each.name, each.type) for each in theirs.schema_arrow]:
+            raise InvalidRun(f"{uri}: its columns differ from those of its rows explained again")
+        for mine, other in zip(_pieces(ours, n_rows, at_a_time), _pieces(theirs, n_rows, at_a_time), strict=True):
+            for name in mine.column_names:
+                if not same_values(mine[name], other[name]):
+                    raise InvalidRun(f"{uri}: rows {done} to {done + mine.num_rows - 1} explained again differ in column {name!r}")
+            done += mine.num_rows
+
+
+def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequence[Summary]) -> None:
+    if found.residual != stored.residual:
+        raise InvalidRun(f"{uri}: its residual is {stored.residual}, that of its rows explained again {found.residual}")
+    for summary in summaries:
+        if not same_states(summary.reduction, found.states[summary.name], stored.states[summary.name]):
+            raise InvalidRun(f"{uri}: its state of {summary.name!r} differs from that of its rows explained again")
+
+
+def explain_again(
+    uri: str, plan: Plan, made_by: str, item: WorkItem, prepared: Prepared, local: Path, all_rows: bool, rejected: Mapping[str, str]
+) -> int:
+    """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare.
+
+    Parameters
+    ----------
+    uri : str
+        Of the part, for messages.
+    plan : Plan
+    made_by : str
+        Recipe of the plan, see `plan.recipe`.
+    item : WorkItem
+        That the part is of.
+    prepared : Prepared
+        The method's tables.
+    local : Path
+        The part.
+    all_rows : bool
+        Then what the part's footer says is compared as well.
+    rejected : mapping of str to str
+        URIs of files of the item that the part leaves out, and why.
+
+    Returns
+    -------
+    int
+        Rows that were compared.
+
+    Raises
+    ------
+    NotRepeatable
+        The rows are not those of the run any more, or there are none to compare.
+    InvalidRun
+        They differ.
+    StorageError
+        The store does not answer.
+    """
+    if plan.global_only and not all_rows:
+        raise NotRepeatable(f"{uri}: it has summaries alone, for which all rows would have to be explained again")
+    there = leave_out(item, rejected)
+    n_rows = there.n_rows if all_rows else min(SAMPLE_ROWS, there.n_rows)
+    asked = item if all_rows else take_rows(there, 0, n_rows)
+    again = local.with_name("again")
+    try:
+        explain_item(plan, made_by, asked, prepared, again, rejected if all_rows else {})
+    except InvalidData as error:
+        raise NotRepeatable(str(error)) from error
+    if all_rows and storage.sha256(again) == storage.sha256(local):
+        return n_rows
+    _compare(uri, again, local, 0 if plan.global_only else n_rows, plan.slice_rows if all_rows else SAMPLE_ROWS)
+    if all_rows:
+        found, stored = (read_footer(uri, path, made_by, item) for path in (again, local))
+        _compare_footers(uri, found, stored, plan.summaries)
+    return n_rows

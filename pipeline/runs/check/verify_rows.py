@@ -1,0 +1,94 @@
+"""Rows of a finished run explained again, from the inputs that its plan names, and compared with what is stored."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...dataset.files.pieces import leave_out, take_rows
+from ...errors import InvalidData, InvalidRun, NotRepeatable
+from ...stores import storage
+from ..execute.explain_item import explain_item
+from ..lookup.row_lookup import Found, Place, as_plain
+from ..records.folder import MANIFEST
+from ..records.footer import read_footer
+from ..records.manifest import Game, Manifest
+from ..records.plan import Plan, recipe
+from .recompute import prepare_again, same_values
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Categories by their values: rows that are read by themselves may have other dictionaries."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _as_stored(place: Place, again: pa.Table, stored: pa.Table) -> pa.Table:
+    """Columns of the types in which rows of several parts were found: halves are floats there, and what some parts have as texts is text."""
+    again = as_plain(again)
+    try:
+        if again.schema.names == stored.schema.names:
+            return again.cast(stored.schema)
+    except pa.ArrowException:
+        pass
+    raise InvalidRun(f"{place.uri}: its columns differ from those of its rows explained again")
+
+
+def _compare(place: Place, again: pa.Table, stored: pa.Table) -> None:
+    again = _as_stored(place, again, stored)
+    for name in again.column_names:
+        if not same_values(_plain(again[name]), _plain(stored[name])):
+            raise InvalidRun(f"{place.uri}: row {place.row} explained again differs in column {name!r}")
+
+
+def _read_again(local: Path) -> pa.Table:
+    with pq.ParquetFile(local) as parquet:
+        return parquet.read()
+
+
+def _check_footers(made_by: str, plan: Plan, places: Sequence[Place]) -> None:
+    for part, uri in dict.fromkeys((place.part, place.uri) for place in places):
+        with storage.opened(uri) as file:
+            read_footer(uri, file, made_by, plan.items[part])
+
+
+def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: str | None = None) -> None:
+    """Explain rows again and compare them with what is stored: every column, without tolerance.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : Manifest
+    plan : Plan
+    found : Found
+        The rows, with all columns.
+    model : str, optional
+        URI of the model's file; by default where it was.
+
+    Raises
+    ------
+    InvalidRun
+        They differ, or the base values; or a part is of another plan.
+    NotRepeatable
+        The model, the data, the background or the version of leafledger is not that of the plan any more.
+    UsageError
+        ``model`` is another model than that of the run.
+    StorageError
+        The store does not answer.
+    """
+    tables = prepare_again(plan, model)
+    said = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs)
+    if tables.game != said:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: what it says of the model, such as base values, differs from the model")
+    made_by = recipe(plan)
+    _check_footers(made_by, plan, found.places)
+    with storage.scratch() as folder:
+        for number, place in enumerate(found.places):
+            item, local = plan.items[place.part], folder / f"row-{number}.parquet"
+            one = take_rows(leave_out(item, {each.uri for each in manifest.rejected if each.part == item.part}), place.row, 1)
+            try:
+                explain_item(plan, made_by, one, tables.prepared, local)
+            except InvalidData as error:
+                raise NotRepeatable(str(error)) from error
+            _compare(place, _read_again(local), found.table.slice(number, 1))

@@ -1,0 +1,1 @@
+"""Lists inside a part: reasons and largest attributions."""

@@ -1,0 +1,145 @@
+"""Reasons: which attributions are told to a person, and in which words."""
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+
+from ...dataset.columns.schema import column_values
+from ...dataset.columns.values import hash_column
+from ...models.model import Feature
+
+Direction = Literal["raises", "lowers"]
+FEATURE, VALUE = "feature", "value"  # what a text may have filled in
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Words for some values of a feature: for numbers between bounds, for some values, for missing ones, or, without any of these, for all others."""
+
+    code: str | None
+    text: str
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    one_of: tuple[str | float, ...] | None = None
+    missing: bool = False
+
+    @property
+    def bounded(self) -> bool:
+        """It is of numbers between bounds."""
+        return any(bound is not None for bound in (self.above, self.at_least, self.below, self.at_most))
+
+    @property
+    def for_others(self) -> bool:
+        """It is of all values that no other band of the feature is of."""
+        return not (self.bounded or self.missing or self.one_of is not None)
+
+    @property
+    def low(self) -> tuple[float, bool]:
+        """Where it begins: a bound, and whether that is left out. Tuples compare as the bounds do."""
+        return (self.above, True) if self.above is not None else (-math.inf if self.at_least is None else self.at_least, False)
+
+    @property
+    def high(self) -> tuple[float, bool]:
+        """Where it ends: a bound, and whether that is taken in; what begins at an equal tuple begins just behind it."""
+        return (self.below, False) if self.below is not None else (math.inf if self.at_most is None else self.at_most, True)
+
+
+@dataclass(frozen=True, slots=True)
+class Worded:
+    """A feature, or group, with its words."""
+
+    player: str
+    bands: tuple[Band, ...]  # that for all others, if there is one, last
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """What is told of a row, and how.
+
+    Attributes
+    ----------
+    digest : str
+        SHA-256 of the file, hexadecimal.
+    direction : "raises" or "lowers"
+        Which attributions are reasons: those above 0, or those below.
+    most : int
+        Reasons of a row, at the most.
+    least : float
+        Smallest share of a reason, 0 to 1, of all that goes in the direction.
+    never : tuple of str
+        Features, or groups, that are never named.
+    default : Band or None
+        Words for what has none of its own.
+    worded : tuple of Worded
+        Features, or groups, with words of their own, in the order in which the file names them first.
+    """
+
+    digest: str
+    direction: Direction
+    most: int
+    least: float
+    never: tuple[str, ...]
+    default: Band | None
+    worded: tuple[Worded, ...]
+
+    def bands_of(self, player: str) -> tuple[Band, ...]:
+        """List the words of a feature, or group.
+
+        Parameters
+        ----------
+        player : str
+
+        Returns
+        -------
+        tuple of Band
+            The default last, unless there are others for all values.
+        """
+        own = next((each.bands for each in self.worded if each.player == player), ())
+        return own if self.default is None or (own and own[-1].for_others) else (*own, self.default)
+
+
+def has_texts(feature: Feature) -> bool:
+    """Tell whether values are written as texts to name them: of categories, unless the column holds their codes.
+
+    Parameters
+    ----------
+    feature : Feature
+
+    Returns
+    -------
+    bool
+    """
+    return feature.hashed or feature.categories is not None
+
+
+def find_codes(feature: Feature, column: pa.Array) -> np.ndarray:
+    """Turn values into numbers that are equal where the model takes them for equal.
+
+    Parameters
+    ----------
+    feature : Feature
+    column : pa.Array
+        n values.
+
+    Returns
+    -------
+    (n,) float64
+        Numbers, or codes of categories, -1 of none; NaN where missing.
+
+    Raises
+    ------
+    InvalidColumn
+        Values are not what the type says.
+    """
+    if feature.hashed:
+        return hash_column(feature, column)
+    found = column_values(feature, column)
+    if feature.categorical and feature.categories is None:  # codes are cut to integers, and those below 0 are no category
+        with np.errstate(invalid="ignore"):
+            return np.where(found < 0, -1.0, np.floor(found))
+    return found

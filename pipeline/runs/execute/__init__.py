@@ -1,0 +1,1 @@
+"""From a plan to parts, in this process or on a cluster."""

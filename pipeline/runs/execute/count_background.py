@@ -1,0 +1,148 @@
+"""Count background."""
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from leafledger.kernels.method.method import BackgroundQuery
+
+from ...dataset.columns.values import fill_values, read_features
+from ...dataset.files.listing import WorkItem
+from ...dataset.files.rows import located, miscounted, read_slices
+from ...errors import SchemaMismatch
+from ...methods.background_counts import Counted, _merge, measure_rows
+from ...methods.memory import max_slice_rows
+from ...methods.unseen_categories import refuse_counted
+from ...methods.warmup import call_counting
+from ...models.model import Feature
+from ...stores.arrays import open_tables, store_tables
+from ..plan.background import Marginal
+from ..records.plan import Plan
+from ..records.plan_file import open_recipe
+
+
+def first_rows(items: Sequence[WorkItem]) -> list[int]:
+    """Number the rows of a background through all of its items.
+
+    Parameters
+    ----------
+    items : sequence of WorkItem
+        All of them, in order.
+
+    Returns
+    -------
+    list of int
+        The number of each item's first row.
+    """
+    return [0, *accumulate(item.n_rows for item in items)][: len(items)]
+
+
+def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem, first_row: int = 0) -> Counted:
+    """Count the rows of one item.
+
+    Parameters
+    ----------
+    features : sequence of Feature
+        Those that are read, in the order of the query's columns.
+    asked : BackgroundQuery
+    item : WorkItem
+    first_row : int
+        Number of its first row in the whole background, by which rows are dealt out where errors are asked for.
+
+    Returns
+    -------
+    Counted
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    StorageError
+        The store does not answer.
+    """
+    counted, done = list[Counted](), 0  # that of all rows so far
+    for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(asked.bins.column.size)):
+        with located(item):
+            values = np.zeros((asked.bins.column.size, batch.num_rows))
+            fill_values(features, asked.bins, [batch.column(feature.name) for feature in features], values)
+            counted, done = [_merge([*counted, measure_rows(asked, values, first_row + done)])], done + batch.num_rows
+    if not counted or done != item.n_rows:
+        raise miscounted(item, done)
+    return counted[0]
+
+
+def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> Counted:
+    """Count the rows of one item of the background: what a Dask task does. Names and a small record come in.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    recipe : str
+        SHA-256 of the run's recipe, hexadecimal; see `plan.recipe`.
+    query : str
+        URI of the broadcast BackgroundQuery.
+    item : WorkItem
+    first_row : int
+        Number of its first row in the whole background.
+
+    Returns
+    -------
+    Counted
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    InvalidRun
+        The recipe that was broadcast is another one.
+    StorageError
+        The store does not answer.
+    """
+    plan, asked = open_recipe(run, recipe), open_tables(query)
+    return count_rows(read_features(plan.features, asked.bins), asked, item, first_row)
+
+
+def keep_counts(counted: Counted, game: Marginal, plan: Plan, allow_unseen: bool) -> Any:
+    """Keep what was counted for later runs, if the model knows the background's categories: a later run may not allow others.
+
+    Parameters
+    ----------
+    counted : Counted
+        Of all rows.
+    game : Marginal
+    plan : Plan
+    allow_unseen : bool
+
+    Returns
+    -------
+    BackgroundStatistics
+
+    Raises
+    ------
+    SchemaMismatch
+        The model knows hardly any category of a feature, which is not allowed.
+    StorageError
+        The store does not answer.
+    """
+    try:
+        refuse_counted(counted.seen, read_features(plan.features, game.query.bins), str(plan.background))
+    except SchemaMismatch:
+        if not allow_unseen:
+            raise
+    else:
+        store_tables(counted.statistics, game.counts)
+    return counted.statistics
+
+
+def warm(query: str) -> None:
+    """Compile, or read from the cache, every kernel that counting calls.
+
+    Parameters
+    ----------
+    query : str
+        URI of the broadcast BackgroundQuery.
+    """
+    call_counting(open_tables(query))

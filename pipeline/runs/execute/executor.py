@@ -1,0 +1,161 @@
+"""Work items done: serially, which is the specification, or on Dask, which gives the same bits."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
+
+from ...cluster.placement import SERIAL
+from ...dataset.files.listing import WorkItem
+from ...errors import InvalidRun
+from ...methods.background_counts import Counted, merge_evenly
+from ..job.job import Job
+from . import count_background as count_background_
+from . import make_part as part
+from .bundles import Done, Task, choose_level, do_bundle, make_bundles
+from .count_background import count_item, first_rows
+
+W = TypeVar("W")  # a work item, or several
+
+
+def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]]) -> Iterator[Done]:
+    """Make the part of every item in turn, in this process.
+
+    Parameters
+    ----------
+    task : Task
+    items : sequence of WorkItem
+        Ascending by their parts.
+    earlier : mapping of int to (str, WorkItem)
+        See `reuse.find_earlier`.
+
+    Yields
+    ------
+    Done
+        In the order of the items.
+
+    Raises
+    ------
+    LeafledgerError
+        A part cannot be made for another reason than its data.
+    """
+    for bundle in make_bundles(items, earlier, 0):
+        yield do_bundle(task, bundle)
+
+
+def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> Counted:
+    """Count every item of a background in turn, in this process.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
+    query : str
+        URI of the broadcast BackgroundQuery.
+    items : sequence of WorkItem
+        At least one.
+    on_done : callable
+        Called with every item as it is counted.
+
+    Returns
+    -------
+    Counted
+        Of all items.
+
+    Raises
+    ------
+    LeafledgerError
+        An item cannot be counted.
+    """
+
+    def counted() -> Iterator[Counted]:
+        for item, first_row in zip(items, first_rows(items), strict=True):
+            yield count_item(run, recipe, query, item, first_row)
+            on_done(item)
+
+    return merge_evenly(counted())
+
+
+def _own(task: Task, done: Done) -> Done:
+    """What was done for this run: a scheduler that knows a task's key already does not do it, and gives what it has."""
+    if done.recipe not in (task.recipe, None):
+        raise InvalidRun(f"{task.run}: the cluster has the results of another run, got {done.recipe[:12]}, expected {task.recipe[:12]}; run again")
+    return done
+
+
+def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]], memory: int) -> Iterator[Done]:
+    """Make the parts of all items, where the job wants them made.
+
+    Parameters
+    ----------
+    job : Job
+    task : Task
+    items : sequence of WorkItem
+        Ascending by their parts. Where there are none, no cluster is started.
+    earlier : mapping of int to (str, WorkItem)
+        See `reuse.find_earlier`.
+    memory : int
+        Bytes that a worker needs.
+
+    Yields
+    ------
+    Done
+        In the order in which they are done.
+
+    Raises
+    ------
+    ClusterLost
+        No scheduler answers, or it has no workers any more.
+    InvalidRun
+        The cluster has results of another run in the place of this one's.
+    LeafledgerError
+        Whatever else a part cannot be made for.
+    """
+    if job.options.scheduler == SERIAL or not items:
+        yield from run_serial(task, items, earlier)
+        return
+    from ...cluster import client as cluster
+    from . import dask as dask_
+
+    bundles = make_bundles(items, earlier, choose_level(items))
+    with cluster.warm_client(job, len(bundles), memory, part.warm, task.tables, job.options.method) as client:
+        yield from map(partial(_own, task), dask_.run_dask(client, task, bundles, memory))
+
+
+def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]) -> Counted:
+    """Count a background's items and add them up, where the job wants it done. The bits do not depend on where.
+
+    Parameters
+    ----------
+    job : Job
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
+    query : str
+        URI of the broadcast BackgroundQuery.
+    items : sequence of WorkItem
+        At least one.
+    memory : int
+        Bytes that a worker needs.
+    on_done : callable
+        Called with every item as it is counted.
+
+    Returns
+    -------
+    Counted
+        Of all items.
+
+    Raises
+    ------
+    ClusterLost
+        No scheduler answers, it has no workers any more, or every worker that an item was given to died.
+    LeafledgerError
+        Whatever else an item cannot be counted for.
+    """
+    if job.options.scheduler == SERIAL:
+        return count_serial(job.out, recipe, query, items, on_done)
+    from ...cluster import client as cluster
+    from . import dask as dask_
+
+    with cluster.warm_client(job, len(items), memory, count_background_.warm, query) as client:
+        return dask_.count_dask(client, job.out, recipe, query, items, memory, on_done)

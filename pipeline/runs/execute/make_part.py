@@ -1,0 +1,291 @@
+"""One part of a run: what a Dask task makes of a work item. May run twice; the object it makes is created once."""
+
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import MappingProxyType
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.reductions.summary import Summary
+
+from ...cluster.machine import this_worker
+from ...dataset.files.listing import Rejected, WorkItem
+from ...dataset.files.pieces import leave_out
+from ...errors import InvalidData, InvalidLabel, InvalidRun
+from ...methods.reduction_states import unpack_state
+from ...methods.warmup import call_kernels
+from ...stores import commit, storage
+from ...stores.arrays import open_tables
+from ...stores.counted import count_moved, take_moved
+from ..records.folder import part_uri
+from ..records.footer import read_footer
+from ..records.part import Part, reject
+from ..records.plan_file import open_recipe
+from .explain_item import explain_item
+from .worker_metrics import count_found, count_made, count_rejected
+
+
+def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float) -> Part:
+    """Read what a part's own bytes say.
+
+    Parameters
+    ----------
+    uri : str
+        Of the part.
+    item : WorkItem
+        That it has to be of.
+    local : Path
+        A local copy of it.
+    recipe : str
+        That it has to be made by, see `plan.recipe`.
+    seconds : float
+        That it took to make, 0 where it was there already.
+
+    Returns
+    -------
+    Part
+
+    Raises
+    ------
+    InvalidRun
+        It is no part, or one of another plan.
+    """
+    footer, size = read_footer(uri, local, recipe, item), local.stat().st_size
+    return Part(
+        item.part,
+        footer.n_rows,
+        size,
+        storage.sha256(local),
+        footer.residual,
+        seconds,
+        footer.states,
+        this_worker(),
+        rejected=reject(item, footer.rejected),
+    )
+
+
+def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequence[Summary]) -> None:
+    """Refuse a part whose bytes are not those that were written: every page has a checksum, and so has every state.
+
+    Parameters
+    ----------
+    uri : str
+        Of the part, for messages.
+    local : Path
+        A local copy of it.
+    states : dict of str to str
+        From names of summaries to states, as its footer has them.
+    summaries : sequence of Summary
+        Of the run.
+
+    Raises
+    ------
+    InvalidRun
+        They differ.
+    """
+    try:
+        for summary in summaries:
+            unpack_state(summary.reduction, states[summary.name])
+        with pq.ParquetFile(local, page_checksum_verification=True) as parquet:
+            for group in range(parquet.num_row_groups):
+                parquet.read_row_group(group)
+    except (pa.ArrowException, OSError, InvalidRun) as error:
+        reason = " ".join(str(error).split())
+        raise InvalidRun(f"{uri}: damaged, or arrived damaged, remove it if it stays so, and the next run makes it again: {reason}") from error
+
+
+def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
+    """Read a part as it was published, verified against its footer and page by page.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
+    item : WorkItem
+        That it is of.
+
+    Returns
+    -------
+    Part or None
+        None if it is not there.
+
+    Raises
+    ------
+    InvalidRun
+        It is damaged, or of another plan.
+    StorageError
+        The store does not answer.
+    """
+    uri = part_uri(run, item.part)
+    if not storage.exists(uri):
+        return None
+    with storage.scratch() as folder:
+        local = folder / "part.parquet"
+        storage.download(uri, local)
+        found = read_part(uri, item, local, recipe, 0.0)
+        check_bytes(uri, local, found.states, open_recipe(run, recipe).summaries)
+        return replace(found, moved=take_moved())
+
+
+def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> Part:
+    """Do a work item, or find it done. Names and a small record come in, a small record goes out.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
+    tables : str
+        URI of the method's prepared tables.
+    item : WorkItem
+    rejected : mapping of str to str
+        URIs of files of the item that cannot be read, but not of all, and why: they are left out, unless the part is there with them.
+
+    Returns
+    -------
+    Part
+
+    Raises
+    ------
+    InvalidData
+        Rows cannot be read, or are others than were planned.
+    InvalidRun
+        The part that is there is damaged, or of another plan.
+    LeafledgerError
+        Whatever else a part cannot be made for, see `explain_item`.
+    """
+    found = fetch_part(run, recipe, item)
+    if found is not None:
+        return found
+    started = time.perf_counter()
+    plan, prepared, uri = open_recipe(run, recipe), open_tables(tables), part_uri(run, item.part)
+    with storage.scratch() as folder:
+        local = folder / "part.parquet"
+        spent, cpu = explain_item(plan, recipe, item, prepared, local, rejected), time.process_time()
+        if commit.create(uri, local):
+            made = read_part(uri, item, local, recipe, time.perf_counter() - started)
+            return replace(made, moved=take_moved(), spent=spent.publish(made.seconds, time.process_time() - cpu))
+    found = fetch_part(run, recipe, item)  # another attempt was faster, or a lost acknowledgement was ours
+    if found is None:
+        raise InvalidRun(f"{uri}: exists and does not")
+    return found
+
+
+def find_unreadable(run: str, recipe: str, tables: str, item: WorkItem) -> dict[str, str]:
+    """Find the files of an item that cannot be read: each is tried by itself, twice. Nothing is published.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
+    tables : str
+        URI of the method's prepared tables.
+    item : WorkItem
+
+    Returns
+    -------
+    dict of str to str
+        URIs of files, and why they cannot be read.
+
+    Raises
+    ------
+    InvalidLabel
+        A label or weight cannot be used.
+    LeafledgerError
+        Whatever else rows cannot be explained for.
+    """
+    plan, found = open_recipe(run, recipe), dict[str, str]()
+    for piece in item.pieces:
+        with storage.scratch() as folder:
+            for left in (True, False):
+                try:
+                    explain_item(plan, recipe, piece, open_tables(tables), folder / "part.parquet")
+                except InvalidData as error:
+                    if not left and isinstance(error, InvalidLabel):
+                        raise
+                    found[piece.uri] = str(error)
+                else:
+                    found.pop(piece.uri, None)
+                    break
+    return found
+
+
+def try_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> tuple[Part | Rejected, ...]:
+    """Do a work item, or say why its rows cannot be read. They are tried twice, since bytes may also be damaged on their way.
+
+    A file that cannot be read takes no rows of others with it: of an item of several files, they are tried one by one, and those that can be read
+    make the part.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    recipe : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
+    tables : str
+        URI of the method's prepared tables.
+    item : WorkItem
+    rejected : mapping of str to str
+        URIs of files of the item that are left out, but not of all, and why.
+
+    Returns
+    -------
+    tuple of Part or Rejected
+        The part, if there is one, and each file that is left out.
+
+    Raises
+    ------
+    InvalidLabel
+        A label or weight cannot be used, which ends the run.
+    LeafledgerError
+        Whatever else a part cannot be made for; InvalidData of rows is returned as rejected.
+    """
+    with suppress(InvalidData):
+        part = make_part(run, recipe, tables, item, rejected)
+        return _count((part, *part.rejected))
+    count_moved(retried=1)
+    unreadable = {**rejected, **(find_unreadable(run, recipe, tables, leave_out(item, rejected)) if item.joined else {})}
+    if item.joined and len(unreadable) == len(item.pieces):
+        return _count(reject(item, unreadable))
+    try:
+        part = make_part(run, recipe, tables, item, unreadable)
+        return _count((part, *part.rejected))
+    except InvalidLabel:
+        raise
+    except InvalidData as error:
+        return _count(reject(item, {piece.uri: unreadable.get(piece.uri, str(error)) for piece in item.pieces}))
+
+
+def _count(made: tuple[Part | Rejected, ...]) -> tuple[Part | Rejected, ...]:
+    """Add what became of a work item to this process's metrics; the same."""
+    for one in made:
+        if isinstance(one, Rejected):
+            count_rejected()
+        elif one.seconds:
+            count_made(one.n_rows, one.seconds)
+        else:
+            count_found()
+    return made
+
+
+def warm(tables: str, method: str) -> None:
+    """Compile, or read from the cache, every kernel that parts of a method will call.
+
+    Parameters
+    ----------
+    tables : str
+        URI of the method's prepared tables.
+    method : str
+        Its name.
+    """
+    call_kernels(METHODS[method], open_tables(tables))

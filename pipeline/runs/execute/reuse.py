@@ -1,0 +1,69 @@
+"""Parts of the run whose place another one takes: what was made of the same rows in the same way is taken over, not made again."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+
+from ...dataset.files.listing import WorkItem
+from ...errors import InvalidRun, StorageError
+from ...stores import commit, storage
+from ..plan.existing_run import Standing
+from ..records.folder import part_uri
+from ..records.plan import Plan, recipe
+from ..records.plan_file import open_recipe
+from .make_part import check_bytes, read_part
+
+
+def _unnumbered(item: WorkItem) -> WorkItem:
+    return replace(item, part=0)
+
+
+def find_earlier(standing: Standing | None, plan: Plan) -> Mapping[int, tuple[str, WorkItem]]:
+    """Find what the run whose place another one takes has made already.
+
+    Parameters
+    ----------
+    standing : Standing or None
+        None where no place is taken.
+    plan : Plan
+        Of the run that is made.
+
+    Returns
+    -------
+    mapping of int to (str, WorkItem)
+        From parts to those of the same rows, by where they are and of what item of the other plan; empty where that was made by another recipe.
+    """
+    if standing is None or recipe(standing.plan) != recipe(plan):
+        return {}
+    there = {_unnumbered(item): item for item in standing.plan.items}
+    found = ((item.part, there.get(_unnumbered(item))) for item in plan.items)
+    return {part: (part_uri(standing.home, old.part), old) for part, old in found if old is not None}
+
+
+def take_over(source: str, old: WorkItem, run: str, made_by: str, item: WorkItem) -> None:
+    """Copy a part, verified as it is read; where it is not there or damaged, nothing happens, and it is made again.
+
+    Parameters
+    ----------
+    source : str
+        URI of the part.
+    old : WorkItem
+        That it is of.
+    run : str
+        URI of where the run is made.
+    made_by : str
+        SHA-256 of the recipe that was broadcast, hexadecimal.
+    item : WorkItem
+        Of the run.
+    """
+    target = part_uri(run, item.part)
+    if storage.exists(target):
+        return
+    with storage.scratch() as folder, suppress(InvalidRun, StorageError):
+        local = folder / "part.parquet"
+        storage.download(source, local)
+        part = read_part(source, old, local, made_by, 0.0)
+        if part.rejected:
+            return  # what could not be read then may be read now
+        check_bytes(source, local, part.states, open_recipe(run, made_by).summaries)
+        commit.create(target, local)

@@ -1,0 +1,1 @@
+"""How long a run will take, and how much memory."""

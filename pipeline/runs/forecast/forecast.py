@@ -1,0 +1,323 @@
+"""What a run will take, told from a run of a few rows: what is fixed, what every item takes and what every row takes, put together again."""
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from leafledger.kernels.trees.binning import padded
+
+from ...cluster.placement import SERIAL
+from ...cluster.resource_usage import Taken, find_peak, measured
+from ..execute.bundles import choose_level, make_bundles
+from ..plan.background import Marginal
+from ..plan.planned_run import Run
+from .trial_run import Trial, Tried, try_run
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What an item takes of something."""
+
+    item: float  # however many rows it has
+    row: float
+
+    def of(self, n_rows: int) -> float:
+        """What an item of so many rows takes.
+
+        Parameters
+        ----------
+        n_rows : int
+
+        Returns
+        -------
+        float
+        """
+        return self.item + self.row * n_rows
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What the work of a run takes on a machine, with so many workers at work at once. Times are seconds of the clock, but for ``cpu``."""
+
+    planning: Taken
+    preparing: Taken  # the background counted, and tables made of it and put where workers read them
+    start: Taken  # of workers, and of kernels
+    reading: Cost
+    kernel: Cost
+    writing: Cost  # with the object that it becomes
+    client: float  # of an item, beside the workers
+    cpu: Cost  # of all three, in seconds of processors, by the rows that the kernel works on
+    read: Cost  # bytes
+    part: Cost  # bytes of an object
+    finishing: Taken  # merging and publishing
+    n_objects: int  # but for parts
+    n_bytes: float  # of these
+    entry_bytes: float  # of a part in the manifest
+    peak: int  # bytes of a worker
+
+    def of(self, n_rows: int) -> float:
+        """Seconds of a worker that an item of so many rows takes.
+
+        Parameters
+        ----------
+        n_rows : int
+
+        Returns
+        -------
+        float
+        """
+        return self.reading.of(n_rows) + self.kernel.of(padded(n_rows)) + self.writing.of(n_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a run will take.
+
+    Attributes
+    ----------
+    seconds : float
+        From the beginning of planning to the manifest.
+    cpu_seconds : float
+        Of all processors of this machine, or of a scheduler's workers and this process.
+    workers : int
+        That work at a time.
+    memory : int
+        Bytes that all of them hold at their peak, and this process beside them.
+    read_bytes : int
+        Of the data and the background.
+    written_bytes, objects : int
+        Of the finished run, with all that stays.
+    stages : dict of str to float
+        Seconds of each stage; they add up.
+    row : dict of str to float
+        Seconds of a worker that a row takes, by what it takes them for.
+    tried_rows : int
+        Rows that it was measured on,
+    tried_seconds : float
+        and how long that took.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    workers: int
+    memory: int
+    read_bytes: int
+    written_bytes: int
+    objects: int
+    stages: dict[str, float]
+    row: dict[str, float]
+    tried_rows: int
+    tried_seconds: float
+
+
+def fit(n_rows: Sequence[int], values: Sequence[float]) -> Cost:
+    """Tell what an item takes from what a row takes, neither of them less than nothing.
+
+    Parameters
+    ----------
+    n_rows : sequence of int
+        Of items.
+    values : sequence of float
+        What these took.
+
+    Returns
+    -------
+    Cost
+        By least squares, large items and small ones alike; all of it the rows' where items are of one size.
+    """
+    weighed = [(1 / n, n, value) for n, value in zip(n_rows, values, strict=True) if n]
+    if not weighed:
+        return Cost(0.0, 0.0)
+    weights, rows = sum(w for w, _, _ in weighed), sum(w * n for w, n, _ in weighed)
+    total, mean = sum(w * value for w, _, value in weighed), rows / weights
+    spread = sum(w * (n - mean) ** 2 for w, n, _ in weighed)
+    slope = sum(w * (n - mean) * value for w, n, value in weighed) / spread if spread else 0.0
+    if spread and slope <= 0:
+        return Cost(total / weights, 0.0)
+    item = total / weights - slope * mean
+    if not spread or item < 0:
+        return Cost(0.0, sum(w * n * value for w, n, value in weighed) / sum(w * n * n for w, n, _ in weighed))
+    return Cost(item, slope)
+
+
+def last_end(seconds: Iterable[float], n_workers: int) -> float:
+    """Find when the last of some tasks is over, each given to the first worker that is free.
+
+    Parameters
+    ----------
+    seconds : iterable of float
+        Of tasks, in the order in which they are given away.
+    n_workers : int
+
+    Returns
+    -------
+    float
+        Seconds.
+    """
+    free = [0.0] * n_workers
+    for each in seconds:
+        heapq.heapreplace(free, free[0] + each)
+    return max(free)
+
+
+def work_seconds(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, apart: bool) -> float:
+    """Put together how long all items take.
+
+    Parameters
+    ----------
+    costs : Costs
+    tasks : sequence of sequence of int
+        Rows of the items of each task.
+    n_workers : int
+    apart : bool
+        Workers are other processes than the client, which does its share meanwhile.
+
+    Returns
+    -------
+    float
+        Seconds.
+    """
+    client = costs.client * sum(map(len, tasks))
+    end = last_end((sum(map(costs.of, items)) for items in tasks), n_workers)
+    return max(end, client) if apart else end + client
+
+
+def _find_costs(run: Run, trial: Trial, planning: Taken, n_workers: int, apart: bool) -> Costs:
+    rows, whole = [tried.n_rows for tried in trial.parts], [n for n, _ in trial.reading]
+    worked = [padded(n) for n in rows]
+
+    def fitted(value: Callable[[Tried], float], n_rows: Sequence[int] = rows) -> Cost:
+        return fit(n_rows, [value(tried) for tried in trial.parts])
+
+    reading, reading_cpu, read = (fit(whole, [taken[k] for _, taken in trial.reading]) for k in range(3))
+    cpu = fitted(lambda tried: tried.spent.cpu, worked)
+    costs = Costs(
+        planning=planning,
+        preparing=_prepare(run, trial, n_workers),
+        start=trial.loading,
+        reading=reading,
+        kernel=fitted(lambda tried: tried.spent.kernel, worked),
+        writing=fitted(lambda tried: tried.spent.writing + tried.spent.publishing),
+        client=trial.client,
+        cpu=Cost(cpu.item + reading_cpu.item, cpu.row + reading_cpu.row),
+        read=read,
+        part=fitted(lambda tried: tried.size),
+        finishing=Taken(trial.merging.seconds + trial.publishing.seconds, trial.merging.cpu + trial.publishing.cpu),
+        n_objects=trial.n_objects,
+        n_bytes=trial.n_bytes,
+        entry_bytes=trial.entry_bytes,
+        peak=max((tried.spent.peak for tried in trial.parts), default=0),
+    )
+    explained = work_seconds(costs, [[n] for n in trial.rows], n_workers, apart)
+    begun = max(0.0, trial.explaining.seconds - explained), max(0.0, trial.explaining.cpu - sum(costs.cpu.of(padded(n)) for n in trial.rows))
+    return replace(costs, start=Taken(trial.loading.seconds + begun[0], trial.loading.cpu + begun[1]))
+
+
+def _prepare(run: Run, trial: Trial, n_workers: int) -> Taken:
+    """Count all of the background as fast as some of it was counted, then make the tables."""
+    game, made, counted = run.game, trial.preparing, trial.counting
+    if not isinstance(game, Marginal) or not trial.counted_rows:
+        return made
+    times = sum(item.n_rows for item in game.items) / trial.counted_rows
+    seconds = times * counted.seconds / min(n_workers, len(game.items))
+    return Taken(seconds + made.seconds, times * counted.cpu + made.cpu, round(times * counted.read) + made.read)
+
+
+def put_together(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, apart: bool) -> tuple[dict[str, float], float]:
+    """Tell what the stages of a run take.
+
+    Parameters
+    ----------
+    costs : Costs
+    tasks : sequence of sequence of int
+        Rows of the items of each task.
+    n_workers : int
+    apart : bool
+        Workers are other processes than the client.
+
+    Returns
+    -------
+    stages : dict of str to float
+        Seconds of each.
+    cpu : float
+        Seconds of processors, of all stages.
+    """
+    stages = {
+        "planning": costs.planning.seconds,
+        "preparing": costs.preparing.seconds,
+        "starting": costs.start.seconds,
+        "explaining": work_seconds(costs, tasks, n_workers, apart),
+        "publishing": costs.finishing.seconds,
+    }
+    fixed = sum(taken.cpu for taken in (costs.planning, costs.preparing, costs.start, costs.finishing))
+    return stages, fixed + sum(costs.cpu.of(padded(n)) for items in tasks for n in items)
+
+
+def _count_workers(run: Run, n_tasks: int) -> int:
+    """How many work at a time."""
+    job = run.job
+    if job.options.scheduler == SERIAL:
+        return 1
+    there = job.workers
+    if job.options.scheduler is not None:
+        from ...cluster import client as cluster
+        from ...cluster import requirements as workers
+        from ...cluster import waiting as patience
+
+        with cluster.remote_client(job.options.scheduler, workers.need(run.memory.total), job.options.wait) as client:
+            there = sum(worker["nthreads"] for worker in patience.find_workers(client).values())
+    return max(1, min(there, n_tasks))
+
+
+def _hold(run: Run, trial: Trial, costs: Costs, n_workers: int, apart: bool) -> int:
+    """Bytes of all processes: of a worker what it held, and as much more as slices will have more rows."""
+    held, most = max(trial.rows, default=0), min(run.plan.slice_rows, max((item.n_rows for item in run.plan.items), default=0))
+    worker = costs.peak + round(run.memory.slice * max(0.0, 1 - padded(held) / max(1, padded(most))))
+    return n_workers * worker + find_peak() if apart else max(worker, find_peak())
+
+
+def forecast_run(run: Run, planning: Taken) -> Forecast:
+    """Run a few rows of a planned run, and tell from that what the run will take. Nothing is left of it.
+
+    Parameters
+    ----------
+    run : Run
+        That is not finished.
+    planning : Taken
+        What it took to load the model and plan the run.
+
+    Returns
+    -------
+    Forecast
+
+    Raises
+    ------
+    InvalidData
+        None of the rows that were tried can be read.
+    ClusterLost
+        No scheduler answers, or it has no workers.
+    LeafledgerError
+        Whatever else ends a run, on the rows that were tried.
+    """
+    items, apart, found = run.plan.items, run.job.options.scheduler != SERIAL, list[Taken]()
+    bundles = make_bundles(items, {}, choose_level(items) if apart else 0)
+    tasks = [[item.n_rows for item in bundle.items] for bundle in bundles]
+    n_workers = _count_workers(run, len(tasks))
+    with measured(found):
+        trial = try_run(run, n_workers)
+    costs = _find_costs(run, trial, planning, n_workers, apart)
+    stages, cpu = put_together(costs, tasks, n_workers, apart)
+    parts = sum(costs.part.of(item.n_rows) for item in items)
+    return Forecast(
+        seconds=sum(stages.values()),
+        cpu_seconds=cpu,
+        workers=n_workers,
+        memory=_hold(run, trial, costs, n_workers, apart),
+        read_bytes=planning.read + costs.preparing.read + round(sum(costs.read.of(item.n_rows) for item in items)),
+        written_bytes=round(costs.n_bytes + costs.entry_bytes * len(items) + parts),
+        objects=costs.n_objects + len(items),
+        stages=stages,
+        row={"reading": costs.reading.row, "kernel": costs.kernel.row, "writing": costs.writing.row},
+        tried_rows=trial.n_rows,
+        tried_seconds=found[0].seconds,
+    )

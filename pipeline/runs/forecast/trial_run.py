@@ -1,0 +1,260 @@
+"""A run of a few rows in a place that is removed: the stages of a run, where the run would work, each of them measured."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from operator import attrgetter
+from typing import Any
+
+from leafledger.kernels import compiled as compiling
+from leafledger.kernels.method.method import BackgroundStatistics
+from leafledger.kernels.trees.binning import BATCH
+
+from ...cluster.placement import SERIAL
+from ...cluster.resource_usage import Spent, Taken, measured
+from ...dataset.files.listing import WorkItem
+from ...dataset.files.rows import read_slices
+from ...dataset.files.sample import cut, spread
+from ...errors import InvalidData
+from ...progress import Work
+from ...stores import storage
+from ...stores.aside import aside
+from ...stores.counted import find_moved
+from ..execute.explain_item import read_names
+from ..execute.make_part import warm
+from ..job.job import Job
+from ..monitor.attempt import Attempt
+from ..monitor.provenance import keep_provenance
+from ..plan.background import Marginal
+from ..plan.planned_run import Run
+from ..records.manifest import Manifest
+from ..records.part import Part
+from ..records.plan import to_json
+from ..records.plan_file import open_recipe
+from ..stages import Broadcast, aggregate_run, broadcast_run, count_run, map_run, publish_run
+
+FIRST_ROWS = 4 * BATCH  # of two items, of which the first compiles or loads kernels, and the second says how many rows are worth measuring
+READABLE = 8  # items of which one has to be readable
+SECONDS = 0.5  # that an item shall take then,
+GROUPS = 2  # row groups of the output, of which it has no more: the first slice of an item and later ones differ
+LARGE, SMALL = 3, 2  # so many of them for each worker, and so many of a quarter of their rows: what an item takes is told from what a row takes
+MOST = 128  # items in all, however many workers there are
+READ_SECONDS, READ_ITEMS = 1.0, 3  # items that are read, as long as that lasts
+BACKGROUND_ROWS = 1 << 13  # that are counted
+END_SECONDS = 10.0  # that workers get to end the items which they have begun, where a trial fails: SECONDS each, and kernels to load
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A part of the trial."""
+
+    n_rows: int
+    size: int  # bytes
+    spent: Spent
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What a run of a few rows took."""
+
+    counting: Taken  # of the rows of the background that were counted; of nothing where none have to be
+    counted_rows: int
+    preparing: Taken  # with the tables that workers read
+    loading: Taken  # kernels from the disk; of nothing where they had to be compiled, since then that is done
+    client: float  # seconds of a part that its worker has no share in
+    reading: tuple[tuple[int, Taken], ...]  # rows of items, whole ones while they are read in time
+    rows: tuple[int, ...]  # of the items that were explained where the run would be,
+    explaining: Taken  # and what that took from the first to the last
+    parts: tuple[Tried, ...]  # of these, but for the first of every worker
+    merging: Taken
+    publishing: Taken
+    n_objects: int  # of the run, but for parts
+    n_bytes: int  # of these, but for the plan's and what the manifest says of parts
+    entry_bytes: float  # what it says of a part
+    n_compiled: int  # kernels
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were explained."""
+        return sum(self.rows) + 2 * FIRST_ROWS
+
+
+def _renumber(items: Sequence[WorkItem], first: int) -> tuple[WorkItem, ...]:
+    return tuple(replace(item, part=first + k) for k, item in enumerate(items))
+
+
+def _cut_all(items: Sequence[WorkItem], n_items: int, n_rows: int) -> list[WorkItem]:
+    """So many pieces of so many rows, each from somewhere else: of an item several, where there are fewer items."""
+    chosen = spread(items, n_items)
+    return [cut(chosen[k * len(chosen) // n_items], n_rows, (k + 0.5) / n_items) for k in range(n_items if chosen else 0)]
+
+
+def _with(run: Run, place: str, items: Sequence[WorkItem], **options: Any) -> Run:
+    """The run in another place and of other items. What it could not say of all rows by these it does not refuse."""
+    job = replace(run.job, out=place, options=replace(run.job.options, allow_unseen=True, max_rejected=None, **options))
+    plan = replace(run.plan, items=tuple(items), rejected=())
+    return replace(run, out=place, place="", job=job, plan=plan, digested=None, replaced=None, kept="")
+
+
+def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, Taken, int]:
+    """Count a few rows of the background, after some that load kernels; the counts, and what so many of the rows took."""
+    if not run.uncounted:
+        return None, Taken(), 0
+    game: Any = run.game
+    first, rest = (_cut_all(game.items, *asked) for asked in ((1, FIRST_ROWS), (READ_ITEMS, BACKGROUND_ROWS // READ_ITEMS)))
+    if sum(item.n_rows for item in game.items) <= BACKGROUND_ROWS:
+        rest = game.items
+    few = replace(game, items=_renumber([*first, *rest], 0), counts=storage.join(place, "counts"))
+    done, moved = list[float](), list[int]()
+
+    def follow(work: Work) -> Callable[[Any], None]:  # noqa: ARG001 - the shape of a Progress
+        def on_done(item: Any) -> None:  # noqa: ARG001 - likewise
+            done.append(time.perf_counter())
+            moved.append(find_moved().read)
+
+        return on_done
+
+    counted = count_run(replace(_with(run, place, (), scheduler=SERIAL), game=few), follow)
+    return counted, Taken(done[-1] - done[0], done[-1] - done[0], moved[-1] - moved[0]), sum(item.n_rows for item in rest)
+
+
+def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], **options: Any) -> tuple[Run, Any, Taken]:
+    """Explain items, and keep all that their parts took."""
+    found, parts = list[Taken](), list[Part]()
+    run = _with(run, run.job.out, items, **options)
+    with measured(found):
+        explained = map_run(run, tables, lambda work: lambda piece: parts.append(piece) if isinstance(piece, Part) else None)
+    return run, replace(explained, parts=tuple(sorted(parts, key=attrgetter("part")))), found[0]
+
+
+@contextmanager
+def _outlasted(job: Job) -> Iterator[None]:
+    """Where a trial fails, let workers that are not its own end what they have begun: nobody can cancel it, and it would be written afterwards."""
+    try:
+        yield
+    except BaseException:
+        if job.options.scheduler not in (None, SERIAL):
+            time.sleep(END_SECONDS)
+        raise
+
+
+def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any, Taken]:
+    """Explain a few rows of an item twice, in this process; of the first item that can be read."""
+    failed = None
+    for item in spread(items, READABLE):
+        try:
+            _, explained, took = _explain(run, tables, _renumber([cut(item, FIRST_ROWS, 0.5)] * 2, 0), scheduler=SERIAL)
+        except InvalidData as error:
+            failed = failed or error
+        else:
+            return explained, took
+    if failed is not None:
+        raise failed
+    _, explained, took = _explain(run, tables, (), scheduler=SERIAL)
+    return explained, took
+
+
+def _read(run: Run, tables: Broadcast) -> tuple[tuple[int, Taken], ...]:
+    """Read some of the run's items, as a worker does, for a while, and at least a row group, whose first rows may take as long as all of it."""
+    began, done = time.perf_counter(), list[tuple[int, Taken]]()
+    plan = open_recipe(run.job.out, tables.recipe)
+    for item in spread(run.plan.items, READ_ITEMS):
+        found, n_rows, group = list[Taken](), 0, item.n_rows / max(1, sum(len(piece.row_groups) for piece in item.pieces))
+        try:
+            with measured(found):
+                for batch in read_slices(item, read_names(plan, tables.prepared), plan.slice_rows):
+                    n_rows += batch.num_rows
+                    if time.perf_counter() - began > READ_SECONDS and n_rows >= group:
+                        break
+        except InvalidData:  # whoever explains it rejects it, and says why
+            continue
+        done.append((n_rows, found[0]))
+        if time.perf_counter() - began > READ_SECONDS:
+            break
+    return tuple(done)
+
+
+def _warm_parts(parts: Sequence[Part]) -> list[Part]:
+    """Parts but for the first of every worker, which loads kernels and tables; all of them where there are no others."""
+    first = {part.worker: part.part for part in reversed(parts)}
+    return [part for part in parts if first[part.worker] != part.part] or list(parts)
+
+
+def _publish(run: Run, tables: Broadcast, explained: Any) -> tuple[Manifest, Taken, Taken]:
+    found = list[Taken]()
+    with measured(found):
+        summaries = aggregate_run(run, tables, explained)
+    with measured(found):
+        manifest = publish_run(run, tables, explained, summaries)
+        keep_provenance(run.job, Attempt(), explained.parts, manifest)
+    return manifest, found[0], found[1]
+
+
+def try_run(run: Run, n_workers: int) -> Trial:
+    """Do all stages of a planned run with a few rows of its data, beside its place, and leave nothing.
+
+    Parameters
+    ----------
+    run : Run
+        That is not finished.
+    n_workers : int
+        That it will have.
+
+    Returns
+    -------
+    Trial
+
+    Raises
+    ------
+    InvalidData
+        None of the rows that were tried can be read.
+    LeafledgerError
+        Whatever else ends a run.
+    """
+    items, found = run.plan.items, list[Taken]()
+    run = replace(run, job=replace(run.job, workers=n_workers))
+    with aside(run.out) as place, compiling.counted() as compiled:
+        counted, counting, counted_rows = _count(run, place)
+        few = _with(run, place, ())
+        if isinstance(run.game, Marginal):
+            few = replace(few, game=replace(run.game, counts=storage.join(place, "counts")))
+        with measured(found):
+            tables = broadcast_run(few, counted)
+        preparing = found.pop()._replace(written=0)
+        with measured(found):
+            if run.job.options.scheduler is None:  # as a local cluster's client does
+                warm(tables.uri, run.plan.method)
+        once, took = _begin(few, tables, items)
+        seconds, cpu = ([*map(of, once.parts)] or [0.0] for of in (attrgetter("seconds"), attrgetter("spent.cpu")))
+        loaded, spent = found.pop(), Taken(*(max(0.0, each[0] - each[-1]) for each in (seconds, cpu)))
+        alone = run.job.options.scheduler == SERIAL
+        loading = Taken() if compiled.n_kernels else spent if alone else loaded
+        rate = once.parts[-1].spent.kernel / once.parts[-1].n_rows if once.parts else 1.0
+        large = int(max(BATCH, min(GROUPS * run.plan.group_rows, SECONDS / rate // BATCH * BATCH)))
+        asked = [(SMALL, large // 4 // BATCH * BATCH or large // 4), (LARGE, large)]
+        chosen = [item for n, n_rows in asked for item in _cut_all(items, min(MOST, n * n_workers), n_rows)]
+        sample = items if sum(item.n_rows for item in items) <= max(FIRST_ROWS, sum(item.n_rows for item in chosen)) else chosen
+        with _outlasted(run.job):
+            mine, explained, explaining = _explain(few, tables, _renumber(sample, 2))
+        read = _read(replace(run, job=mine.job), tables)
+        manifest, merging, publishing = _publish(mine, tables, explained)
+        parts = _warm_parts(explained.parts)
+    bare = replace(manifest, parts=())
+    return Trial(
+        counting=counting,
+        counted_rows=counted_rows,
+        preparing=preparing,
+        loading=loading,
+        client=max(0.0, took.seconds - sum(seconds)) / max(1, len(once.parts)),
+        reading=read,
+        rows=tuple(item.n_rows for item in sample),
+        explaining=explaining,
+        parts=tuple(Tried(part.n_rows, part.size, part.spent) for part in parts),
+        merging=merging,
+        publishing=publishing,
+        n_objects=3 + len(manifest.summaries) + run.undigested,
+        n_bytes=publishing.written - len(manifest.text) + len(bare.text) + len(to_json(run.plan)),
+        entry_bytes=(len(manifest.text) - len(bare.text)) / max(1, len(manifest.parts)),
+        n_compiled=compiled.n_kernels,
+    )

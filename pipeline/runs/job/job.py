@@ -1,0 +1,222 @@
+"""What a run is asked to do: one frozen record, built and checked in one place. The only code that asks what the machine has room for."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date as Date
+from typing import Any
+
+from leafledger.kernels.method.open_parameters import find_open
+
+from ...arguments.choices import MODEL
+from ...arguments.dates import fill_date
+from ...arguments.endpoints import check_metrics_file, is_server
+from ...arguments.readers import read_place
+from ...cluster.placement import SERIAL, check_scheduler
+from ...cluster.resources import share_out
+from ...dataset.columns.labels import LabelColumns
+from ...dataset.files.matching import Asked
+from ...display.text import count
+from ...errors import UsageError
+from ...methods.parameters import check_by, check_parameters, find_method
+from ...models.row_output import RowOutput, read_row_output
+from ...models.source import normalise_source
+from ...stores import storage
+from ...stores.places import is_within, normalise
+from .label_options import check_labels
+from .options import Options
+from .table_option import choose_table
+
+FOLDERS = ("attributions", "summary")  # of a run
+PUBLISHED = ("attributions/part-00000.parquet", "summary/importance.parquet")  # of what a run writes, for globs that would find it
+TABLES = "_leafledger"  # folder beside that of the run, by default
+TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Arguments of a run, complete and checked as far as they can be without looking at the data. Places are absolute, with their dates."""
+
+    model: str
+    data: str
+    out: str
+    options: Options
+    parameters: tuple[tuple[str, Any], ...]  # of the method, defaults filled in
+    tables: str  # folder where a background's counts are kept for later runs
+    labels: LabelColumns | None  # where the method needs them
+    row_output: RowOutput | None  # where it differs from row to row
+    workers: int
+    worker_memory: int  # bytes
+    name: str = ""  # its output before dates are filled in: what a run of every night is called
+
+    @property
+    def leaves_where(self) -> bool:
+        """Neither a scheduler nor workers are asked for."""
+        return self.options.scheduler is None and self.options.workers is None
+
+
+def _check_written(parameters: Mapping[str, Any]) -> None:
+    for name, value in parameters.items():
+        if callable(value):
+            raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give points")
+
+
+def make_room(job: Job, least: int) -> Job:
+    """Have no more workers than have room, unless so many were asked for.
+
+    Parameters
+    ----------
+    job : Job
+    least : int
+        Bytes that one needs.
+
+    Returns
+    -------
+    Job
+    """
+    workers, worker_memory = share_out(job.options.workers, least)
+    return replace(job, workers=workers, worker_memory=worker_memory)
+
+
+def asked_columns(job: Job) -> Asked:
+    """Collect the columns that a job asks for besides the features.
+
+    Parameters
+    ----------
+    job : Job
+
+    Returns
+    -------
+    Asked
+    """
+    numbers = () if job.labels is None else job.labels.numbers
+    return Asked(job.options.ids, (*numbers, *job.options.predictions), job.options.by, job.options.values)
+
+
+def _find_latest(latest: str, out: str, date: Date | None) -> str:
+    if date is None:
+        raise UsageError(f"{latest}: names the run of the latest date, but no date was given")
+    found = normalise(fill_date(latest, date))
+    if is_within(found, out):
+        raise UsageError(f"{found}: lies within the run, but runs of other dates are to move it; choose a place outside")
+    return found
+
+
+def keep_small(job: Job, small: bool) -> Job:
+    """Do little work in this process, which is done before a local cluster has started, unless a scheduler or workers were asked for.
+
+    Parameters
+    ----------
+    job : Job
+    small : bool
+        There is little to do.
+
+    Returns
+    -------
+    Job
+    """
+    return replace(job, options=replace(job.options, scheduler=SERIAL)) if small and job.leaves_where else job
+
+
+def describe_where(job: Job, n_items: int) -> str:
+    """Say where work is done.
+
+    Parameters
+    ----------
+    job : Job
+    n_items : int
+        Tasks there are.
+
+    Returns
+    -------
+    str
+        In words, such as "in this process".
+    """
+    if job.options.scheduler == SERIAL:
+        return "in this process"
+    workers = count(min(job.workers, max(1, n_items)), "worker")
+    return f"on {job.options.scheduler or f'a local cluster of {workers}'}"
+
+
+def _refuse_within(out: str, name: str, uri: str) -> None:
+    """Refuse an output of which something would be found among the files of a data set."""
+    if any(is_within(written, uri, PUBLISHED) for written in (out, *(storage.join(out, folder) for folder in FOLDERS))):
+        raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
+
+
+def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
+    """Check the arguments of a run, and fill in defaults and dates. Nothing but the machine is looked at.
+
+    Parameters
+    ----------
+    model, data, out : str or path
+        A path or URI each; {date} in them is filled in.
+    options : Options
+        Their ``workers`` are by default one per core that has room for it, see `share_out`.
+
+    Returns
+    -------
+    Job
+        Places are absolute.
+
+    Raises
+    ------
+    UsageError
+        An argument is of a wrong type, or does not go with another one.
+    StorageError
+        A scheme is unknown.
+    """
+    check_scheduler(options.scheduler, options.plain_tcp, options.workers)
+    if options.ids and options.global_only:
+        raise UsageError(f"ids are {', '.join(options.ids)}, but with global_only no rows are written; leave out one or the other")
+    if options.values and options.global_only:
+        raise UsageError("values are of rows, but with global_only no rows are written; leave out one or the other")
+    if options.latest is None and options.latest_requires:
+        raise UsageError(f"latest_requires is {options.latest_requires:g}, which is asked for latest to move, but no latest was given")
+    if options.background in (None, MODEL) and options.tables is not None:
+        raise UsageError(f"{options.tables}: tables are kept for backgrounds of rows, but none was given")
+    if options.background_errors and options.background in (None, MODEL):
+        raise UsageError("background_errors are of a background of rows as a sample, but none was given")
+
+    def place(uri: str) -> str:
+        return normalise(fill_date(uri, options.date))
+
+    model = normalise_source(fill_date(read_place("model", model), options.date))
+    called = normalise(read_place("out", out))
+    data, out = (place(read_place(name, given)) for name, given in (("data", data), ("out", out)))
+    background = options.background if options.background in (None, MODEL) else place(options.background)
+    for name, uri in (("data", data), ("background", background)):
+        if uri not in (None, MODEL):
+            _refuse_within(out, name, uri)
+    choose_table(options, out)
+    lineage = None if options.lineage is None else fill_date(options.lineage, options.date)
+    if options.metrics_file is not None:
+        check_metrics_file(options.metrics_file)
+    if lineage is not None:
+        is_server(lineage)
+    method = find_method(options.method)
+    values = check_parameters(method, options.parameters or {})
+    _check_written(values)
+    check_by(method, options.by)
+    if options.background is not None and find_open(method, values):
+        raise UsageError(f"{method.name} leaves a parameter open, which is chosen while planning, before a background is counted; give a number")
+    workers, worker_memory = share_out(options.workers)
+    return Job(
+        model=model,
+        data=data,
+        out=out,
+        options=replace(
+            options,
+            latest=None if options.latest is None else _find_latest(options.latest, out, options.date),
+            background=background,
+            partition=place(options.partition) if isinstance(options.partition, str) else options.partition,
+            reasons=place(options.reasons) if isinstance(options.reasons, str) else options.reasons,
+            lineage=lineage,
+        ),
+        parameters=tuple(sorted(values.items())),
+        tables=storage.beside(out, TABLES) if options.tables is None else place(options.tables),
+        labels=check_labels(method, options),
+        row_output=read_row_output(options.output),
+        workers=workers,
+        worker_memory=worker_memory,
+        name=called,
+    )

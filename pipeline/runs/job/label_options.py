@@ -1,0 +1,37 @@
+"""Which labels and groups of rows a run asks for, and which methods take them."""
+
+from leafledger.kernels.method.method import Method
+
+from ...dataset.columns.labels import COUNT, LabelColumns
+from ...errors import UsageError
+from ...methods.parameters import labelled_methods
+from .options import Options
+
+
+def check_labels(method: Method, options: Options) -> LabelColumns | None:
+    """Choose the columns of labels and weights, for a method that needs labels and for no other.
+
+    Parameters
+    ----------
+    method : Method
+    options : Options
+
+    Returns
+    -------
+    LabelColumns or None
+        None where the method takes no labels.
+
+    Raises
+    ------
+    UsageError
+        Labels are missing or not taken.
+    """
+    if not method.labelled:
+        if options.label is not None or options.weight is not None:
+            raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")
+        if options.missing_labels != COUNT:
+            raise UsageError(f"missing_labels is {options.missing_labels!r}, but method {method.name!r} takes no labels; leave it out")
+        return None
+    if options.label is None:
+        raise UsageError(f"method {method.name!r} needs labels; name their column with --label")
+    return LabelColumns(options.label, options.weight, options.missing_labels)

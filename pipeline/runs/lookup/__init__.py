@@ -1,0 +1,1 @@
+"""Single rows of a finished run, found by their ids."""

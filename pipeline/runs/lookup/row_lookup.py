@@ -1,0 +1,378 @@
+"""Rows of a finished run found by their values: first the row groups that may have them, then the columns that are asked for, then the rows alone."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from itertools import repeat
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from ...errors import InvalidRun, NoSuchRow, UsageError
+from ...stores import storage
+from ...stores.filesystem import published, reported
+from .bloom_filter import as_stored, may_contain
+
+READERS = 16  # parts that are looked through at a time
+ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_large_string)  # as Python orders them
+
+
+PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.float16(): pa.float32()}  # of types that Arrow cannot compare
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What a column has to be."""
+
+    name: str
+    value: pa.Scalar  # null for what is null or NaN
+
+    @property
+    def missing(self) -> bool:
+        """What is asked for is a missing value."""
+        if not self.value.is_valid:
+            return True
+        return pa.types.is_floating(self.value.type) and math.isnan(self.value.as_py())
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a row of a run is."""
+
+    part: int
+    uri: str  # of the part
+    row: int  # of the part, from 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows of a row group that were found."""
+
+    uri: str
+    part: int
+    group: int
+    first_row: int  # of the part
+    rows: pa.Array  # of the group
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Rows that were found."""
+
+    n_found: int
+    places: tuple[Place, ...]  # of the first of them,
+    table: pa.Table  # whose columns are here
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind.storage_type if is_extension(kind) else kind
+    return PLAIN.get(kind, kind)
+
+
+def is_extension(kind: pa.DataType) -> bool:
+    """Tell whether a type is made of another one, as UUIDs and JSON are, which Arrow cannot compare.
+
+    Parameters
+    ----------
+    kind : pa.DataType
+
+    Returns
+    -------
+    bool
+    """
+    return isinstance(kind, pa.BaseExtensionType)
+
+
+def _text(given: str) -> pa.Scalar:
+    """A text, without pandas: where it is installed, ``pa.scalar`` imports it, which takes longer than finding a row."""
+    content = given.encode()
+    return pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, len(content)], np.int32)), pa.py_buffer(content))[0]
+
+
+def _read_half(given: Any) -> pa.Scalar:
+    """A half float, as the column has rounded what was asked for."""
+    with np.errstate(over="ignore"):
+        return pa.scalar(None if given is None else float(np.float16(given)), PLAIN[pa.float16()])
+
+
+def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Condition:
+    """Read what a column has to be, by the column's type.
+
+    Parameters
+    ----------
+    where : str
+        URI of the run, for messages.
+    schema : pa.Schema
+        Of a part.
+    name : str
+        Of the column.
+    given : Any
+        A value of the column's type, or its text; None for one that is missing.
+
+    Returns
+    -------
+    Condition
+
+    Raises
+    ------
+    UsageError
+        There is no such column, it holds lists, or nothing of its type is written so.
+    """
+    kind = schema.field(name).type
+    try:
+        if pa.float16() in (kind, getattr(kind, "value_type", None)):
+            return Condition(name, _read_half(given))
+        if isinstance(kind, pa.UuidType) and given is not None:
+            return Condition(name, pa.scalar(UUID(str(given)).bytes, kind.storage_type))
+        value = _text(given).cast(_value_type(kind)) if isinstance(given, str) else pa.scalar(given, _value_type(kind))
+        rounds = isinstance(given, str) or pa.types.is_floating(value.type)
+        if pa.types.is_nested(_value_type(kind)) or not (rounds or value.as_py() == given):  # 7.5 would be the integer 7
+            raise TypeError("nothing of the column's type")
+    except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
+        raise UsageError(f"{where}: column {name!r:.80} is {kind}, got {given!r:.80}") from error
+    return Condition(name, value)
+
+
+def _as_read(where: str, schema: pa.Schema, name: str, given: Any) -> Any:
+    """What was asked for, as a column holds it; as it was given where this one cannot."""
+    try:
+        return given if is_extension(schema.field(name).type) else read_condition(where, schema, name, given).value.as_py()
+    except (UsageError, ValueError):  # nanoseconds, without pandas
+        return given
+
+
+@contextmanager
+def opened_part(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
+    """Open a part.
+
+    Parameters
+    ----------
+    uri : str
+
+    Yields
+    ------
+    parquet : pq.ParquetFile
+        Pages are verified as they are read.
+    file : file object
+        That it reads.
+
+    Raises
+    ------
+    InvalidRun
+        Something is wrong with its bytes.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    try:
+        if (local := storage.local_path(uri)) is not None:
+            with published(), reported("read", uri):
+                file = pa.OSFile(str(local))
+            with file, pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+                yield parquet, file
+        else:
+            with (
+                published(),
+                storage.opened(uri, ahead=False) as remote,
+                pq.ParquetFile(remote, page_checksum_verification=True, pre_buffer=True) as parquet,
+            ):
+                yield parquet, remote
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidRun(f"{uri}: damaged, or no part of a run: {' '.join(str(error).split())}") from error
+
+
+def _may_have(metadata: pq.FileMetaData, file: Any, group: int, condition: Condition) -> bool:
+    """Whether a row group can have such a row, by its column's smallest and largest value, and by its Bloom filter."""
+    leaves = [c for c in range(metadata.num_columns) if metadata.schema.column(c).path == condition.name]
+    if len(leaves) != 1:
+        return True
+    chunk = metadata.row_group(group).column(leaves[0])
+    return _in_range(chunk.statistics, condition) and _passes(chunk, file, condition)
+
+
+def _passes(chunk: pq.ColumnChunkMetaData, file: Any, condition: Condition) -> bool:
+    value = None if condition.missing or not chunk.bloom_filter_length else as_stored(condition.value, chunk.physical_type)
+    if value is None:
+        return True
+    file.seek(chunk.bloom_filter_offset)
+    return may_contain(file.read(chunk.bloom_filter_length), value)
+
+
+def _in_range(found: Any, condition: Condition) -> bool:
+    kind = condition.value.type
+    if found is None:
+        return True
+    if condition.missing:
+        return pa.types.is_floating(kind) or not found.has_null_count or found.null_count > 0  # NaN is not counted
+    if not found.has_min_max or not any(is_one(kind) for is_one in ORDERED) or isinstance(found.min, bytes):  # half floats are bytes there
+        return True
+    return bool(found.min <= condition.value.as_py() <= found.max)
+
+
+def _matches(column: pa.ChunkedArray, condition: Condition) -> pa.ChunkedArray:
+    """Whether a condition holds, null where it cannot be said."""
+    kind = column.type
+    plain = column.cast(_value_type(kind)) if pa.types.is_dictionary(kind) or is_extension(kind) else column
+    return pc.is_null(plain, nan_is_null=True) if condition.missing else pc.equal(plain, condition.value)
+
+
+def _find_in_part(run: str, uri: str, part: int, where: Mapping[str, Any]) -> list[_Group] | UsageError:
+    """By its own types, which may be other ones in another part, of a column that some paths carry; or why the part can have no such row."""
+    with opened_part(uri) as (parquet, file):
+        names, metadata, found, first_row = [*where], parquet.metadata, list[_Group](), 0
+        _check_columns(uri, parquet, names)
+        try:
+            conditions = [read_condition(run, parquet.schema_arrow, name, given) for name, given in where.items()]
+        except UsageError as error:
+            return error
+        for group in range(metadata.num_row_groups):
+            if all(_may_have(metadata, file, group, each) for each in conditions):
+                table = as_plain(parquet.read_row_group(group, columns=names, use_threads=False))
+                rows = pc.indices_nonzero(reduce(pc.and_, [_matches(table[each.name], each) for each in conditions]))
+                found += [_Group(uri, part, group, first_row, rows)] if len(rows) else []
+            first_row += metadata.row_group(group).num_rows
+    return found
+
+
+def _check_columns(uri: str, parquet: pq.ParquetFile, names: Iterable[str]) -> None:
+    lacking = next((name for name in names if name not in parquet.schema_arrow.names), None)
+    if lacking is not None:
+        raise InvalidRun(f"{uri}: has no column {lacking!r:.80}, which the run's parts have")
+
+
+def _first(groups: Iterable[_Group], most: int | None) -> Iterator[_Group]:
+    """The groups that the first rows are in, with these rows alone."""
+    for each in groups:
+        rows = each.rows.slice(0, most)
+        most = None if most is None else most - len(rows)
+        if not len(rows):
+            return
+        yield _Group(each.uri, each.part, each.group, each.first_row, rows)
+
+
+def _read_group(found: _Group) -> pa.Table:
+    with opened_part(found.uri) as (parquet, _):
+        return as_plain(parquet.read_row_group(found.group, use_threads=False)).take(found.rows)
+
+
+def as_plain(table: pa.Table) -> pa.Table:
+    """Put texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those. All columns may have nulls.
+
+    Parameters
+    ----------
+    table : pa.Table
+
+    Returns
+    -------
+    pa.Table
+    """
+    return table.cast(pa.schema([field.with_type(PLAIN.get(field.type, field.type)).with_nullable(True) for field in table.schema]))
+
+
+def has_views(schema: pa.Schema) -> bool:
+    """Tell whether there are views of texts or bytes: Arrow can neither take nor filter rows that have some.
+
+    Parameters
+    ----------
+    schema : pa.Schema
+
+    Returns
+    -------
+    bool
+    """
+    return any(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) for kind in schema.types)
+
+
+def _join(tables: Sequence[pa.Table]) -> pa.Table:
+    """One table of all. A column that has several types is of what they hold, be it in dictionaries or not, or else of texts, as paths carry it."""
+    fields = []
+    for field in tables[0].schema:
+        kinds = {table.schema.field(field.name).type for table in tables}
+        held = {_value_type(kind) for kind in kinds}
+        fields.append(field if len(kinds) == 1 else field.with_type(held.pop() if len(held) == 1 else pa.string()))
+    schema = pa.schema(fields)
+    return pa.concat_tables([table.select(schema.names).cast(schema) for table in tables])
+
+
+def read_part_schema(uri: str) -> pa.Schema:
+    """Read the columns of a part.
+
+    Parameters
+    ----------
+    uri : str
+
+    Returns
+    -------
+    pa.Schema
+
+    Raises
+    ------
+    InvalidRun
+        It is damaged.
+    StorageError
+        It is missing, or the store does not answer.
+    """
+    with opened_part(uri) as (parquet, _):
+        return parquet.schema_arrow
+
+
+def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], where: Mapping[str, Any], most: int | None = None) -> Found:
+    """Find rows by what some of their columns are, and read them.
+
+    Parts are looked through side by side. Of a part that is the footer, and the columns that are asked for of those row groups that can have such a
+    row by their smallest and largest values and their Bloom filters; all columns are read of the row groups that have one.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    parts : sequence of (int, str)
+        Numbers of all parts, and what they are called below the run.
+    ids : sequence of str
+        The run's id columns, for messages.
+    where : mapping of str to Any
+        From columns to values of their types, or texts of these; None for what is missing.
+    most : int, optional
+        How many rows are read; by default all.
+
+    Returns
+    -------
+    Found
+        In the order of the data; at least one row.
+
+    Raises
+    ------
+    NoSuchRow
+        There is none.
+    UsageError
+        There is no such column, or a value is of another type.
+    InvalidRun
+        A part is damaged.
+    StorageError
+        A part is missing, or the store does not answer.
+    """
+    if not parts:
+        raise NoSuchRow(f"{run}: no such row: the run has none")
+    numbers, uris = [part for part, _ in parts], [storage.join(run, uri) for _, uri in parts]
+    schema = read_part_schema(uris[0])
+    strange = next((name for name in where if name not in schema.names), None)
+    if strange is not None:
+        raise UsageError(f"{run}: has no column {strange!r:.80}; its id columns are {', '.join(ids) or 'none'}")
+    with ThreadPoolExecutor(READERS) as readers:
+        looked = list(readers.map(_find_in_part, repeat(run), uris, numbers, repeat(where)))
+        unfit = [each for each in looked if isinstance(each, UsageError)]
+        if len(unfit) == len(looked):
+            raise unfit[0]
+        groups = [each for found in looked if not isinstance(found, UsageError) for each in found]
+        wanted = list(_first(groups, most))
+        tables = list(readers.map(_read_group, wanted))
+    if not groups:
+        raise NoSuchRow(f"{run}: no such row: {', '.join(f'{name}={_as_read(run, schema, name, given)!r:.80}' for name, given in where.items())}")
+    places = tuple(Place(each.part, each.uri, each.first_row + row) for each in wanted for row in each.rows.to_pylist())
+    return Found(sum(len(each.rows) for each in groups), places, _join(tables))

@@ -1,0 +1,235 @@
+"""A run as Prometheus reads it: from a port while it works, and from a file that outlives it.
+
+A run is a batch: whoever scrapes its port finds nobody there once it is over. So what is to be told of it afterwards, such as when one last went
+well, has to lie in a file, which node_exporter's textfile collector serves. All are gauges of this run: a counter that begins anew every night adds
+up to nothing.
+"""
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import datetime
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ...arguments.endpoints import can_lie, read_address
+from ...errors import LeafledgerError, UsageError
+from ...stores import storage
+from ...stores.places import normalise
+from ..job.job import Job
+from ..records.provenance import read_provenance
+from .attempt import Attempt
+
+LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
+LABEL = "run"
+READABLE = 0o644  # by node_exporter, which is another user
+
+
+def _find_file(given: str) -> Path:
+    path = storage.local_path(normalise(given))
+    if path is None or not can_lie(path):
+        raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
+    return path
+
+
+def _read_last_success(path: Path, run: str) -> float | None:
+    """When a run of this name last went well, as an earlier one wrote it."""
+    from prometheus_client.parser import text_string_to_metric_families
+
+    with suppress(OSError, ValueError, LookupError):  # which the parser raises too
+        for family in text_string_to_metric_families(path.read_text()):
+            for sample in family.samples:
+                if sample.name == LAST_SUCCESS and sample.labels.get(LABEL) == run:
+                    return sample.value
+    return None
+
+
+def _find_success(job: Job, attempt: Attempt, before: float | None) -> float | None:
+    """When a run of this name last went well, where this attempt did.
+
+    That a night was finished before says nothing of whether nights are finished still: it counts from when it was published. It counts at all, since
+    what follows may have failed then. Where readers were not told of the night, it is none that went well.
+    """
+    if attempt.undone:
+        return before
+    manifest = attempt.manifest
+    if manifest is None or attempt.finished_it:
+        return time.time()
+    with suppress(LeafledgerError, ValueError, OverflowError):  # what cannot be read takes nothing from the run
+        made = read_provenance(manifest.home(job.out), manifest.sha256)
+        if made is not None:
+            return max(datetime.fromisoformat(made.finished).timestamp(), before or 0.0)
+    return before
+
+
+class Earlier:
+    """What came of the nights that a command made before another one, as far as somebody has to hear of it: all of them have one file.
+
+    Attributes
+    ----------
+    rejected_rows, rejected_parts, retries : int
+        Of all of them. Those that were finished before count for nothing: it was told when they were made.
+    residual : float or None
+        The largest.
+    failed : bool
+        Whether any is not finished.
+    """
+
+    def __init__(self) -> None:
+        self.rejected_rows = self.rejected_parts = self.retries = 0
+        self.residual: float | None = None
+        self.failed = False
+
+
+class RunMetrics:
+    """A collector of prometheus_client: gauges of one attempt at a run.
+
+    Parameters
+    ----------
+    job : Job
+        Its name is the label of all: the same for every date.
+    attempt : Attempt
+    last_success : float or None
+        When a run of this name last went well, seconds since 1970.
+    earlier : Earlier, optional
+        Nights of the same command.
+
+    Attributes
+    ----------
+    failed : bool
+        Whether the attempt is over, and something was raised.
+    """
+
+    def __init__(self, job: Job, attempt: Attempt, last_success: float | None, earlier: Earlier | None = None):
+        self.job, self.attempt, self.last_success, self.earlier = job, attempt, last_success, earlier or Earlier()
+        self.failed = False
+
+    @property
+    def _rejected(self) -> tuple[int, int]:
+        """Rows, and files and work items."""
+        attempt, manifest = self.attempt, self.attempt.manifest
+        return (attempt.rejected_rows, attempt.rejected) if manifest is None else (manifest.n_rejected, len(manifest.rejected))
+
+    @property
+    def _residual(self) -> float | None:
+        return self.attempt.residual if self.attempt.manifest is None else self.attempt.manifest.residual
+
+    def count(self) -> None:
+        """Count the attempt, which is over, among the earlier ones."""
+        earlier = self.earlier
+        earlier.failed |= self.failed
+        earlier.retries += self.attempt.moved.retried
+        if self.attempt.manifest is None or self.attempt.finished_it:
+            rows, parts = self._rejected
+            earlier.rejected_rows += rows
+            earlier.rejected_parts += parts
+            earlier.residual = _larger(earlier.residual, self._residual)
+
+    def _list(self) -> Iterator[tuple[str, str, dict[tuple[str, ...], float], tuple[str, ...]]]:
+        """Name, meaning, values by labels, names of these."""
+        attempt, manifest, earlier = self.attempt, self.attempt.manifest, self.earlier
+        rows, (rejected_rows, rejected) = attempt.rows if manifest is None else manifest.n_rows, self._rejected
+        finished = manifest is not None and not self.failed and not earlier.failed
+        single = {
+            "start_timestamp_seconds": ("When the attempt began", attempt.started.timestamp()),
+            "last_success_timestamp_seconds": ("When a run was last finished", self.last_success),
+            "finished": ("1 where this run is finished, 0 where it works or failed", float(finished)),
+            "rows": ("Rows explained", rows),
+            "rejected_rows": ("Rows known to be rejected", rejected_rows + earlier.rejected_rows),
+            "rejected_parts": ("Files and work items rejected", rejected + earlier.rejected_parts),
+            "residual_ratio": ("Largest residual of any row, as a fraction of the margin's bound", _larger(self._residual, earlier.residual)),
+            "read_bytes": ("Bytes read of files and objects, by client and workers", attempt.moved.read),
+            "written_bytes": ("Bytes of files and objects published", attempt.moved.written),
+            "retries": ("Operations and work items tried again", attempt.moved.retried + earlier.retries),
+        }
+        for name, (meaning, value) in single.items():
+            if value is not None:
+                yield name, meaning, {(): float(value)}, ()
+        yield "parts", "Parts of the run", {("made",): attempt.made, ("found",): attempt.found}, ("how",)
+        yield "stage_seconds", "Time that a stage took", {(stage,): seconds for stage, seconds in attempt.seconds.items()}, ("stage",)
+
+    def collect(self) -> Iterator[Any]:
+        """Give the gauges as they are now.
+
+        Yields
+        ------
+        prometheus_client.core.GaugeMetricFamily
+        """
+        from prometheus_client.core import GaugeMetricFamily
+
+        for name, meaning, values, labels in self._list():
+            family = GaugeMetricFamily(f"leafledger_run_{name}", meaning, labels=(LABEL, *labels))
+            for labelled, value in values.items():
+                family.add_metric((self.job.name, *labelled), value)
+            yield family
+
+
+def _larger(one: float | None, other: float | None) -> float | None:
+    return max((each for each in (one, other) if each is not None), default=None)
+
+
+def _say(error: OSError | ValueError) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+@contextmanager
+def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Iterator[None]:
+    """Serve an attempt's metrics while it is made, and write them when it is over, well or not; neither where it was not asked for.
+
+    Parameters
+    ----------
+    job : Job
+    attempt : Attempt
+        What cannot be written is said in its ``warned``.
+    earlier : Earlier, optional
+        Nights of the same command, among which this one is counted when it is over.
+
+    Yields
+    ------
+    None
+
+    Raises
+    ------
+    UsageError
+        The library is not installed, the port is taken, or the file's folder is not there.
+    """
+    address, file = job.options.metrics_address, job.options.metrics_file
+    if address is None and file is None:
+        yield
+        return
+    if find_spec("prometheus_client") is None:
+        raise UsageError("prometheus-client is not installed, expected it for metrics; pip install 'leafledger[metrics]'")
+    from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
+
+    path = None if file is None else _find_file(file)
+    last_success = None if path is None else _read_last_success(path, job.name)
+    metrics, registry = RunMetrics(job, attempt, last_success, earlier), CollectorRegistry()
+    registry.register(metrics)
+    server, thread = None, None
+    if address is not None:
+        host, port = read_address(address)
+        try:
+            server, thread = start_http_server(port, host, registry)
+        except (OSError, UnicodeError) as error:  # a name that is none cannot be encoded
+            raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {_say(error)}") from error
+    try:
+        yield
+        metrics.last_success = _find_success(job, attempt, last_success)
+    except BaseException:
+        metrics.failed = True
+        raise
+    finally:
+        attempt.take_moved()
+        if server is not None and thread is not None:
+            server.shutdown()
+            server.server_close()
+            thread.join()
+        if path is not None:
+            try:
+                write_to_textfile(os.fspath(path), registry)
+                path.chmod(READABLE)
+            except (OSError, ValueError) as error:  # names that are not UTF-8 cannot be encoded
+                attempt.warned.append(f"{path}: metrics cannot be written: {_say(error)}")
+        metrics.count()

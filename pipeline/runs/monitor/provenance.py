@@ -1,0 +1,87 @@
+"""Where and when a run was made, and by what: a record beside the manifest, which says none of that and is the same everywhere."""
+
+import platform
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+
+from ...cluster.machine import this_machine
+from ...errors import redact
+from ..job.job import Job
+from ..records.manifest import Manifest
+from ..records.part import Part
+from ..records.provenance import Provenance, Workers, write_provenance
+from .attempt import Attempt
+
+PACKAGES = ("leafledger", "numpy", "scipy", "numba", "llvmlite", "pyarrow", "fsspec")  # that every run is made by
+# Modules that only some runs import, and the distributions that they are of: models are read without the library that wrote them.
+IMPORTED = {"dask": "dask", "distributed": "distributed", "xgboost": "xgboost", "lightgbm": "lightgbm", "catboost": "catboost"}
+IMPORTED |= {"sklearn": "scikit-learn", "skops": "skops", "mlflow": "mlflow-skinny", "s3fs": "s3fs", "prefect": "prefect"}
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in (*PACKAGES, *(package for module, package in IMPORTED.items() if module in sys.modules)):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # it is there under another name, or without what installers write
+            continue
+    return found
+
+
+def _write_time(time: datetime) -> str:
+    return time.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def make_provenance(job: Job, attempt: Attempt, parts: Sequence[Part], manifest: Manifest) -> Provenance:
+    """Say how a run was made that has just been published.
+
+    Parameters
+    ----------
+    job : Job
+    attempt : Attempt
+        All of whose stages are over.
+    parts : sequence of Part
+        Of the run, those made now and those found.
+    manifest : Manifest
+
+    Returns
+    -------
+    Provenance
+    """
+    made = [part for part in parts if part.seconds]
+    processes = Counter(worker.machine for worker in {part.worker for part in made})
+    return Provenance(
+        manifest=manifest.sha256,
+        started=_write_time(attempt.started),
+        finished=_write_time(datetime.now(UTC)),
+        python=platform.python_version(),
+        packages=_versions(),
+        client=this_machine(),
+        scheduler=None if job.options.scheduler is None else redact(job.options.scheduler),
+        workers=tuple(Workers(machine, processes[machine]) for machine in sorted(processes, key=lambda machine: (machine.host, machine.cpu))),
+        flow=attempt.flow,
+        seconds={name: round(seconds, 3) for name, seconds in attempt.seconds.items()},
+        parts_made=len(made),
+        parts_found=len(parts) - len(made),
+    )
+
+
+def keep_provenance(job: Job, attempt: Attempt, parts: Sequence[Part], manifest: Manifest) -> None:
+    """Write how a run was made that has just been published; where that cannot be written, the attempt's ``warned`` says why.
+
+    Parameters
+    ----------
+    job : Job
+        Its output is where the run's plan lies.
+    attempt : Attempt
+        All of whose stages are over.
+    parts : sequence of Part
+        Of the run.
+    manifest : Manifest
+    """
+    unkept = write_provenance(job.out, make_provenance(job, attempt, parts, manifest))
+    if unkept is not None:
+        attempt.warned.append(unkept)

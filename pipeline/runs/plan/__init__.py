@@ -1,0 +1,1 @@
+"""From a job to a plan: inputs listed, refusals, work items, projected memory."""

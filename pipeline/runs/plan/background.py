@@ -1,0 +1,128 @@
+"""The marginal game of a run: its background found while planning, counted item by item, and where the counts are kept for later runs.
+
+Counts are kept, and not the tables that are made of them: tables are full of indices, which compiled kernels follow without looking, while counts are
+numbers whose bounds and sums are known. So nobody who can write where they are kept can lead a kernel out of its arrays.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.method.jackknife import DEALING
+from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
+
+from ...arguments.choices import MODEL, OWN
+from ...dataset.columns.partition import Groups
+from ...dataset.files.listing import Listing, WorkItem, make_items
+from ...errors import InvalidData, InvalidRun, UsageError
+from ...json_records import as_fields
+from ...methods.memory import ITEM_ROWS, Extent
+from ...methods.parameters import find_method
+from ...methods.tables import ask_model, find_shared, weigh_model
+from ...models.model import Model
+from ...stores import storage
+from ...stores.arrays import open_stored_tables
+from ..job.job import TABLE_BYTES, Job
+from .listing import list_for
+
+
+@dataclass(frozen=True, slots=True)
+class Marginal:
+    """The marginal game of a run."""
+
+    listing: Listing | None  # of the background, None where it is the model
+    query: BackgroundQuery  # what is asked of every row
+    items: tuple[WorkItem, ...]  # rows to count; none where it is the model
+    counts: str  # URI of the folder where counts are kept
+    counted: BackgroundStatistics | None  # what an earlier run left there, or the model's own leaf weights
+    extent: Extent  # of tables made of the counts
+
+    @property
+    def uncounted(self) -> bool:
+        """Rows have to be counted."""
+        return self.counted is None
+
+
+def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
+    """The folder of the counts, named by all that decides what is in them: what is asked of rows, which rows there are, and how they are read."""
+    part = model.digest, job.options.trees, model.only_output, len(model.outputs)
+    asked = job.options.interactions is not None, job.options.background_errors and DEALING  # by which trees may be cut otherwise
+    read = model.features, [carried for _, carried, _ in listing.files]  # under which names, what is missing, and what files do not say themselves
+    decides = (version("leafledger"), part, job.options.method, groups, listing.digest, *read, *asked, "counts")
+    return storage.join(job.tables, hashlib.sha256(json.dumps(decides, default=as_fields).encode()).hexdigest())
+
+
+def _ask(method: Method, most: int, model: Model, groups: Groups, n_rows: int | None, interactions: bool, errors: bool) -> BackgroundQuery:
+    """With TABLE_BYTES, or as many times more as it takes and a worker has room for, so that its room decides nothing but whether there is enough."""
+    budget = TABLE_BYTES
+    while True:
+        try:
+            return ask_model(model, method, groups, n_rows, budget, interactions, errors)
+        except UsageError:
+            budget *= 2
+            if budget > most:
+                raise
+
+
+def _whole(uri: str, listing: Listing) -> Listing:
+    """The background, if every file can be read and there are rows."""
+    if listing.rejected:
+        raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
+    if not listing.n_rows:
+        raise UsageError(f"{uri}: the background has no rows, expected at least one")
+    return listing
+
+
+def _open_counts(uri: str, query: BackgroundQuery, n_rows: int) -> BackgroundStatistics | None:
+    """What an earlier run counted, if it can be what these rows give: anybody may have written it."""
+    counted = open_stored_tables(uri)
+    try:
+        if counted is not None:
+            query.check(counted, n_rows)
+    except InvalidParameters as error:
+        raise InvalidRun(f"{uri}: {error}; remove this folder") from error
+    return counted
+
+
+def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
+    """List the background, match it against the model and see what it takes to count it, or find the counts that an earlier run left.
+
+    Parameters
+    ----------
+    job : Job
+    model : Model
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+
+    Returns
+    -------
+    Marginal or None
+        None where no background is given: the path-dependent game needs none.
+
+    Raises
+    ------
+    UsageError
+        The method has no marginal game, the background has no rows, or the tables would take more than half of a worker's memory.
+    InvalidData
+        A file of the background cannot be read.
+    SchemaMismatch
+        The background's columns do not fit the model.
+    InvalidRun
+        Counts of an earlier run are damaged, or can be those of no rows.
+    StorageError
+        The store does not answer.
+    """
+    if job.options.background is None:
+        return None
+    method = find_method(job.options.method)
+    listing = None if job.options.background == MODEL else _whole(job.options.background, list_for(job, job.options.background, model))
+    asked = job.options.interactions is not None, job.options.background_errors
+    find_shared(model, method, groups, asked[0], job.options.combinations == OWN)
+    query = _ask(method, job.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked)
+    extent = Extent(query.bins.column.size, query.players.size, query.pairs, int(query.n_bytes[0]))
+    if listing is None:
+        return Marginal(None, query, (), "", weigh_model(model, method, groups, query), extent)
+    counts = _name_counts(job, model, groups, listing)
+    return Marginal(listing, query, make_items(listing, ITEM_ROWS), counts, _open_counts(counts, query, listing.n_rows), extent)

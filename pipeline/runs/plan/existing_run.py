@@ -1,0 +1,139 @@
+"""Existing run."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+
+from ...arguments.choices import IfChanged
+from ...arguments.readers import shorten
+from ...errors import InvalidRun
+from ...stores import storage
+from ..records.folder import MANIFEST, PLAN, find_place
+from ..records.manifest import Manifest, read_manifest
+from ..records.plan import Plan, differences
+from ..records.plan_file import from_json, other_run
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The run that a folder holds, finished or not."""
+
+    home: str  # where its plan and parts lie: the folder, or one below it
+    plan: Plan
+    manifest: Manifest | None  # None where it is not finished
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """The run whose place another one takes."""
+
+    standing: Standing | None  # None where another version wrote it, of which nothing is read
+    manifest: str | None  # SHA-256 of its manifest, hexadecimal; None where it is not finished
+    differs: str  # in what from the other, in words; empty where it is made again, since rows of it were rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Where a planned run is made, and what is there already."""
+
+    place: str  # below the run's folder; empty for the folder itself
+    finished: Manifest | None  # there is nothing to do
+    replaced: Replaced | None  # whose place it takes
+    kept: str  # in what a finished run that is left as it is differs from the planned one
+
+
+def read_standing(run: str) -> Standing | None:
+    """Read which run a folder holds.
+
+    Parameters
+    ----------
+    run : str
+        URI of the folder.
+
+    Returns
+    -------
+    Standing or None
+        None where there is none.
+
+    Raises
+    ------
+    InvalidRun
+        A plan or a manifest is there, and is none.
+    StorageError
+        The store does not answer.
+    """
+    manifest = read_manifest(run)
+    home = run if manifest is None else manifest.home(run)
+    where = storage.join(home, PLAN)
+    held = storage.read_if_exists(where)
+    if held is not None:
+        return Standing(home, from_json(held, where), manifest)
+    if manifest is not None:
+        raise InvalidRun(f"{where}: is missing, though the run is finished; choose another output or remove it")
+    return None
+
+
+def _read_other(run: str, version: str) -> Replaced | None:
+    """What is known of a run that another version wrote; None where this version did, or nobody knows which."""
+    manifest = storage.read_if_exists(storage.join(run, MANIFEST))
+    try:
+        written = json.loads(storage.read(storage.join(run, PLAN)) if manifest is None else manifest)
+    except (ValueError, RecursionError):
+        return None
+    found = written.get("version") if isinstance(written, dict) else None
+    if not isinstance(found, str) or found == version:
+        return None
+    return Replaced(None, None if manifest is None else hashlib.sha256(manifest).hexdigest(), f"version (was {shorten(found)}, is {version!r})")
+
+
+def settle(run: str, plan: Plan, if_changed: IfChanged) -> Settled:
+    """Decide where a run is made: in its folder, or beside the run that is there and is to be replaced.
+
+    A finished run of the same plan is replaced too where work items of it, or files of them, were rejected: what kept them from being explained, such
+    as too little memory, may have passed.
+
+    Parameters
+    ----------
+    run : str
+        URI of the folder.
+    plan : Plan
+    if_changed : {"refuse", "replace", "keep"}
+        What becomes of another run that is there.
+
+    Returns
+    -------
+    Settled
+
+    Raises
+    ------
+    RunConflict
+        The folder holds another run, which is neither replaced nor finished and kept; or that of another version, which is not replaced and cannot be
+        read.
+    InvalidRun
+        A plan or a manifest is there, and is none.
+    StorageError
+        The store does not answer.
+    """
+    try:
+        standing = read_standing(run)
+    except InvalidRun:
+        replaced = _read_other(run, plan.version)
+        if replaced is None:
+            raise
+        if if_changed != "replace":
+            raise other_run(run, replaced.differs) from None
+        return Settled(find_place(plan, replaced.manifest), None, replaced, "")
+    if standing is None:
+        return Settled("", None, None, "")
+    place = "" if standing.manifest is None else standing.manifest.place
+    same = standing.plan == plan
+    left_out = standing.manifest is not None and any(each.part is not None for each in standing.manifest.rejected)
+    if same and not (left_out and if_changed == "replace"):
+        return Settled(place, standing.manifest, None, "")
+    differs = "" if same else differences(standing.plan, plan)
+    if if_changed == "replace":
+        replaced = Replaced(standing, None if standing.manifest is None else standing.manifest.sha256, differs)
+        return Settled(find_place(plan, replaced.manifest), None, replaced, "")
+    if if_changed == "keep" and standing.manifest is not None:
+        return Settled(place, standing.manifest, None, differs)
+    raise other_run(run, differs)

@@ -1,0 +1,140 @@
+"""The data of a run listed: the footers of many files are read by the workers of a cluster that is there already, or of a local one where that is
+sooner done, those of others here.
+
+A footer takes the client as long as a small part takes a worker, of which there may be hundreds.
+"""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from ...cluster.placement import SERIAL
+from ...dataset.files.footers import Footer, read_footers
+from ...dataset.files.listing import NOTHING, Listing, list_data
+from ...dataset.files.matching import Asked, Matching
+from ...errors import InvalidData, LeafledgerError
+from ...methods.memory import WORKER_OVERHEAD
+from ...models.model import Model
+from ...tables.live import LiveFile
+from ..job.job import Job
+from .placement import START_SECONDS
+
+if TYPE_CHECKING:
+    from ...cluster.requirements import Packed
+
+
+MANY, BLOCK = 2048, 256  # files that are worth a cluster, and those of a task
+MATCHING_BYTES = 1 << 20  # packed, that every task may be sent: of a model with millions of categories it is more
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Files whose footers are read together."""
+
+    place: int
+    uri: str  # of the data set
+    files: Sequence[LiveFile]
+
+    def __str__(self) -> str:
+        return f"{self.uri}: footers of files {self.files[0].file.uri} to {self.files[-1].file.uri}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What was read of a block, up to what refuses the data set."""
+
+    footers: Sequence[Footer | InvalidData]
+    refused: LeafledgerError | None
+
+
+def _read_block(matching: Matching, block: _Block) -> _Read:
+    """What a Dask task does."""
+    found = list[Footer | InvalidData]()
+    try:
+        found.extend(read_footers(block.files, matching))
+    except LeafledgerError as error:
+        return _Read(found, error)
+    return _Read(found, None)
+
+
+def _connect(job: Job, n_blocks: int) -> AbstractContextManager[Any]:
+    """The cluster that the run works on."""
+    from ...cluster import client as cluster
+    from ...cluster import requirements as workers
+
+    if job.options.scheduler is None:
+        return cluster.local_client(job, n_blocks)
+    return cluster.remote_client(job.options.scheduler, workers.need(WORKER_OVERHEAD), job.options.wait)
+
+
+def _read_on_workers(job: Job, uri: str, files: Sequence[LiveFile], packed: "Packed") -> Iterator[Footer | InvalidData]:
+    """In the order of the files, whoever reads them first; the first refusal is that of the first file too."""
+    from ...cluster import tasks as tasks_
+
+    blocks = [_Block(place, uri, files[start : start + BLOCK]) for place, start in enumerate(range(0, len(files), BLOCK))]
+    waiting, place = dict[int, _Read](), 0
+    with _connect(job, len(blocks)) as client:
+        for block, read in tasks_.map_dask(client, _read_block, packed, blocks, WORKER_OVERHEAD):
+            waiting[block.place] = read
+            while place in waiting:
+                done = waiting.pop(place)
+                yield from done.footers
+                if done.refused is not None:
+                    raise done.refused
+                place += 1
+
+
+def _is_sooner(job: Job, seconds: float) -> bool:
+    """Whether a local cluster has started, and read what this process takes so long for, before this process has."""
+    return START_SECONDS + seconds / job.workers < seconds
+
+
+def _read_many(job: Job, uri: str, files: Sequence[LiveFile], matching: Matching) -> Iterator[Footer | InvalidData]:
+    """On workers where it is worth it: of a local cluster, which has to start, by what the first block takes here."""
+    if len(files) < MANY:
+        yield from read_footers(files, matching)
+        return
+    from ...cluster.requirements import pack
+
+    packed = pack(matching)
+    shared = len(packed.data) <= MATCHING_BYTES
+    if shared and job.options.scheduler is None:
+        began = time.perf_counter()
+        yield from read_footers(files[:BLOCK], matching)
+        files = files[BLOCK:]
+        shared = _is_sooner(job, (time.perf_counter() - began) / BLOCK * len(files))
+    yield from _read_on_workers(job, uri, files, packed) if shared else read_footers(files, matching)
+
+
+def list_for(job: Job, uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
+    """List a data set of a run, see `list_data`. Where its footers are read changes nothing in what is found, nor in what is refused.
+
+    Parameters
+    ----------
+    job : Job
+        Its scheduler's workers read the footers of `MANY` files. Where it names none, those of a local cluster do if they have done so before this
+        process would have, by what the first files took.
+    uri : str
+        Of its data or its background.
+    model : Model
+    asked : Asked
+
+    Returns
+    -------
+    Listing
+
+    Raises
+    ------
+    ClusterLost
+        No scheduler answers, it has no workers any more, or every worker that some files were given to died.
+    UnfitCluster
+        The workers do not start, or do not fit.
+    LeafledgerError
+        As `list_data`.
+    """
+    if job.options.scheduler == SERIAL:
+        return list_data(uri, model, asked)
+    return list_data(uri, model, asked, partial(_read_many, job, uri))

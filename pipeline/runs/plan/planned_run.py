@@ -1,0 +1,153 @@
+"""Planned run."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leafledger.kernels.slices.buffers import Prepared
+
+from ...arguments.choices import OWN
+from ...dataset.columns.partition import read_groups
+from ...errors import UsageError
+from ...methods.memory import Memory, extent_of
+from ...methods.parameters import find_method
+from ...methods.precision import check_precision
+from ...methods.tables import prepare_model
+from ...methods.unseen_categories import check_predictions
+from ...models.model import Model
+from ...stores import commit, storage
+from ...stores.arrays import FOLDER
+from ..job.job import Job, asked_columns, describe_where, make_room
+from ..publish.mlflow_link import find_run
+from ..publish.table_commit import check_table
+from ..records.folder import MANIFEST
+from ..records.input_digests import Inputs, read_inputs
+from ..records.latest import read_latest
+from ..records.manifest import Manifest
+from ..records.plan import Plan
+from ..records.rejected import Limit
+from .background import Marginal, plan_marginal
+from .existing_run import Replaced, settle
+from .listing import list_for
+from .placement import choose_where
+from .planner import make_plan
+from .tuning import tune_job
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A planned run; nothing is written yet. ``finished`` is the manifest of an earlier run of the same plan, or of one that is kept in its place."""
+
+    out: str  # folder of the run
+    place: str  # where it is made below that, see `replacement`
+    job: Job  # whose output is that place
+    model: Model
+    plan: Plan
+    memory: Memory
+    game: Prepared | Marginal  # the path-dependent game's tables, or what is known of the marginal game
+    finished: Manifest | None
+    digested: Inputs | None  # what an earlier attempt read of the inputs, byte by byte
+    replaced: Replaced | None  # the run whose place it takes
+    kept: str  # in what the finished run differs, where it is kept though it is another
+
+    @property
+    def undigested(self) -> bool:
+        """Inputs have to be digested: it was asked for, or an earlier attempt did."""
+        return self.finished is None and (self.job.options.digest_inputs or self.digested is not None)
+
+    @property
+    def uncounted(self) -> bool:
+        """Rows of a background have to be counted: no earlier run left what it counted."""
+        return isinstance(self.game, Marginal) and self.game.uncounted
+
+    @property
+    def where(self) -> str:
+        """Where rows are explained, in words; empty where there is nothing to do."""
+        return describe_where(self.job, len(self.plan.items)) if self.finished is None else ""
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of players that interact."""
+        return len(self.game.query.pairs if isinstance(self.game, Marginal) else self.game.pairs.players)
+
+
+def plan_run(job: Job, model: Model) -> Run:
+    """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project memory.
+
+    Parameters that are left open are chosen on the first rows. Refusals happen here. Nothing is written that stays: stores are tried with an object
+    that is deleted again.
+
+    Parameters
+    ----------
+    job : Job
+    model : Model
+
+    Returns
+    -------
+    Run
+
+    Raises
+    ------
+    UsageError
+        Options do not fit the model or each other, there are no data, a worker would have too little memory, or a store ignores conditions on what
+        it writes.
+    SchemaMismatch
+        The data do not have the columns of the model, or two columns of the output would have one name.
+    InvalidData
+        More files than may be rejected cannot be read.
+    UnsupportedModel
+        The method has no meaning for this model.
+    RunConflict
+        The output's folder holds another run, and is not to be replaced.
+    InvalidRun
+        A plan, a manifest or what ``latest`` points at is there, and is none.
+    StorageError
+        The store does not answer, or the output cannot be written.
+    """
+    check_precision(model, job.options.precision)
+    check_predictions(job.options.predictions, model.outputs)
+    found = list_for(job, job.data, model, asked_columns(job))
+    model = found.model
+    groups = read_groups(job.options.partition, model.features)
+    Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
+    job = tune_job(job, model, groups, found)
+    game: Prepared | Marginal | None = plan_marginal(job, model, groups)
+    counted = sum(item.n_rows for item in game.items) if isinstance(game, Marginal) else 0
+    if isinstance(game, Marginal):
+        plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
+    else:
+        asked = job.options.interactions is not None, job.options.combinations == OWN
+        game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, *asked)
+        plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
+    job = make_room(job, memory.total)
+    if job.options.scheduler is None:
+        memory.check(job.worker_memory)
+    settled = settle(job.out, plan, job.options.if_changed)
+    job = job if settled.finished else choose_where(job, find_method(plan.method), None if isinstance(game, Marginal) else game, plan.n_rows, counted)
+    if job.options.mlflow_run is not None:
+        find_run(job.options.mlflow_run)
+    check_table(job, found, plan)
+    if job.options.latest is not None:
+        read_latest(job.options.latest)  # or what is there is something else
+        commit.check_writable(storage.beside(job.options.latest, ""))
+    out, job = job.out, replace(job, out=storage.join(job.out, settled.place) if settled.place else job.out)
+    counts = [job.tables] if isinstance(game, Marginal) and game.uncounted else []
+    unwritten = [] if settled.finished else [storage.join(job.out, FOLDER), *counts]
+    _check_stores(job, unwritten, [] if settled.replaced is None else [storage.join(out, MANIFEST)])
+    digested = read_inputs(job.out)
+    return Run(out, settled.place, job, model, plan, memory, game, settled.finished, digested, settled.replaced, settled.kept)
+
+
+def _check_stores(job: Job, unwritten: Sequence[str], swapped: Sequence[str]) -> None:
+    """Refuse places that cannot be written, and stores in which two runs could overwrite each other."""
+    for folder in unwritten:
+        commit.check_writable(folder)
+    if job.options.single_writer:
+        return
+    careless = [folder for folder in unwritten if not commit.creates_once(folder)]
+    swapped = [*swapped, *([] if job.options.latest is None else [job.options.latest])]
+    careless += [uri for uri in swapped if not commit.swaps(uri)]
+    if careless:
+        raise UsageError(
+            f"{careless[0]}: the store ignores conditions on what it writes, or knows none, so that two runs could overwrite each other; use "
+            "--single-writer if nobody else writes there"
+        )

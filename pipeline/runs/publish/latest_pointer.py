@@ -1,0 +1,99 @@
+"""Latest pointer."""
+
+from ...errors import InvalidData
+from ...stores.places import normalise
+from ..job.options import Options
+from ..records.latest import Latest, move_latest, read_latest
+from ..records.manifest import Manifest, stands
+
+
+def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
+    """Refuse that a run of too few rows takes the place of the one that ``latest`` names: by its folder, so that it would name this one.
+
+    Parameters
+    ----------
+    options : Options
+        Of the run.
+    run : str
+        URI of its folder.
+    manifest : Manifest
+        Of the run, which is not there yet.
+
+    Raises
+    ------
+    InvalidData
+        Fewer rows are explained than are required.
+    InvalidRun
+        What ``latest`` points at is something else.
+    StorageError
+        The store does not answer.
+    """
+    why = why_latest_stays(options, manifest)
+    named = None if why is None else read_latest(str(options.latest))
+    if named is not None and normalise(named.run) == run:
+        raise InvalidData(f"{why}; it names {run}, where the run of before stays")
+
+
+def name_latest(options: Options, run: str, manifest: Manifest, kept: bool = False) -> Latest | None:
+    """Let ``latest``, where it was asked for, name a run, unless it names one of a later date or too few rows are explained.
+
+    Where it names the folder of the run already, it says of it what is there, however few rows that are. A run whose place another one took meanwhile
+    is not named. One that is kept, though another was asked for, stays of the date under which it is named.
+
+    Parameters
+    ----------
+    options : Options
+        Of the run.
+    run : str
+        URI of its folder.
+    manifest : Manifest
+        Of the run, which is finished.
+    kept : bool
+        It is another run than was asked for, and may be of another date.
+
+    Returns
+    -------
+    Latest or None
+        What ``latest`` names then; None where it was not asked for, or names nothing.
+
+    Raises
+    ------
+    InvalidRun
+        What ``latest`` points at is something else.
+    StorageError
+        The store does not answer.
+    """
+    if options.latest is None or options.date is None:
+        return None
+    few = manifest.share < options.latest_requires
+    if few or kept:
+        named = read_latest(options.latest)
+        mine_before = named if named is not None and normalise(named.run) == run else None
+        if few if mine_before is None else mine_before.manifest == manifest.sha256:
+            return named
+    mine = Latest(options.date.isoformat(), run, manifest.sha256, manifest.n_rows, manifest.share)
+    return move_latest(options.latest, mine, options.single_writer, lambda: stands(run, manifest))
+
+
+def why_latest_stays(options: Options, manifest: Manifest, named: Latest | None = None) -> str | None:
+    """Say why a finished run is not taken for the latest, whatever its date is, or should not be: one whose folder is named already is.
+
+    Parameters
+    ----------
+    options : Options
+        Of the run.
+    manifest : Manifest
+        Of the run.
+    named : Latest, optional
+        What ``latest`` names.
+
+    Returns
+    -------
+    str or None
+        None where it is taken, or ``latest`` was not asked for.
+    """
+    requires = options.latest_requires
+    if options.latest is None or manifest.share >= requires:
+        return None
+    how = "not moved," if named is None or named.manifest != manifest.sha256 else "names this run, of which"
+    return f"{options.latest}: {how} {manifest.share:.2%} of the rows are explained ({manifest.n_rows:,}), expected at least {requires:.2%}"

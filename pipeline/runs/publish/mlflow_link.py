@@ -1,0 +1,80 @@
+"""A link to a finished run in a run of MLflow, for whoever looks there: what the run is called, what proves it, and its summaries."""
+
+from ...errors import LeafledgerError, NotThere
+from ...models.mlflow import reported
+from ...stores import storage
+from ..records.folder import MANIFEST
+from ..records.manifest import Manifest, stands
+
+TAGS = {"run": "leafledger.run", "manifest": "leafledger.manifest"}
+FOLDER = "leafledger"  # of artifacts
+ACTIVE = "active"  # MLflow's word of a run that is not deleted
+
+
+def _name(mlflow_run: str) -> str:
+    return f"runs:/{mlflow_run}"
+
+
+def find_run(mlflow_run: str) -> None:
+    """Refuse a run that MLflow does not have, or has deleted, while nothing is explained yet.
+
+    Parameters
+    ----------
+    mlflow_run : str
+        Its id.
+
+    Raises
+    ------
+    UsageError
+        MLflow is not installed, or nobody said where its server is.
+    StorageError
+        There is no such run, it takes no links any more, or MLflow does not answer.
+    """
+    with reported("find", _name(mlflow_run)):
+        from mlflow import MlflowClient
+
+        found = MlflowClient().get_run(mlflow_run).info.lifecycle_stage
+        if found != ACTIVE:
+            raise NotThere(f"{_name(mlflow_run)}: is {found} in MLflow, expected a run that can be linked to; restore it, or choose another")
+
+
+def _log(mlflow_run: str, out: str, manifest: Manifest) -> None:
+    with storage.scratch() as folder, reported("log to", _name(mlflow_run)):
+        from mlflow import MlflowClient
+
+        client, home = MlflowClient(), manifest.home(out)
+        below = [entry["uri"].removeprefix(f"{manifest.place}/") for entry in manifest.summaries]  # of a run that took a place in that of the other's
+        for uri, key in ((out, MANIFEST), *((home, key) for key in below)):
+            local = folder / key.rpartition("/")[2]
+            storage.download(storage.join(uri, key), local)
+            client.log_artifact(mlflow_run, str(local), "/".join((FOLDER, *key.split("/")[:-1])))
+        client.set_tag(mlflow_run, TAGS["run"], out)
+        client.set_tag(mlflow_run, TAGS["manifest"], manifest.sha256)
+
+
+def log_run(mlflow_run: str | None, out: str, manifest: Manifest) -> str | None:
+    """Log a link to a finished run where it was asked for. The run is published whatever comes of it, and may be logged again.
+
+    Parameters
+    ----------
+    mlflow_run : str or None
+        Id of MLflow's run; None where nothing is to be logged.
+    out : str
+        URI of the finished run's folder.
+    manifest : Manifest
+        Of the run.
+
+    Returns
+    -------
+    str or None
+        Why it could not be logged; None where it was, or was not asked for.
+    """
+    if mlflow_run is None:
+        return None
+    try:
+        if not stands(out, manifest):
+            return f"{out}: was replaced or removed meanwhile; MLflow has no link to it"
+        _log(mlflow_run, out, manifest)
+    except LeafledgerError as error:
+        return f"{out}: is published, but MLflow has no link to it; run the same again to log it: {error}"
+    return None

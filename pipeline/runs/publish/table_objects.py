@@ -1,0 +1,92 @@
+"""A table as objects that are created once, Parquet and JSON: whoever comes later finds the same table there, or is told that there is another."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ...stores import commit, storage
+
+JSON_ROWS = 1 << 12  # that are written at a time
+
+
+def write_rows(table: pa.Table) -> Iterator[str]:
+    """Write a table in JSON, a row to a line.
+
+    Parameters
+    ----------
+    table : pa.Table
+
+    Yields
+    ------
+    str
+        A piece of the text, of so few rows that a table of any size can be written.
+    """
+    yield "["
+    between = "\n"
+    for batch in table.to_batches(JSON_ROWS):
+        yield between + ",\n".join(json.dumps(row, default=str) for row in batch.to_pylist())  # dates, of groups of rows, are texts
+        between = ",\n"
+    yield "\n]\n"
+
+
+def create_rows(uri: str, table: pa.Table, local: Path) -> bool:
+    """Create an object of JSON, or find it.
+
+    Parameters
+    ----------
+    uri : str
+    table : pa.Table
+    local : Path
+        A file that has the object's bytes afterwards.
+
+    Returns
+    -------
+    bool
+        False where there is one with other bytes.
+
+    Raises
+    ------
+    StorageError
+        The store refuses or does not answer, or the disk is full.
+    """
+    with local.open("w") as text:
+        text.writelines(write_rows(table))
+    return commit.create(uri, local) or storage.read(uri) == local.read_bytes()
+
+
+def _holds(local: Path, table: pa.Table) -> bool:
+    try:
+        return pq.read_table(local, page_checksum_verification=True).equals(table, check_metadata=True)
+    except (pa.ArrowException, OSError):
+        return False
+
+
+def create_table(uri: str, table: pa.Table, local: Path) -> bool:
+    """Create a Parquet object, or find it: another version of pyarrow may have written the same table in other bytes.
+
+    Parameters
+    ----------
+    uri : str
+    table : pa.Table
+    local : Path
+        A file that has the object's own bytes afterwards: those that were written, or those that are there.
+
+    Returns
+    -------
+    bool
+        False where there is another table, or something else.
+
+    Raises
+    ------
+    StorageError
+        The store refuses or does not answer, or the disk is full.
+    """
+    pq.write_table(table, local, compression="zstd", write_page_checksum=True)
+    if commit.create(uri, local):
+        return True
+    written = storage.sha256(local)
+    storage.download(uri, local)
+    return storage.sha256(local) == written or _holds(local, table)

@@ -1,0 +1,1 @@
+"""What lies in a run's folder: each record with its reader and writer."""

@@ -1,0 +1,235 @@
+"""What is made of a finished run afterwards: objects below it, and a record of them beside the manifest, which stays as it was."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TypedDict
+
+from ...display.text import printable
+from ...errors import InvalidRun, RunConflict, StorageError
+from ...json_records import read_record
+from ...stores import commit, storage
+from .folder import MANIFEST
+
+AFTER = "after.json"
+FOLDER = "after"
+TABLE = f"{FOLDER}/table.json"  # the table that a run is in, or is just getting into: `table` writes it, also before the record lists it
+
+
+class AfterEntry(TypedDict):
+    """An object, as the record lists it."""
+
+    uri: str  # below the run
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """The record: it counts for the run whose manifest it names, and for no other."""
+
+    manifest: str  # SHA-256
+    objects: tuple[AfterEntry, ...]  # in the order of their names
+
+
+def _read(data: bytes, uri: str) -> After:
+    try:
+        found = read_record(After, data)
+        for entry in found.objects:
+            storage.check_below(entry["uri"])
+    except ValueError as error:
+        raise InvalidRun(f"{uri}: not a record of what was made of a run: {error}; remove it") from error
+    return found
+
+
+def read_after(run: str, manifest: str) -> After:
+    """Read what was made of a run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+
+    Returns
+    -------
+    After
+        Without objects where nothing was made, or where it was made of another run that stood there.
+
+    Raises
+    ------
+    InvalidRun
+        What is there is no such record.
+    StorageError
+        The store does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    data = storage.read_if_exists(uri)
+    found = After(manifest, ()) if data is None else _read(data, uri)
+    return found if found.manifest == manifest else After(manifest, ())
+
+
+def _fetch(run: str, entry: AfterEntry) -> bytes | None:
+    """The bytes of an object; None where it is not there, or is another one than is listed."""
+    uri = storage.join(run, entry["uri"])
+    found = storage.stat_if_exists(uri)
+    if found is None or found.size != entry["size"]:
+        return None
+    data = storage.read(uri)
+    return data if hashlib.sha256(data).hexdigest() == entry["sha256"] else None
+
+
+def read_made(run: str, manifest: str, name: str) -> bytes | None:
+    """Read an object that was made of a run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+    name : str
+        Of the object, as "after/drift.json".
+
+    Returns
+    -------
+    bytes or None
+        None where it was not made of this very run, or is not as the record lists it: then it has to be made again.
+
+    Raises
+    ------
+    InvalidRun
+        The record is none.
+    StorageError
+        The store does not answer.
+    """
+    entry = next((entry for entry in read_after(run, manifest).objects if entry["uri"] == name), None)
+    return None if entry is None else _fetch(run, entry)
+
+
+def write_unlisted(uri: str, data: bytes) -> None:
+    """Write an object, whole or not at all. Whoever writes last wins: what the record lists is told by its digest.
+
+    Parameters
+    ----------
+    uri : str
+    data : bytes
+
+    Raises
+    ------
+    StorageError
+        The store refuses or does not answer.
+    """
+    try:
+        commit.update(uri, lambda held: None if held == data else data, single_writer=True)
+    except NotImplementedError as error:  # fsspec's word for a file system that is only read
+        raise StorageError(f"{uri}: cannot write: nothing can be written there") from error
+
+
+def _refuse_replaced(run: str, manifest: str) -> None:
+    """What is made of a run takes long, and another may have its place by the end: objects of that one, and their record, stay."""
+    held = storage.read_if_exists(storage.join(run, MANIFEST))
+    if held is not None and hashlib.sha256(held).hexdigest() != manifest:
+        raise RunConflict(f"{run}: the run was replaced meanwhile, and what was made of it is not kept; ask the same again")
+
+
+def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
+    """Write objects that were made of a run, each whole or not at all, then list them. What has the same names is replaced.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+    made : mapping of str to bytes
+        From names, as "after/drift.json", to what the objects hold.
+
+    Raises
+    ------
+    RunConflict
+        Another run has its place by now; nothing is written.
+    InvalidRun
+        There is something else in the record's place.
+    StorageError
+        The store refuses or does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    _refuse_replaced(run, manifest)
+    for name, data in made.items():
+        write_unlisted(storage.join(run, name), data)
+    mine = {name: AfterEntry(uri=name, size=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in made.items()}
+
+    def change(held: bytes | None) -> bytes | None:
+        before = After(manifest, ()) if held is None else _read(held, uri)
+        if before.manifest != manifest:
+            _refuse_replaced(run, manifest)
+        there = {entry["uri"]: entry for entry in before.objects} if before.manifest == manifest else {}
+        listed = there | mine
+        record = json.dumps(asdict(After(manifest, tuple(listed[name] for name in sorted(listed)))), indent=1).encode()
+        return None if record == held else record
+
+    commit.update(uri, change, single_writer=not commit.swaps(uri))
+
+
+def check_after(run: str, manifest: str, replaced: bool = False) -> None:
+    """Refuse objects that were made of a run and are not as the record lists them.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+    replaced : bool
+        The run took the place of another, of which the record may still be until that is removed.
+
+    Raises
+    ------
+    InvalidRun
+        One is missing or holds other bytes, or the record is of another run, or is none.
+    StorageError
+        The store does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    data = storage.read_if_exists(uri)
+    if data is None:
+        return
+    found = _read(data, uri)
+    if found.manifest != manifest:
+        if replaced:
+            return
+        raise InvalidRun(f"{uri}: is of a manifest with SHA-256 {printable(found.manifest[:12])}, the run's has {manifest[:12]}; remove it")
+    for entry in found.objects:
+        if _fetch(run, entry) is None:
+            raise InvalidRun(f"{storage.join(run, entry['uri'])}: is missing, or is not what {AFTER} lists; remove it")
+
+
+def remove_after(run: str, manifest: str) -> None:
+    """Remove what was made of another run that stood in the same folder, but for TABLE, which by now is of the table that this one is in.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+
+    Raises
+    ------
+    InvalidRun
+        There is something else in the record's place.
+    StorageError
+        The store refuses or does not answer.
+    """
+    uri = storage.join(run, AFTER)
+    data = storage.read_if_exists(uri)
+    found = None if data is None else _read(data, uri)
+    if found is None or found.manifest == manifest:
+        return
+    for entry in found.objects:
+        if entry["uri"] != TABLE:
+            commit.remove(storage.join(run, entry["uri"]))
+    commit.remove(uri)

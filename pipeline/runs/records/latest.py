@@ -1,0 +1,97 @@
+"""Which run of a data set is the latest: a small JSON object for readers that want just that one, moved after the manifest and never back in time."""
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import date as Date
+from os import PathLike
+
+from ...errors import InvalidRun
+from ...json_records import read_record
+from ...stores import commit, storage
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """A finished run."""
+
+    date: str  # YYYY-MM-DD, what runs are ordered by
+    run: str  # its folder
+    manifest: str  # SHA-256 of its manifest
+    n_rows: int | None  # explained; None where version 0.1 wrote it, as below
+    share: float | None  # of the data's rows that are explained, see `Manifest.share`
+
+
+def _read(data: bytes, uri: str) -> Latest:
+    try:
+        found = json.loads(data)
+        if isinstance(found, dict) and found.keys() == {"date", "run", "manifest"}:
+            data = json.dumps({**found, "n_rows": None, "share": None}).encode()
+        latest = read_record(Latest, data)
+        Date.fromisoformat(latest.date)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRun(f"{uri}: does not name the latest run: {' '.join(str(error).split())}") from error
+    return latest
+
+
+def read_latest(uri: str | PathLike) -> Latest | None:
+    """Read which run is the latest, from the object that ``explain`` moves where it is given ``latest``.
+
+    Parameters
+    ----------
+    uri : str or path
+        Of the object.
+
+    Returns
+    -------
+    Latest or None
+        None where there is no such object.
+
+    Raises
+    ------
+    InvalidRun
+        The object is something else.
+    StorageError
+        The store does not answer.
+    """
+    data = storage.read_if_exists(str(uri))
+    return None if data is None else _read(data, str(uri))
+
+
+def move_latest(uri: str, mine: Latest, single_writer: bool = False, stands: Callable[[], bool] = lambda: True) -> Latest | None:
+    """Let an object name a finished run, unless it names one of a later date. Of runs of one date it is the last that was moved.
+
+    Parameters
+    ----------
+    uri : str
+        Of the object.
+    mine : Latest
+        The run.
+    single_writer : bool
+        Nobody else writes the object, so that a store without conditions on writes will do.
+    stands : callable
+        Whether the run is still there. It is asked after the object was read, so that whoever takes the run's place meanwhile moves it after this.
+
+    Returns
+    -------
+    Latest or None
+        What the object names then; None where it names nothing, since the run is not there any more.
+
+    Raises
+    ------
+    InvalidRun
+        The object is something else.
+    StorageError
+        The store does not answer, or others kept writing the object.
+    """
+    named: Latest | None = None
+
+    def change(held: bytes | None) -> bytes | None:
+        nonlocal named
+        there = None if held is None else _read(held, uri)
+        later = there is not None and Date.fromisoformat(there.date) > Date.fromisoformat(mine.date)
+        named = there if later or not stands() else mine
+        return json.dumps(asdict(mine), indent=1).encode() if named is not None and named != there else None
+
+    commit.update(uri, change, single_writer)
+    return named

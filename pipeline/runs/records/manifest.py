@@ -1,0 +1,287 @@
+"""Manifest."""
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypedDict
+
+import pyarrow as pa
+
+from leafledger.kernels.slices.buffers import Prepared
+from leafledger.kernels.slices.links import Link
+
+from ...arguments.choices import Precision, Space
+from ...dataset.files.listing import Rejected
+from ...display.text import as_html, count
+from ...errors import InvalidRun
+from ...json_records import as_text, as_tuples, digest_text, read_record, refuse_other_text
+from ...methods.output_space import find_base
+from ...methods.summary_tables import read_totals
+from ...stores import storage
+from .folder import MANIFEST
+from .plan import Plan, digest
+
+
+class SummaryEntry(TypedDict):
+    """An object of a summary, as the manifest lists it."""
+
+    uri: str  # below the run
+    size: int
+    sha256: str
+
+
+class PartEntry(TypedDict):
+    """A part, as the manifest lists it."""
+
+    part: int
+    uri: str  # below the run
+    n_rows: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What was published, proved: readers trust this alone."""
+
+    version: str
+    place: str  # below the run, where its plan and all else lies; empty but for a run that took the place of another
+    plan: str  # SHA-256
+    model: str  # as in the plan
+    model_digest: str
+    library: str
+    method: str
+    parameters: dict[str, Any]
+    background: str | None  # as in the plan
+    reasons: str | None  # SHA-256 of the file that says what is told of a row
+    precision: Precision
+    outputs: tuple[str, ...]
+    space: Space  # units of attributions and base values
+    base: tuple[float, ...]  # of every output, with every feature absent
+    bound: tuple[float, ...]  # no margin is further from that of the base value
+    used: tuple[int, ...]  # features that some split asks for, by position
+    players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
+    pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
+    n_rows: int  # explained
+    n_files: int  # of the plan, with rows; those whose footers could not be read are none of them
+    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
+    parts: tuple[PartEntry, ...]
+    summaries: tuple[SummaryEntry, ...]
+    rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
+    totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
+
+    def __repr__(self) -> str:
+        counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")
+        rejected = f", {len(self.rejected)} rejected" if self.rejected else ""
+        return f"Manifest({', '.join(counts)}, method {self.method}{rejected})"
+
+    def _repr_html_(self) -> str:
+        """The first parts."""
+        return as_html(str(self), ("part", "rows", "bytes"), ((each["uri"], each["n_rows"], each["size"]) for each in self.parts))
+
+    @property
+    def counted(self) -> str:
+        """Its rows and parts, as ``1,234 rows in 1 part``."""
+        return f"{count(self.n_rows, 'row')} in {count(len(self.parts), 'part')}"
+
+    @property
+    def n_rejected(self) -> int:
+        """Rows known to be rejected; those of files whose footers cannot be read are not."""
+        return sum(entry.n_rows or 0 for entry in self.rejected)
+
+    @property
+    def share(self) -> float:
+        """Share of the data's rows that are explained, 0 where there are none; a file whose footer cannot be read counts as an average file."""
+        unknown = sum(entry.n_rows is None for entry in self.rejected)
+        return self.n_rows * self.n_files / ((self.n_rows + self.n_rejected) * (self.n_files + unknown)) if self.n_rows else 0.0
+
+    def home(self, run: str) -> str:
+        """Find where the run's plan and parts lie.
+
+        Parameters
+        ----------
+        run : str
+            URI of the run's folder.
+
+        Returns
+        -------
+        str
+            That URI, or one below it, see `replacement`.
+        """
+        return storage.join(run, self.place) if self.place else run
+
+    def summary(self, file: str) -> SummaryEntry | None:
+        """Find a file of a summary.
+
+        Parameters
+        ----------
+        file : str
+            As "importance.parquet".
+
+        Returns
+        -------
+        SummaryEntry or None
+            None where the run has no such summary.
+        """
+        return next((entry for entry in self.summaries if entry["uri"].rpartition("/")[2] == file), None)
+
+    @property
+    def text(self) -> str:
+        """Text of manifest.json."""
+        return as_text(self)
+
+    @property
+    def sha256(self) -> str:
+        """Of manifest.json, hexadecimal: who keeps it can tell later that nothing of the run was changed."""
+        return digest_text(self)
+
+
+def read_manifest(run: str) -> Manifest | None:
+    """Read the manifest of a finished run.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+
+    Returns
+    -------
+    Manifest or None
+        None where there is none: the run is not finished, or not there.
+
+    Raises
+    ------
+    InvalidRun
+        What is there is no manifest, or it names an object outside of the run.
+    StorageError
+        The store does not answer.
+    """
+    data = storage.read_if_exists(storage.join(run, MANIFEST))
+    if data is None:
+        return None
+    try:
+        manifest = read_record(Manifest, data)
+        for entry in (*manifest.parts, *manifest.summaries):
+            storage.check_below(entry["uri"])
+        if manifest.place:
+            storage.check_below(manifest.place)
+        refuse_other_text(manifest, data)
+    except ValueError as error:
+        raise InvalidRun(f"{storage.join(run, MANIFEST)}: not a manifest: {error}") from error
+    return manifest
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """What a manifest says of the model and the game, beyond the plan."""
+
+    library: str
+    base: tuple[float, ...]
+    bound: tuple[float, ...]
+    used: tuple[int, ...]
+    players: tuple[int, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+
+def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
+    """Take from a method's tables what the manifest says of them.
+
+    Parameters
+    ----------
+    library : str
+        Of the model.
+    prepared : Prepared
+    link : Link or None
+        That attributions are carried through; None for margins.
+
+    Returns
+    -------
+    Game
+    """
+    arrays = (find_base(link, prepared), prepared.bound, prepared.bins.read, prepared.players, prepared.pairs.players)
+    return Game(library, *(as_tuples(array.tolist()) for array in arrays))
+
+
+def make_manifest(
+    plan: Plan,
+    place: str,
+    game: Game,
+    parts: Sequence[PartEntry],
+    residuals: Iterable[float | None],
+    written: Sequence[SummaryEntry],
+    rejected: Sequence[Rejected],
+    summaries: Mapping[str, pa.Table],
+) -> Manifest:
+    """Say what was published.
+
+    Parameters
+    ----------
+    plan : Plan
+    place : str
+        Where the run lies below its folder.
+    game : Game
+    parts : sequence of PartEntry
+        In the order of the plan.
+    residuals : iterable of float or None
+        Of the parts.
+    written : sequence of SummaryEntry
+        Objects of the summaries.
+    rejected : sequence of Rejected
+    summaries : mapping of str to pa.Table
+        By name.
+
+    Returns
+    -------
+    Manifest
+    """
+    additive = [residual for residual in residuals if residual is not None]
+    return Manifest(
+        version=plan.version,
+        place=place,
+        plan=digest(plan),
+        model=plan.model,
+        model_digest=plan.model_digest,
+        library=game.library,
+        method=plan.method,
+        parameters=dict(plan.parameters),
+        background=plan.background,
+        reasons=None if plan.reasons is None else plan.reasons.digest,
+        precision=plan.precision,
+        outputs=plan.outputs,
+        space=plan.space,
+        base=game.base,
+        bound=game.bound,
+        used=game.used,
+        players=game.players,
+        pairs=game.pairs,
+        n_rows=sum(part["n_rows"] for part in parts),
+        n_files=len(plan.files),
+        residual=max(additive, default=0.0) if plan.additive else None,
+        parts=tuple(parts),
+        summaries=tuple(written),
+        rejected=tuple(rejected),
+        totals=read_totals(summaries),
+    )
+
+
+def stands(run: str, manifest: Manifest) -> bool:
+    """Tell whether a run is still the one that its folder holds: another may have taken its place since it was finished or read.
+
+    Parameters
+    ----------
+    run : str
+        URI of the folder.
+    manifest : Manifest
+        Of the run.
+
+    Returns
+    -------
+    bool
+
+    Raises
+    ------
+    StorageError
+        The store does not answer.
+    """
+    held = storage.read_if_exists(storage.join(run, MANIFEST))
+    return held is not None and hashlib.sha256(held).hexdigest() == manifest.sha256

@@ -1,0 +1,276 @@
+"""What will be done: one record from which the output follows, what a worker needs of memory, and the text of plan.json."""
+
+import dataclasses
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+
+from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS
+from leafledger.kernels.method.method import Check
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.reductions.input_counts import INPUTS
+from leafledger.kernels.reductions.summary import INTERACTIONS, Summary, list_grouped
+from leafledger.kernels.slices.links import Link
+
+from ...arguments.choices import Precision, Space
+from ...dataset.columns import schema
+from ...dataset.columns.grouping import GroupColumn
+from ...dataset.columns.labels import LabelColumns
+from ...dataset.columns.partition import Groups
+from ...dataset.files.listing import Rejected, WorkItem
+from ...display.text import as_html, count
+from ...json_records import as_text, digest_text
+from ...methods.output_space import TOTALS
+from ...methods.tables import player_names
+from ...models.model import Feature
+from ...models.row_output import OUTPUT, RowOutput
+from ..columns import reason_columns as told
+from ..columns.reasons import Reasons
+from ..columns.top_attributions import TOP, Top
+
+LABEL = "label"  # column of labels
+CHANGED = {
+    "features": "features",
+    "groups": "groups",
+    "background_digest": "the background's files",
+    "reasons": "reasons",
+    "rejected": "the files that cannot be read",
+}  # of what differs but is not shown
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A run before it runs: everything that decides its output, and nothing else. Names of columns, which may be many, are made once."""
+
+    version: str
+    model: str  # its file, or what MLflow calls it, by its version
+    model_digest: str  # of the file
+    method: str
+    parameters: tuple[tuple[str, Any], ...]  # numbers, and tuples of them
+    groups: Groups
+    interactions: int | str | None  # kept of every row: a number, "all", or None
+    precision: Precision
+    space: Space
+    link: Link | None  # that attributions are carried through; None for margins
+    data: str
+    background: str | None  # "model" for its own leaf weights, None for the path-dependent game
+    background_digest: str | None  # of its files
+    background_errors: bool  # a standard error beside every attribution
+    labels: LabelColumns | None
+    by: tuple[GroupColumn, ...]  # columns whose values make groups of rows
+    predictions: tuple[str, ...]  # columns with the margin of each output; none where they are not compared
+    top: Top | None  # what list of the largest attributions a row has
+    reasons: Reasons | None  # what is told of a row
+    values: bool  # of the features, beside their attributions
+    global_only: bool
+    ids: tuple[str, ...]
+    features: tuple[Feature, ...]
+    combinations: tuple[str, ...]  # of features or groups, that are players of their own
+    trees: tuple[int, int] | None  # iterations of the model, the first and that behind the last; None for all
+    output: int | None  # position of the model's only output that is explained
+    outputs: tuple[str, ...]
+    row_output: RowOutput | None  # which of them a row is explained for, where it differs from row to row
+    slice_rows: int  # that are explained at a time
+    group_rows: int  # of a part's row groups
+    items: tuple[WorkItem, ...]
+    rejected: tuple[Rejected, ...]  # files whose footers cannot be read
+
+    def __repr__(self) -> str:
+        counts = count(self.n_rows, "row"), count(len(self.items), "item"), count(len(self.features), "feature"), count(len(self.outputs), "output")
+        return f"Plan({', '.join(counts)}, method {self.method})"
+
+    def _repr_html_(self) -> str:
+        """The first work items."""
+        return as_html(str(self), ("part", "file", "rows"), ((item.part, item.uri, item.n_rows) for item in self.items))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all work items."""
+        return sum(item.n_rows for item in self.items)
+
+    @property
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """URIs and etags of the files that rows are of, in their order."""
+        return tuple(dict.fromkeys((piece.uri, piece.etag) for item in self.items for piece in item.pieces))
+
+    @cached_property
+    def columns(self) -> tuple[list[str], list[str], list[str]]:
+        """Names of a part's columns of margins or predictions, attributions and interactions."""
+        phi, taken = METHODS[self.method].phi, (*self.ids, *self.chosen)
+        names = TOTALS[self.space], phi.column
+        players = self.players if self.wide else ()
+        return schema.output_columns(players, self.written_outputs, taken, self.interactions is not None, names, len(phi.scores) * self.wide)
+
+    @property
+    def wide(self) -> bool:
+        """There is a column for every player."""
+        return self.top is None or self.top.wide
+
+    @cached_property
+    def top_columns(self) -> list[str]:
+        """Names of a part's columns of the largest attributions, one for each output."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns)
+        return [] if self.top is None else schema.name_columns(TOP, self.written_outputs, taken)
+
+    @cached_property
+    def error_columns(self) -> list[str]:
+        """Names of a part's columns of standard errors, one for each of attributions."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names))
+        return schema.player_columns(schema.ERROR, self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
+
+    @cached_property
+    def value_columns(self) -> list[str]:
+        """Names of a part's columns of values, one for each feature."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
+        return schema.player_columns(schema.VALUE, [feature.name for feature in self.features], ("",), taken) if self.values else []
+
+    @property
+    def label_column(self) -> str:
+        """The name of a part's column of labels, an id column or one of its own; empty where there are none."""
+        if self.labels is None:
+            return ""
+        return self.labels.label if self.labels.label in self.ids else schema.name_columns(LABEL, ("",), self.ids)[0]
+
+    @cached_property
+    def reason_columns(self) -> list[str]:
+        """Names of a part's columns of reasons, those of an output together."""
+        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
+        taken = (*taken, *self.value_columns)
+        stems = () if self.reasons is None else told.column_types(pa.float64(), self.background_errors)
+        named = [schema.name_columns(stem, self.written_outputs, taken) for stem in stems]
+        return [name for of_output in zip(*named, strict=True) for name in of_output]
+
+    @property
+    def part_columns(self) -> list[str]:
+        """Names of all columns of a part."""
+        label = [self.label_column] if self.label_column else []
+        of_rows = (*self.columns, self.error_columns, self.top_columns, self.reason_columns, self.value_columns, label)
+        return [*dict.fromkeys(chain(self.ids, self.chosen, *of_rows))]
+
+    @property
+    def written_outputs(self) -> tuple[str, ...]:
+        """What parts and summaries have in the place of the model's outputs, where each row has one of its own."""
+        return self.outputs if self.row_output is None else (self.row_output.which,)
+
+    @property
+    def chosen(self) -> tuple[str, ...]:
+        """The column of the output that a row is explained for, if there is one."""
+        return () if self.row_output is None else (OUTPUT,)
+
+    @cached_property
+    def players(self) -> tuple[str, ...]:
+        """Whose phi a row has."""
+        return player_names(METHODS[self.method], self.groups, self.features, self.combinations)
+
+    @property
+    def n_steps(self) -> int:
+        """Of the way that the method goes for every row."""
+        phi = METHODS[self.method].phi
+        return phi.n_steps(dict(self.parameters), len(self.players) - len(phi.scores))
+
+    @property
+    def check(self) -> Check | None:
+        """What the attributions of every row add up to."""
+        return METHODS[self.method].check_of(dict(self.parameters))
+
+    @property
+    def additive(self) -> bool:
+        """Phi sums to margin, or prediction, minus base value on every row."""
+        return self.check is not None and self.check.of_margins
+
+    @cached_property
+    def summaries(self) -> tuple[Summary, ...]:
+        """What the run keeps of all rows."""
+        asked = (*((INTERACTIONS,) if self.interactions is not None else ()), *((BACKGROUND_ERRORS,) if self.background_errors else ()))
+        own = METHODS[self.method].summaries
+        return tuple(dict.fromkeys((*own, *(list_grouped(own) if self.by else ()), *asked, INPUTS)))
+
+
+def to_json(plan: Plan) -> str:
+    """Write the text of plan.json, the same for the same plan.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    str
+    """
+    return as_text(plan, sort_keys=True)
+
+
+@lru_cache(maxsize=2)
+def digest(plan: Plan) -> str:
+    """Make the digest of plan.json, which every part and the manifest carry.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    str
+        SHA-256, hexadecimal.
+    """
+    return digest_text(plan, sort_keys=True)
+
+
+def without_rows(plan: Plan) -> Plan:
+    """Leave out which rows a plan is of, and what its files are called.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    Plan
+        All that the bytes of a part depend on, besides the rows that it is of: small, however many parts there are.
+    """
+    return dataclasses.replace(plan, model="", data="", items=(), rejected=())
+
+
+def recipe(plan: Plan) -> str:
+    """Make the digest of a plan without its rows: plans with one recipe may have parts in common.
+
+    Parameters
+    ----------
+    plan : Plan
+
+    Returns
+    -------
+    str
+        SHA-256, hexadecimal.
+    """
+    return digest(without_rows(plan))
+
+
+def differences(old: Plan, new: Plan) -> str:
+    """Say in a few words what two plans do not agree on.
+
+    Parameters
+    ----------
+    old, new : Plan
+
+    Returns
+    -------
+    str
+        Empty where they are equal.
+    """
+    changes = []
+    for field in dataclasses.fields(Plan):
+        was, now = getattr(old, field.name), getattr(new, field.name)
+        if was == now:
+            continue
+        if field.name == "items":
+            changed = sorted({uri for uri, _ in {*old.files} ^ {*new.files}})
+            changes.append(f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})" if changed else "work items")
+        elif field.name in CHANGED:
+            changes.append(CHANGED[field.name])
+        else:
+            changes.append(f"{field.name} (was {was!r}, is {now!r})")
+    return ", ".join(changes)

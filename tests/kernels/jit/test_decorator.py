@@ -1,0 +1,227 @@
+"""What is compiled is found again until a source changes, and never another kernel's code."""
+
+import errno
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+import pytest
+
+import leafledger.kernels
+from leafledger.kernels.jit import decorator as _jit
+from leafledger.kernels.jit.decorator import _CompiledFiles, jit
+
+PACKAGE = Path(leafledger.kernels.__file__).parent
+RUN = """
+import numpy as np
+from numba.core.event import install_listener, Listener
+from leafledger.kernels.jit_probe import count_left
+
+class Compiled(Listener):
+    n = 0
+    def on_start(self, event): self.n += 1
+    def on_end(self, event): pass
+
+compiled = Compiled()
+with install_listener("numba:compile", compiled):
+    print(count_left(np.array([1, 2, 3], np.uint8)), compiled.n)
+"""
+PROBE = """
+from ._jit import jit
+from .jit_probed import is_left
+
+@jit
+def count_left(bins):
+    n = 0
+    for i in range(bins.size):
+        n += is_left(bins[i])
+    return n
+"""
+PROBED = """
+from ._jit import jit
+
+@jit
+def is_left(number):
+    return number <= HIGHEST
+"""
+
+
+def _run(folder: Path) -> tuple[int, int]:
+    """What the kernel counts in a process of its own, and how many functions were compiled for it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "COVERAGE"))}
+    environment["PYTHONDONTWRITEBYTECODE"] = "1"  # Python takes a file of the same size, edited within a second, for the one it has compiled
+    said = subprocess.run([sys.executable, "-c", RUN], cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=300)
+    count, compiled = said.stdout.split()
+    return int(count), int(compiled)
+
+
+def test_an_edited_file_reaches_the_kernels_of_others(tmp_path):
+    """A kernel follows a constant in a file that it imports from; what nobody edited is not compiled again, even if its files are newer."""
+    copy = tmp_path / "kernels"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "jit_probe.py").write_text(PROBE)
+    (copy / "jit_probed.py").write_text(PROBED.replace("HIGHEST", "1"))
+    assert _run(tmp_path) == (1, 2)
+    for path in copy.rglob("*.py"):
+        path.touch()
+    assert _run(tmp_path) == (1, 0)
+    (copy / "jit_probed.py").write_text(PROBED.replace("HIGHEST", "2"))
+    assert _run(tmp_path) == (2, 2)
+    assert _run(tmp_path) == (2, 0)
+    stems = [path.name.split("-")[0] for path in copy.rglob("*.nbc")]
+    assert sorted(stems) == sorted(set(stems)), "code of sources that are there no more was left behind"
+
+
+@pytest.fixture
+def files(tmp_path):
+    return [_CompiledFiles(cache_path=str(tmp_path), filename_base="file.kernel-1.py311", source_stamp=stamp) for stamp in ("one", "one")]
+
+
+def test_two_writers_at_once_never_share_a_file(tmp_path, files, monkeypatch):
+    """The second has read the index before the first wrote it: an entry is lost and compiled again, and no file holds the code of the other."""
+    mine, other = files
+    with monkeypatch.context() as patch:
+        patch.setattr(other, "_load_index", dict)
+        mine.save("for float32", "code for float32")
+        listed = mine._load_index()
+        other.save("for float64", "code for float64")
+    assert (mine.load("for float32"), mine.load("for float64")) == (None, "code for float64")
+    assert [mine._load_data(name) for name in listed.values()] == ["code for float32"]
+    assert len(list(tmp_path.glob("*.nbc"))) == 2
+
+
+def test_code_is_found_again_until_its_source_changes(tmp_path, files):
+    """By a process that starts later."""
+    mine, later = files
+    mine.save("for float32", "code for float32")
+    mine.save("for float64", "code for float64")
+    assert [later.load(key) for key in ("for float32", "for float64", "for int64")] == ["code for float32", "code for float64", None]
+    changed = _CompiledFiles(cache_path=str(tmp_path), filename_base="file.kernel-2.py311", source_stamp="two")
+    assert changed.load("for float32") is None
+    changed.save("for float32", "changed code")
+    assert (changed.load("for float32"), later.load("for float32")) == ("changed code", None)
+
+
+def test_kernels_are_kept_so(monkeypatch):
+    """Whether or not kernels are compiled where this runs."""
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    assert isinstance(jit(_same)._cache._cache_file, _CompiledFiles)
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    assert jit(_same) is _same
+
+
+@pytest.fixture
+def homeless(tmp_path, monkeypatch):
+    """Numba finds no folder but in the temporary one; a function says where kernels may be kept."""
+    allowed = []
+
+    def ensure(self):
+        if not any(self.get_cache_path().startswith(str(folder)) for folder in allowed):
+            raise OSError(errno.EROFS, "read-only")
+        Path(self.get_cache_path()).mkdir(parents=True, exist_ok=True)
+
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "")
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")  # which Numba reads again when the environment has changed
+    monkeypatch.setattr(numba.core.caching._CacheLocator, "ensure_cache_path", ensure)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    _jit._keep_elsewhere.cache_clear()
+    yield allowed
+    _jit._keep_elsewhere.cache_clear()
+
+
+def test_without_a_folder_kernels_are_kept_in_a_temporary_one(homeless, tmp_path):
+    """Of its owner alone, the same for later processes, and said once for all kernels."""
+    homeless.append(tmp_path)
+    folder = tmp_path / f"leafledger-{os.getuid()}"
+    with pytest.warns(UserWarning, match=rf"they are kept in {folder}; set NUMBA_CACHE_DIR$") as said:
+        kernels = [jit(_same), jit(_same)]
+    assert len(said) == 1
+    assert all(kernel._cache._cache_path.startswith(str(folder)) for kernel in kernels)
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert os.environ["NUMBA_CACHE_DIR"] == str(folder)
+    assert kernels[0](3) == 3
+
+
+@pytest.mark.parametrize("taken", ["open to all", "a link", "a file"])
+def test_code_is_not_read_from_where_others_may_write(homeless, tmp_path, taken):
+    """What lies under the folder's name may be somebody else's: then the folder has another name."""
+    homeless.append(tmp_path)
+    folder = tmp_path / f"leafledger-{os.getuid()}"
+    if taken == "a link":
+        (tmp_path / "theirs").mkdir(mode=0o700)
+        folder.symlink_to(tmp_path / "theirs")
+    elif taken == "a file":
+        folder.touch()
+    else:
+        folder.mkdir()
+        folder.chmod(0o777)
+    with pytest.warns(UserWarning, match="they are kept in"):
+        kernel = jit(_same)
+    assert not kernel._cache._cache_path.startswith(f"{folder}/")
+    assert kernel._cache._cache_path.startswith(f"{folder.parent}/leafledger-")
+
+
+def test_without_any_folder_kernels_are_compiled_anew(homeless, tmp_path, monkeypatch):
+    """They serve the process that compiles them, whether there is no temporary folder or it cannot be written."""
+    with pytest.warns(UserWarning, match="they are kept in"):
+        assert jit(_same)(3) == 3
+    _jit._keep_elsewhere.cache_clear()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    with pytest.warns(UserWarning, match="no folder for compiled kernels can be written, every process compiles them anew"):
+        assert jit(_same)(3) == 3
+
+
+def test_a_full_disk_costs_the_kept_code_alone(files, monkeypatch):
+    """The kernel is there."""
+    mine, later = files
+
+    def refuse(*_):
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    monkeypatch.setattr(mine, "_save_data", refuse)
+    mine.save("for float32", "code for float32")
+    assert later.load("for float32") is None
+
+
+def test_an_image_that_cannot_be_written_runs(tmp_path):
+    """In a process of its own: no folder in the package, none in the home; the next process finds what this one compiled."""
+    copy = tmp_path / "kernels"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "__pycache__").touch()
+    (copy / "jit_probe.py").write_text(PROBE)
+    (copy / "jit_probed.py").write_text(PROBED.replace("HIGHEST", "1"))
+    (tmp_path / "temporary").mkdir()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "COVERAGE", "HOME"))}
+    environment |= {"XDG_CACHE_HOME": "/proc/nowhere", "TMPDIR": str(tmp_path / "temporary"), "PYTHONDONTWRITEBYTECODE": "1"}
+    for compiled in (2, 0):
+        made = subprocess.run([sys.executable, "-c", RUN], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True, timeout=300)
+        assert made.stdout.split() == ["1", str(compiled)]
+        assert made.stderr.count("UserWarning") == 1
+
+
+def _same(number):
+    return number
+
+
+def test_who_waits_is_told_once_before_a_kernel_is_compiled(files, monkeypatch):
+    """Not where its code is found."""
+    monkeypatch.setattr(_jit, "_TO_TELL", {})
+    told = []
+
+    def tell():
+        told.append("compiling")
+
+    mine, later = files
+    mine.save("for float32", "code")
+    _jit.when_compiling(tell)
+    assert (later.load("for float32"), told) == ("code", [])
+    assert later.load("for float64") is None
+    _jit.when_compiling(tell)
+    assert later.load("for int64") is None
+    assert told == ["compiling"]

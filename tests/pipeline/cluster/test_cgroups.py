@@ -1,0 +1,161 @@
+"""What a container, a Slurm job or a unit of systemd allows is read of control groups of both versions; their folders are made as these make them."""
+
+import json
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from leafledger.pipeline.cluster import cgroups as control_group
+from leafledger.pipeline.cluster import resources as resources_
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.runs.job import job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.job.run_job import make_run_job
+
+GIB = 1 << 30
+UNLIMITED = "9223372036854771712"  # what version 1 says
+POD = "/kubepods.slice/kubepods-pod7.slice/cri-containerd-5.scope"
+SLURM = "/system.slice/slurmstepd.scope/job_12/step_0/user/task_0"
+
+
+@pytest.fixture
+def groups(tmp_path, monkeypatch):
+    """Let this process be in groups: the lines that it is told, and files by their names."""
+
+    def make(lines, files):
+        (tmp_path / "own").write_text("".join(f"{line}\n" for line in lines))
+        for name, text in files.items():
+            file = tmp_path / "fs" / name.lstrip("/")
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(f"{text}\n")
+        monkeypatch.setattr(control_group, "OWN", str(tmp_path / "own"))
+        monkeypatch.setattr(control_group, "GROUPS", str(tmp_path / "fs"))
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("lines", "files", "memory", "cores"),
+    [
+        (["0::/"], {"memory.max": 2 * GIB, "cpu.max": "150000 100000"}, 2 * GIB, 2),  # a container that sees its own group as the first
+        (["0::/"], {"memory.max": "max", "cpu.max": "max 100000"}, None, None),
+        (["0::/"], {}, None, None),  # a machine
+        ([f"0::{POD}"], {f"{POD}/memory.max": GIB, f"{POD}/cpu.max": "max 100000"}, GIB, None),
+        ([f"0::{SLURM}"], {f"{SLURM}/memory.max": "max", "/system.slice/slurmstepd.scope/job_12/memory.max": 3 * GIB}, 3 * GIB, None),
+        (["0::/user.slice/night.service"], {"user.slice/memory.max": 5 * GIB, "user.slice/night.service/memory.max": 7 * GIB}, 5 * GIB, None),
+        (["0::/a/b"], {"cpu.max": "700000 100000", "a/cpu.max": "300000 100000", "a/b/cpu.max": "400000 100000"}, None, 3),
+        (
+            ["4:memory:/docker/5", "3:cpu,cpuacct:/docker/5", "0::/"],
+            {
+                "memory/memory.limit_in_bytes": 2 * GIB,  # what is mounted in a container is its own, by whatever name it is told
+                "cpu/cpu.cfs_quota_us": 50000,
+                "cpu/cpu.cfs_period_us": 100000,
+            },
+            2 * GIB,
+            1,
+        ),
+        (
+            ["4:memory:/slurm/job_12", "3:cpu:/", "1:name=systemd:/night"],
+            {
+                "memory/slurm/job_12/memory.limit_in_bytes": 6 * GIB,
+                "memory/memory.limit_in_bytes": UNLIMITED,
+                "cpu/cpu.cfs_quota_us": -1,
+                "cpu/cpu.cfs_period_us": 100000,
+                "night/memory.max": 1,
+            },
+            6 * GIB,
+            None,
+        ),
+        (["4:memory:/", "0::/"], {"memory.max": "what", "memory/memory.limit_in_bytes": "", "cpu.max": "0 0"}, None, None),
+    ],
+)
+def test_the_least_limit_around_holds(groups, lines, files, memory, cores):
+    """Of this process's group and of all around it, in the way that each version of Linux says it; a part of a core counts as one."""
+    groups(lines, files)
+    assert (control_group.find_memory(), control_group.find_cores()) == (memory, cores)
+
+
+def test_where_there_are_no_groups_there_is_no_limit(groups, tmp_path, monkeypatch):
+    """Other systems than Linux have none."""
+    groups(["0::/"], {"memory.max": 1, "cpu.max": "1 1"})
+    monkeypatch.setattr(control_group, "OWN", str(tmp_path / "none"))
+    assert (control_group.find_memory(), control_group.find_cores()) == (None, None)
+
+
+@pytest.fixture
+def host(monkeypatch):
+    """Of 16 cores and 64 GiB."""
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=64 * GIB))
+    monkeypatch.setattr(job.os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
+
+
+def test_workers_share_what_the_container_may_take(groups, host):
+    """Not what its host has: together they have no more than the limit, and there are no more of them than cores' time; tables get half."""
+    groups(["0::/"], {"memory.max": 4 * GIB, "cpu.max": "200000 100000"})
+    assert resources_.count_cores() == 2
+    assert resources_.table_budget() == 2 * GIB
+    for made in (job.make_job("m.txt", "data", "out", Options()), make_run_job("run", None, None, False)):
+        assert (made.workers, made.worker_memory) == (2, 2 * GIB)
+    assert job.make_job("m.txt", "data", "out", Options(workers=8)).worker_memory == GIB // 2
+    groups(["0::/"], {"memory.max": UNLIMITED, "cpu.max": "9900000 100000"})
+    assert (resources_.count_cores(), resources_.table_budget()) == (16, 32 * GIB)
+
+
+@pytest.mark.parametrize(("memory", "workers"), [(64, 16), (5, 5), (1, 1), (0.5, 1)])
+def test_no_more_workers_are_started_than_have_room(groups, host, memory, workers):
+    """A pod may have all cores of its node, and little of its memory."""
+    groups(["0::/"], {"memory.max": int(memory * GIB)})
+    for made in (job.make_job("m.txt", "data", "out", Options()), make_run_job("run", None, None, False)):
+        assert (made.workers, made.worker_memory) == (workers, int(memory * GIB) // workers)
+    assert make_run_job("run", None, 7, False).workers == 7
+    assert resources_.share_out(None, GIB // 4)[0] == min(16, 4 * memory)
+
+
+def test_a_plan_that_the_container_has_no_room_for_is_refused(groups, host, example, tmp_path, capsys):
+    """In one line that says what is needed and what is allowed, instead of workers that Linux ends; unless fewer of them have room."""
+    asked = ["plan", example.model, example.data, "--out", str(tmp_path / "run"), "--json"]
+    groups(["0::/"], {"memory.max": 2 * GIB})
+    assert main([*asked, "--workers", "8"]) == UsageError.exit_code
+    said = capsys.readouterr().err
+    assert said.startswith("leafledger: a worker needs ")
+    assert said.endswith(", it has 256; use fewer workers\n")
+    assert said.count("\n") == 1
+    assert main(asked) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["memory_allowed"] == 2 * GIB // (2 * GIB // plan["memory"]) < 64 * GIB // 16
+    groups(["0::/"], {"memory.max": GIB // 4})
+    assert main(asked) == UsageError.exit_code
+
+
+ENTER = """
+import sys
+open(sys.argv[1], "w").write("0")
+from leafledger.pipeline.runs import control_group
+print(control_group.find_memory())
+"""
+
+
+def test_a_process_in_a_real_group_finds_its_limit():
+    """As Linux itself tells it, where this test may make a group with one."""
+    for folder in control_group._find_groups("memory"):
+        group = folder / f"leafledger-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (limit,) = [file for name in ("memory.max", "memory.limit_in_bytes") if (file := group / name).exists()]
+            limit.write_text(str(3 * GIB))
+            said = subprocess.run([sys.executable, "-c", ENTER, group / "cgroup.procs"], capture_output=True, text=True, check=True)
+        except (OSError, ValueError):
+            continue
+        finally:
+            group.rmdir()
+        assert int(said.stdout) == 3 * GIB
+        return
+    pytest.skip("no control group can be made here")

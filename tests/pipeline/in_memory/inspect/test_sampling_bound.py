@@ -1,0 +1,45 @@
+"""The bound of Theorem 3.15 as users ask for it."""
+
+import catboost
+import lightgbm
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from leafledger import attribute, load_ensemble, sampling_bound
+from leafledger.kernels.marginal.sampling_bound import bound_sampling
+from leafledger.pipeline.errors import UnsupportedModel, UsageError
+
+ROWS = np.random.default_rng(1).normal(size=(400, 3))
+LABEL = ROWS[:, 0] - ROWS[:, 1] ** 2
+
+
+@pytest.fixture(scope="module")
+def model():
+    return catboost.CatBoostRegressor(iterations=5, depth=2, thread_count=1, verbose=False, allow_writing_files=False).fit(ROWS, LABEL)
+
+
+def test_it_is_above_the_errors_that_are_measured(model):
+    bound = sampling_bound(model, len(ROWS))
+    assert_array_equal(bound, bound_sampling(load_ensemble(model).ensemble, len(ROWS)))
+    errors = attribute(model, ROWS[:30], background=ROWS, background_errors=True).errors
+    assert (errors <= bound).all()
+
+
+def test_groups_have_no_bound(model):
+    """The theorem counts the outcomes of thresholds of one feature."""
+    assert sampling_bound(model, 10).shape == (1, 3)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'partition'"):
+        sampling_bound(model, 10, partition={"first": [0, 1]})
+
+
+def test_what_has_no_bound_is_refused(model):
+    with pytest.raises(UsageError, match="as leaves of symmetric trees do"):
+        sampling_bound(lightgbm.LGBMRegressor(n_estimators=1, num_leaves=4, verbose=-1).fit(ROWS, LABEL), 10)
+    with pytest.raises(UsageError, match="n_rows is 0, expected"):
+        sampling_bound(model, 0)
+    texts = np.array([["a", "b", "c", "d"][int(each) % 4] for each in range(400)])[:, None]
+    given = {"iterations": 3, "cat_features": [0], "one_hot_max_size": 2, "verbose": False, "allow_writing_files": False}
+    looked_up = catboost.CatBoostRegressor(**given).fit(texts, LABEL)
+    with pytest.raises(UnsupportedModel, match="the bound is not there for CatBoost models with target statistics"):
+        sampling_bound(looked_up, 10)

@@ -1,0 +1,83 @@
+"""Compiling ahead: what runs call is there, and nothing is missing of any method."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.trees.binning import bin_dtype
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.methods import warmup as warming
+from leafledger.pipeline.methods.warmup import list_names, list_pieces
+
+WARM = "import sys; from leafledger.pipeline.command.cli import main; sys.exit(main(['warm', '--methods', 'banzhaf', '--quiet']))"
+RUN = """
+import sys
+from leafledger.kernels.compiled import counted
+from leafledger.pipeline.command.cli import main
+
+model, data, out = sys.argv[1:]
+told = [
+    [],
+    ["--top", "2", "--interactions", "2"],
+    ["--background", data, "--background-errors"],
+    ["--values", "--precision", "float64"],
+]
+with counted() as compiled:
+    for k, more in enumerate(told):
+        code = main(["explain", model, data, "--out", f"{out}/{k}", "--method", "banzhaf", "--scheduler", "serial", "--quiet", *more])
+        print(code, compiled.n_kernels)
+"""
+
+
+def _run(code, folder, *arguments):
+    """Standard output of a process of its own whose kernels are kept in a folder."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "COVERAGE"))}
+    told = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(told, env=environment | {"NUMBA_CACHE_DIR": str(folder)}, capture_output=True, text=True, timeout=1200)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_runs_compile_nothing_after_it(example, tmp_path):
+    """Of a method, from an empty folder on: plain, the largest alone with interactions, against a background with errors, in double precision."""
+    assert _run(WARM, tmp_path / "kernels") == ""
+    said = _run(RUN, tmp_path / "kernels", example.model, example.data, tmp_path / "runs")
+    assert [line.split() for line in said.splitlines()] == [["0", "0"]] * 4
+
+
+def test_every_method_is_among_the_pieces():
+    """With parameters that it takes: each makes its tables of the model, of both games where it has both."""
+    said = [what for what, _ in list_pieces()]
+    for name in METHODS:
+        assert {f"{name}, bins of 1 byte", f"{name}, bins of 2 bytes"} <= set(said)
+    assert list_names() == list(METHODS)
+    assert [what for what, _ in list_pieces(["banzhaf", "banzhaf"])] == [
+        "what all methods share",
+        "banzhaf, bins of 1 byte",
+        "banzhaf, bins of 2 bytes",
+    ]
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(UsageError, match="unknown method 'banzaf', expected one of shapley, banzhaf, "):
+        list_pieces(["shapley", "banzaf"])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_methods_take_what_they_are_given(name, monkeypatch):
+    """Kernels are not called here: tables of all models are made."""
+    called = []
+    monkeypatch.setattr(warming, "call_kernels", lambda method, prepared: called.append(prepared))
+    monkeypatch.setattr(warming, "_full", lambda levels: warming._chain([0, 1]))  # which has a thousand nodes
+    warming._warm_all(METHODS[name], warming.CATEGORIES[0])
+    assert len(called) >= (2 if METHODS[name].labelled else 8)
+
+
+def test_bins_are_of_the_types_that_are_said():
+    types = [bin_dtype(make_forest(warming._join([warming._chain([0, warming.N_NUMERIC])], n, 1), None)[0]) for n in warming.CATEGORIES]
+    assert types == [np.uint8, np.uint16]

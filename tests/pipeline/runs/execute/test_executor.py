@@ -1,0 +1,176 @@
+"""Work items done in this process, in turn, and on Dask: each once, with the same results; the first failure ends the work."""
+
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import distributed
+import pytest
+from numpy.testing import assert_array_equal
+
+from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.cluster import tasks as tasks_
+from leafledger.pipeline.dataset.files.listing import Rejected, WorkItem
+from leafledger.pipeline.errors import InvalidData, InvalidRun
+from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.runs.execute import executor as execute
+from leafledger.pipeline.runs.execute.bundles import Done, Task
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.plan.planned_run import plan_run
+from leafledger.pipeline.runs.records.part import Part
+from leafledger.pipeline.runs.stages import count_run
+from tests.kernels.attributing import leaves
+from tests.pipeline.conftest import write_data
+from tests.pipeline.running import ready
+
+ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0,), 0, 10, 0, ()) for k in range(12))
+SERIAL = SimpleNamespace(options=SimpleNamespace(scheduler="serial"))
+DASK = SimpleNamespace(options=SimpleNamespace(scheduler=None, method="shapley"), workers=2, worker_memory=0)
+MEMORY = 1 << 30
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Instead of a local cluster, one whose workers are threads of this process."""
+
+    def client(job, n_items):
+        return distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0")
+
+    monkeypatch.setattr(cluster, "local_client", client)
+
+
+def numbered(task, item):
+    """Stands in for work: a result that depends on the task and the item."""
+    return f"{task} {item.part}"
+
+
+def failing(task, item):
+    """Work whose item 3 cannot be done."""
+    if item.part == 3:
+        raise InvalidData(f"{item.uri}: damaged")
+    return item.part
+
+
+def no_warming(task):
+    """Nothing to compile."""
+
+
+def test_serially_items_are_done_in_turn():
+    """Each when it is asked for, none before."""
+    done = []
+
+    def work(task, item):
+        done.append(item.part)
+        return numbered(task, item)
+
+    found = tasks_.map_items(SERIAL, work, lambda _: pytest.fail("warmed"), "task", ITEMS, MEMORY)
+    assert next(found) == (ITEMS[0], "task 0")
+    assert done == [0]
+    assert list(found) == [(item, f"task {item.part}") for item in ITEMS[1:]]
+    assert done == list(range(12))
+
+
+def test_on_dask_every_item_is_done_once(in_process):
+    """In whatever order; results stand with their items, and what has to be compiled is compiled before."""
+    warmed = []
+    found = list(tasks_.map_items(DASK, numbered, warmed.append, "task", ITEMS, MEMORY))
+    assert sorted(found, key=lambda done: done[0].part) == [(item, f"task {item.part}") for item in ITEMS]
+    assert warmed == ["task"]
+
+
+def test_what_was_done_for_another_run_is_refused(in_process, monkeypatch):
+    """Whatever cluster says that it was done for this one; what workers died of was done for none."""
+    task, given = Task("a/run", "r" * 64, "tables"), (DASK, Task("a/run", "r" * 64, "tables"), ITEMS, {}, MEMORY)
+    monkeypatch.setattr(execute.part, "warm", no_warming_of)
+    for recipe in (task.recipe, None):
+        monkeypatch.setattr(cluster, "run_dask", lambda *_, recipe=recipe: iter([Done(0, 0, (), None, recipe)]))
+        assert list(execute.execute(*given)) == [Done(0, 0, (), None, recipe)]
+    monkeypatch.setattr(cluster, "run_dask", lambda *_: iter([Done(0, 0, (), None, "s" * 64)]))
+    with pytest.raises(InvalidRun, match=r"^a/run: the cluster has the results of another run, got s{12}, expected r{12}; run again$"):
+        list(execute.execute(*given))
+
+
+def no_warming_of(tables, method):
+    """Nothing to compile."""
+
+
+@pytest.mark.parametrize("job", [SERIAL, DASK], ids=["serial", "dask"])
+def test_a_failure_goes_to_the_caller_as_it_is(in_process, job):
+    """And nothing more is yielded."""
+    found = []
+    with pytest.raises(InvalidData, match=r"^f3\.parquet: damaged$"):
+        found.extend(tasks_.map_items(job, failing, no_warming, None, ITEMS, MEMORY))
+    assert 3 not in [item.part for item, _ in found]
+    assert len(found) < len(ITEMS)
+
+
+def test_no_items_need_no_cluster(monkeypatch):
+    """Nothing is imported or started for nothing."""
+    monkeypatch.setitem(sys.modules, "leafledger.pipeline.cluster.client", None)
+    monkeypatch.delattr("leafledger.pipeline.cluster.client", raising=False)
+    job = SimpleNamespace(options=SimpleNamespace(scheduler=None, method="shapley"), out="nowhere")
+    assert list(tasks_.map_items(job, numbered, no_warming, None, (), MEMORY)) == []
+    assert list(execute.execute(job, Task("nowhere", "", "nowhere"), (), {}, MEMORY)) == []
+    with pytest.raises(ImportError):
+        list(tasks_.map_items(job, numbered, no_warming, None, ITEMS, MEMORY))
+
+
+def pieces(done):
+    """Parts and what was rejected, in the order in which they came."""
+    return [piece for each in done for piece in each.pieces]
+
+
+def damage(uri):
+    """No file's bytes any more."""
+    with open(uri, "r+b") as file:
+        file.truncate(100)
+
+
+@pytest.fixture
+def run(example, tmp_path):
+    """A run whose second file was overwritten since it was planned."""
+    write_data(example.frame, tmp_path / "data")
+    found, tables = ready(example, tmp_path / "run", data=f"{tmp_path}/data", scheduler=None, workers=1)
+    damage(found.plan.items[1].uri)
+    return found, tables
+
+
+def test_what_is_rejected_comes_in_its_turn(run):
+    """Serially: parts and refusals in the order of the items."""
+    found, tables = run
+    done = pieces(execute.run_serial(Task(found.job.out, tables.recipe, tables.uri), found.plan.items, {}))
+    assert [(type(each), each.part) for each in done] == [(Part, 0), (Rejected, 1), (Part, 2), (Part, 3)]
+    assert [each.n_rows for each in done] == [item.n_rows for item in found.plan.items]
+    assert done[1].reason == f"{found.plan.items[1].uri}: changed since the run was planned"
+
+
+def test_dask_makes_and_rejects_what_a_serial_run_does(in_process, run):
+    """The second finds the parts of the first."""
+    found, tables = run
+    task = Task(found.job.out, tables.recipe, tables.uri)
+    done = {each.part: each for each in pieces(execute.execute(found.job, task, found.plan.items, {}, MEMORY))}
+    again = {each.part: each for each in pieces(execute.run_serial(task, found.plan.items, {}))}
+    assert done[1] == again[1]
+    assert {part: each.sha256 for part, each in done.items() if part != 1} == {part: each.sha256 for part, each in again.items() if part != 1}
+    assert [each.seconds for each in again.values() if isinstance(each, Part)] == [0.0] * 3
+
+
+def test_a_background_is_counted_to_the_same_bits(in_process, example, tmp_path):
+    """Serially and on Dask, and each piece is told once."""
+    write_data(example.frame, tmp_path / "data", row_group_size=150)
+    job = make_job(example.model, f"{tmp_path}/data", tmp_path / "run", Options(background=f"{tmp_path}/data"))
+    planned_run = plan_run(job, load_ensemble(example.model))
+    counted, told = [], []
+    count = execute.count
+
+    def count_and_tell(job, *given):
+        return count(job, *given[:-1], told.append)
+
+    for scheduler in ("serial", None):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(execute, "count", count_and_tell)
+            counted.append(count_run(replace(planned_run, job=replace(job, options=replace(job.options, scheduler=scheduler)))))
+    for here, there in zip(*map(leaves, counted), strict=True):
+        assert_array_equal(here, there)
+    assert sorted(item.part for item in told) == sorted(2 * [item.part for item in planned_run.game.items])

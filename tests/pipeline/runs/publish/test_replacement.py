@@ -1,0 +1,390 @@
+"""A run in the place of another: readers see one or the other whole, whatever ends it in between; what is left of the old one goes."""
+
+import dataclasses
+import json
+import shutil
+
+import pyarrow.parquet as pq
+import pytest
+
+from leafledger import check_run, explain, list_runs, prune, read_latest, read_run
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.errors import InvalidRun, RunConflict
+from leafledger.pipeline.runs import explain as explaining
+from leafledger.pipeline.runs import stages
+from leafledger.pipeline.runs.plan.existing_run import read_standing, settle
+from leafledger.pipeline.runs.publish import publish as publish_
+from leafledger.pipeline.runs.publish import replacement as replacement_
+from leafledger.pipeline.runs.publish.replacement import take_place
+from leafledger.pipeline.runs.records.derived import read_made, write_made
+from leafledger.pipeline.runs.records.folder import REPLACEMENTS, find_place
+from leafledger.pipeline.runs.records.manifest import read_manifest
+from leafledger.pipeline.runs.records.provenance import PROVENANCE
+from leafledger.pipeline.stores import commit, storage
+from tests.pipeline.running import contents
+
+LATE = 2  # the file of this month comes late
+
+
+@pytest.fixture
+def night(example, tmp_path):
+    """``(data, run, late)``: a copy of the data, what explains it, and what makes a file of it another."""
+    data = tmp_path / "data"
+    shutil.copytree(example.data, data)
+
+    def run(out, **arguments):
+        return explain(example.model, data, out, **({"scheduler": "serial", "ids": ["flight"]} | arguments))
+
+    def late():
+        path = data / f"month={LATE}" / "data.parquet"
+        pq.write_table(pq.read_table(path).slice(10), path)
+
+    return data, run, late
+
+
+def rows(out):
+    """All rows as readers find them, by the manifest."""
+    return read_run(out).attributions()
+
+
+def test_what_changed_is_refused_kept_or_replaced(night, tmp_path, caplog):
+    """By default it is refused; kept, it is as it was; replaced, it is what a new run in an empty folder would be, and `check` finds it sound."""
+    _, run, late = night
+    out = tmp_path / "run"
+    before = run(out)
+    late()
+    with pytest.raises(
+        RunConflict, match=r"run: holds another run, different in input files \(.*month=2/data\.parquet\); choose another output, or "
+    ):
+        run(out)
+    assert run(out, if_changed="keep") == before
+    assert caplog.messages[-1].startswith(f"{out}: kept, though what is asked for now differs in input files")
+    made, fresh = run(out, if_changed="replace"), run(tmp_path / "fresh")
+    assert made.place == find_place(read_standing(str(out)).plan, before.sha256)
+    assert dataclasses.replace(made, place="", parts=(), summaries=()) == dataclasses.replace(fresh, parts=(), summaries=())
+    assert [entry["sha256"] for entry in made.parts + made.summaries] == [entry["sha256"] for entry in fresh.parts + fresh.summaries]
+    assert rows(out).equals(rows(tmp_path / "fresh"))
+    assert rows(out).num_rows == before.n_rows - 10
+    left = {name.removeprefix(f"{made.place}/"): data for name, data in contents(out).items() if not name.endswith(PROVENANCE)}
+    there = contents(tmp_path / "fresh")
+    assert left.keys() == there.keys()
+    assert {name for name in left if left[name] != there[name]} == {"manifest.json"}
+    assert check_run(out, all_rows=True).sound
+    assert run(out) == run(out, if_changed="replace") == made
+
+
+def test_an_older_run_may_come_back(night, tmp_path):
+    """Each takes the place of the one before, of which nothing stays."""
+    data, run, late = night
+    out, kept = tmp_path / "run", tmp_path / "kept.parquet"
+    shutil.copy2(data / f"month={LATE}" / "data.parquet", kept)
+    first = run(out)
+    late()
+    second = run(out, if_changed="replace")
+    shutil.copy2(kept, data / f"month={LATE}" / "data.parquet")
+    run(tmp_path / "fresh")
+    third = run(out, if_changed="replace")
+    assert len({first.place, second.place, third.place}) == 3
+    assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [third.place.rpartition("/")[2]]
+    assert rows(out).equals(rows(tmp_path / "fresh"))
+
+
+def test_what_was_made_of_a_run_goes_with_it(night, tmp_path):
+    """Its drift and its report are of rows that are there no more; what is made of the new one stays."""
+    _, run, late = night
+    out = tmp_path / "run"
+    before = run(out)
+    write_made(str(out), before.sha256, {"after/drift.json": b"{}", "report/index.html": b"<p>"})
+    late()
+    made = run(out, if_changed="replace")
+    assert {name.partition("/")[0] for name in contents(out)} == {"manifest.json", REPLACEMENTS}
+    write_made(str(out), made.sha256, {"after/drift.json": b"[]"})
+    assert run(out, if_changed="replace") == made
+    assert read_made(str(out), made.sha256, "after/drift.json") == b"[]"
+
+
+def test_an_unfinished_run_is_replaced(night, tmp_path, monkeypatch):
+    """It has no manifest; readers see none until the new one has."""
+    _, run, late = night
+    out = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "publish", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(out)
+    late()
+    with pytest.raises(RunConflict):
+        run(out, if_changed="keep")
+    made = run(out, if_changed="replace")
+    assert made.place
+    assert sorted(path.name for path in out.iterdir()) == [".manifest.json.lock", "manifest.json", REPLACEMENTS]
+    assert check_run(out, deep=True).sound
+
+
+class KilledError(BaseException):
+    """No error handler stops it, as none stops SIGKILL."""
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def place(request, tmp_path):
+    """Where runs go."""
+    return str(tmp_path / "runs") if request.param == "folder" else f"{request.getfixturevalue('bucket')}/runs"
+
+
+def test_killed_at_every_step_readers_see_one_or_the_other(night, place, monkeypatch):
+    """Before and after every write and every removal; the next attempt goes on from there, and ends with what an undisturbed one makes."""
+    _, run, late = night
+    run(f"{place}/old", latest=f"{place}/latest.json", date="2026-11-23")
+    old = rows(f"{place}/old")
+    late()
+    run(f"{place}/fresh")
+    new, left, steps = rows(f"{place}/fresh"), [0], []
+
+    def die(name):
+        if not left[0]:
+            steps.append(name)
+            raise KilledError
+        left[0] -= 1
+
+    def killing(name, function):
+        def step(*given, **named):
+            die(name)
+            found = function(*given, **named)
+            die(name)
+            return found
+
+        return step
+
+    for name in ("create", "update", "remove"):
+        monkeypatch.setattr(commit, name, killing(name, getattr(commit, name)))
+    seen = []
+    for n in range(200):
+        left[0] = n
+        try:
+            made = run(f"{place}/old", if_changed="replace", latest=f"{place}/latest.json", date="2026-11-23")
+        except KilledError:
+            left[0] = 10**6
+            found = rows(f"{place}/old")
+            assert found.equals(old) or found.equals(new)
+            seen.append(found.equals(new))
+            named = read_latest(f"{place}/latest.json")
+            assert read_manifest(named.run) is not None
+            assert check_run(f"{place}/old").parts
+        else:
+            break
+    assert seen == sorted(seen)  # never back
+    assert {True, False} == set(seen)
+    assert {*steps} == {"create", "update", "remove"}
+    assert rows(f"{place}/old").equals(new)
+    assert read_latest(f"{place}/latest.json").manifest == made.sha256
+    names = {uri.removeprefix(f"{place}/old/{made.place}/") for uri in listed(f"{place}/old") if made.place in uri}
+    assert names | {PROVENANCE} == {uri.removeprefix(f"{place}/fresh/") for uri in listed(f"{place}/fresh")} - {"manifest.json"} | {PROVENANCE}
+    assert [uri for uri in listed(f"{place}/old") if made.place not in uri] == [f"{place}/old/manifest.json"]
+
+
+def listed(uri):
+    """Every object below a place, but for files that are only locked."""
+    from leafledger.pipeline.stores.filesystem import open_filesystem
+
+    filesystem, path = open_filesystem(uri)
+    filesystem.invalidate_cache()
+    return [uri + found[len(path) :] for found in sorted(filesystem.find(path)) if not found.endswith(".lock")]
+
+
+def test_of_two_that_replace_one_the_second_is_refused(night, tmp_path):
+    """It was made to replace a run that is not there any more; made again, it takes the place of the other."""
+    _, run, late = night
+    out = tmp_path / "run"
+    before = run(out)
+    late()
+    mine = run(out, if_changed="replace")
+    with pytest.raises(RunConflict, match=r"manifest\.json: another run took this place meanwhile; run the same again$"):
+        take_place(str(out), dataclasses.replace(mine, place=f"{REPLACEMENTS}/0"), before.sha256, False)
+    take_place(str(out), mine, before.sha256, False)  # it is there already
+    assert read_manifest(str(out)) == mine
+
+
+def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(night, tmp_path, monkeypatch):
+    """The timer tries a night again while somebody replaces it, which was replaced once already: what is made takes its place whole."""
+    _, run, late = night
+    out = tmp_path / "run"
+    run(out)
+    late()
+    standing, publish = run(out, if_changed="replace"), publish_.publish
+
+    def disturbed(*given):
+        assert run(out) == run(out, if_changed="replace") == run(out, if_changed="keep", top=1) == standing
+        return publish(*given)
+
+    monkeypatch.setattr(stages, "publish", disturbed)
+    made = run(out, if_changed="replace", precision="float64")
+    assert read_manifest(str(out)) == made
+    assert check_run(out, all_rows=True).sound
+    assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [made.place.rpartition("/")[2]]
+
+
+def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(night, tmp_path, monkeypatch):
+    """Another run takes its place between its manifest and its removals, and begins to be replaced itself: both are of others by then."""
+    _, run, late = night
+    out, remove_replaced, made = tmp_path / "run", replacement_.remove_replaced, []
+    run(out)
+    late()
+
+    def overtaken(place, manifest):
+        if not made:
+            made.append(None)
+            made[0] = run(out, if_changed="replace", precision="float64")
+            with monkeypatch.context() as patch:
+                patch.setattr(stages, "publish", lambda *_: 1 / 0)
+                with pytest.raises(ZeroDivisionError):
+                    run(out, if_changed="replace", top=1)
+        remove_replaced(place, manifest)
+
+    monkeypatch.setattr(explaining, "remove_replaced", overtaken)
+    run(out, if_changed="replace")
+    assert read_manifest(str(out)) == made[0]
+    assert check_run(out, all_rows=True).sound
+    begun = [path for path in (out / REPLACEMENTS).iterdir() if path.name not in made[0].place]
+    assert [path.name.partition("-")[2] for path in begun] == [made[0].sha256[:16]]
+    assert run(out, if_changed="replace", values=True).place.endswith(f"-{made[0].sha256[:16]}")
+    assert len([*(out / REPLACEMENTS).iterdir()]) == 1  # what was given up went with the run that it was to replace
+
+
+def test_a_run_whose_parts_are_gone_takes_no_place(night, tmp_path, monkeypatch):
+    """Whoever removed them: the run that is there stays, and the same command makes them anew."""
+    _, run, late = night
+    out, publish = tmp_path / "run", publish_.publish
+    before = run(out)
+    late()
+    place = None
+
+    def robbed(*given):
+        nonlocal place
+        place = given[1]
+        shutil.rmtree(out / place / "attributions")
+        return publish(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(stages, "publish", robbed)
+        with pytest.raises(InvalidRun, match=r"attributions/part-00000\.parquet: was removed while the run was made; run the same again$"):
+            run(out, if_changed="replace")
+    assert read_manifest(str(out)) == before
+    assert check_run(out).parts == len(before.parts)
+    assert run(out, if_changed="replace").place == place
+    assert check_run(out, deep=True).sound
+
+
+def test_a_finished_run_without_its_plan_is_refused(night, tmp_path):
+    """In one line, whatever is to become of it."""
+    _, run, _ = night
+    out = tmp_path / "run"
+    run(out)
+    (out / "plan.json").unlink()
+    for if_changed in ("refuse", "replace", "keep"):
+        with pytest.raises(InvalidRun, match=r"plan\.json: is missing, though the run is finished"):
+            run(out, if_changed=if_changed)
+
+
+def write_as_others_do(path):
+    """A record of a version that had no field for the space."""
+    written = json.loads(path.read_text())
+    del written["space"]
+    path.write_text(json.dumps(written | {"version": "0.0.1"}))
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_what_another_version_wrote_is_refused_or_replaced(night, tmp_path, finished):
+    """Though nothing of it can be read: the folder holds another run, which is not there any more afterwards."""
+    _, run, late = night
+    out = tmp_path / "run"
+    run(out)
+    late()
+    run(out, if_changed="replace")
+    shutil.copytree(out / read_manifest(str(out)).place, out, dirs_exist_ok=True)
+    write_as_others_do(out / "plan.json")
+    if finished:
+        write_as_others_do(out / "manifest.json")
+    else:
+        (out / "manifest.json").unlink()
+    for if_changed in ("refuse", "keep"):
+        with pytest.raises(RunConflict, match=r"run: holds another run, different in version \(was '0\.0\.1', is '[\d.]+'\); choose another output"):
+            run(out, if_changed=if_changed)
+    made = run(out, if_changed="replace")
+    assert check_run(out, deep=True).sound
+    assert {name.removeprefix(made.place).partition("/")[0] for name in contents(out)} == {"manifest.json", ""}
+
+
+@pytest.mark.parametrize("name", ["plan.json", "manifest.json"])
+def test_what_is_damaged_is_not_replaced(night, tmp_path, name):
+    """Nobody knows what it was: somebody has to look, whatever is asked for."""
+    _, run, _ = night
+    out = tmp_path / "run"
+    run(out)
+    for text in ((out / name).read_text()[:-5], (out / name).read_text().replace('"space"', '"spaces"'), '{"version": 1}', "[]"):
+        (out / name).write_text(text)
+        for if_changed in ("refuse", "replace", "keep"):
+            with pytest.raises(InvalidRun, match=rf"{name}: not a "):
+                run(out, if_changed=if_changed)
+
+
+def test_a_place_that_is_not_the_plan_s_is_refused(night, tmp_path):
+    """`check` finds a manifest that leads to another folder."""
+    _, run, late = night
+    out = tmp_path / "run"
+    run(out)
+    late()
+    made = run(out, if_changed="replace")
+    other = f"{REPLACEMENTS}/{'0' * 16}"
+    (out / made.place).rename(out / other)
+    (out / "manifest.json").write_text((out / "manifest.json").read_text().replace(made.place, other))
+    with pytest.raises(InvalidRun, match=rf"manifest\.json: place is '{other}', expected {made.place.partition('-')[0]}-…, or none$"):
+        check_run(out)
+
+
+def test_nights_that_were_replaced_are_listed_and_pruned_whole(night, tmp_path):
+    """As any other; what lies below a run is not taken for runs of its own."""
+    _, run, late = night
+    for day in ("2026-01-01", "2026-11-22"):
+        run(tmp_path / "runs" / day)
+    late()
+    made = run(tmp_path / "runs" / "2026-01-01", if_changed="replace")
+    assert [(each.name, each.state, each.n_rows) for each in list_runs(tmp_path / "runs")] == [
+        ("2026-01-01", "finished", made.n_rows),
+        ("2026-11-22", "finished", made.n_rows + 10),
+    ]
+    assert [each.name for each in prune(tmp_path / "runs", keep="30d", date="2026-11-23").removed] == ["2026-01-01"]
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["2026-11-22"]
+
+
+def test_the_command_line_says_what_becomes_of_the_run_there(example, night, tmp_path, capsys):
+    """`plan` beforehand, `explain` afterwards, in words and as JSON."""
+    data, run, late = night
+    out = tmp_path / "run"
+    run(out)
+    late()
+    arguments = [str(example.model), str(data), "--out", str(out), "--id", "flight", "--scheduler", "serial"]
+    assert main(["plan", *arguments]) == 7
+    assert "choose another output, or replace it with --if-changed replace" in capsys.readouterr().err
+    assert main(["plan", *arguments, "--if-changed", "replace"]) == 0
+    assert "(takes the place of another run: what is asked for differs in input files" in capsys.readouterr().out
+    assert main(["explain", *arguments, "--if-changed", "keep"]) == 0
+    assert f"{out}: kept as it is; what is asked for differs in input files" in capsys.readouterr().out
+    assert main(["--log-format", "text", "explain", *arguments, "--if-changed", "keep", "--quiet"]) == 0
+    assert f" INFO {out} kept as it is, what is asked for differs in input files (" in capsys.readouterr().err
+    assert main(["explain", *arguments, "--replace", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert (said["place"], said["kept"]) == (read_manifest(str(out)).place, "")
+    assert main(["show", str(out), "--where", f"flight={rows(out)['flight'][0]}", "--verify"]) == 0
+
+
+def test_settle_says_where_a_run_is_made(night, tmp_path):
+    """In the folder itself, where there is none, or the same; below it, where it takes the place of another."""
+    _, run, _ = night
+    out = str(tmp_path / "run")
+    made = run(out)
+    plan = read_standing(out).plan
+    assert settle(str(tmp_path / "none"), plan, "refuse").place == ""
+    assert settle(out, plan, "replace").finished == made
+    other = dataclasses.replace(plan, precision="float64")
+    found = settle(out, other, "replace")
+    assert (found.place, found.finished, found.replaced.standing.manifest) == (find_place(other, made.sha256), None, made)
+    assert storage.join(out, found.place).startswith(f"{out}/{REPLACEMENTS}/")
