@@ -53,19 +53,7 @@ def _dashed(name: str) -> str:
 
 
 def key_of(what: str) -> str:
-    """Name an artifact: its versions are those of one deployment, so that two of them do not mix.
-
-    Parameters
-    ----------
-    what : str
-        That it shows.
-
-    Returns
-    -------
-    str
-        The package, the deployment's name, where the flow was not called as a function, and what it shows, in lower case with dashes between. A name
-        that cannot stand so has digits of its SHA-256 after it, since another may come out the same.
-    """
+    """Name an artifact: its versions are those of one deployment, so that two of them do not mix."""
     name = runtime.deployment.name or ""
     called = _dashed(name)
     told = "" if called == name else hashlib.sha256(name.encode()).hexdigest()[:TOLD_APART]
@@ -73,18 +61,7 @@ def key_of(what: str) -> str:
 
 
 def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
-    """Show a stage in a progress artifact: the percentage of rows done.
-
-    Parameters
-    ----------
-    work : Work
-        What is about to be done.
-
-    Returns
-    -------
-    callable
-        Takes every piece as it is done. A server that is away costs the artifact and a warning, not the run.
-    """
+    """Show a stage in a progress artifact: the percentage of rows done."""
     total, description = work.n_rows, f"{as_markdown(work.said)}: {as_markdown(work.run)}"
     artifact: UUID | None = None
     with _showing("progress"):
@@ -109,15 +86,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
-    """Make a table artifact of each summary: the first TOP rows of every output, by rank where they have one.
-
-    Parameters
-    ----------
-    out : str
-        URI of the run's folder, for the description.
-    summaries : dict of str to pa.Table
-        By name.
-    """
+    """Make a table artifact of each summary: the first TOP rows of every output, by rank where they have one."""
     for name, summary in summaries.items():
         with _showing(name):
             rows = sorted(map(_plain, summary.to_pylist()), key=lambda row: row.get("rank", 0))
@@ -133,15 +102,7 @@ def _link(uri: str) -> str:
 
 
 def show_outputs(out: str, manifest: Manifest) -> None:
-    """Make a link artifact to the run's folder.
-
-    Parameters
-    ----------
-    out : str
-        URI of the run's folder.
-    manifest : Manifest
-        Of the run.
-    """
+    """Make a link artifact to the run's folder."""
     below = f"{manifest.place}/" if manifest.place else ""
     left_out = f"; {count(len(manifest.rejected), 'piece')} of the data rejected, see {below}{REJECTED}" if manifest.rejected else ""
     with _showing("outputs"):
@@ -154,23 +115,13 @@ def show_outputs(out: str, manifest: Manifest) -> None:
 
 
 def show_page(page: WrittenReport) -> None:
-    """Make a link artifact to the page about a run.
-
-    Parameters
-    ----------
-    page : WrittenReport
-    """
+    """Make a link artifact to the page about a run."""
     with _showing("report"):
         create_link_artifact(link=_link(page.uri), link_text=as_markdown(page.uri), key=key_of(PAGE), description=f"report, {page.size:,} bytes")
 
 
 def show_changes(changes: Found) -> None:
-    """Make a Markdown artifact of what changed since another run: what differs besides the rows, and every threshold that is crossed.
-
-    Parameters
-    ----------
-    changes : Found
-    """
+    """Make a Markdown artifact of what changed since another run: what differs besides the rows, and every threshold that is crossed."""
     crossed = [f"* {as_markdown(said)}" for said in changes.alarms] or ["No threshold is crossed."]
     differs = ["", "Besides the rows:", "", *(f"* {as_markdown(said)}" for said in changes.differs)] if changes.differs else []
     with _showing("drift"):

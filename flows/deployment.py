@@ -71,19 +71,7 @@ class Deployment:
 
 
 def check_name(flag: str, name: str) -> None:
-    """Refuse a name that a Prefect server would refuse, or that is none of a label on Kubernetes, which Prefect's worker makes of it.
-
-    Parameters
-    ----------
-    flag : str
-        That gives it.
-    name : str
-
-    Raises
-    ------
-    UsageError
-        It is empty, begins or ends with a mark, or has a character that addresses have a use for.
-    """
+    """Refuse a name that a Prefect server would refuse, or that is none of a label on Kubernetes, which Prefect's worker makes of it."""
     if not (name[:1].isalnum() and name[-1:].isalnum()) or any(character in name for character in BANNED_CHARACTERS):
         expected = f"a name from a letter or digit to a letter or digit, without {' '.join(BANNED_CHARACTERS)}"
         raise UsageError(f"--{flag} is {name!r:.80}, expected {expected}")
@@ -104,24 +92,7 @@ def _find_skipped(schedule: CronSchedule) -> Date | None:
 
 
 def make_schedule(cron: str, time_zone: str) -> CronSchedule:
-    """Make a checked cron schedule.
-
-    Parameters
-    ----------
-    cron : str
-        Minute, hour, day of month, month and day of week, as in ``0 3 * * *``.
-    time_zone : str
-        As in Europe/Berlin.
-
-    Returns
-    -------
-    CronSchedule
-
-    Raises
-    ------
-    UsageError
-        Either is not what it should be, no day is ever due, or one that should be is not, for want of its hour.
-    """
+    """Make a checked cron schedule."""
     try:
         ZoneInfo(time_zone)
     except (ZoneInfoNotFoundError, ValueError):
@@ -148,23 +119,7 @@ def _meet(first: CronSchedule, second: CronSchedule) -> datetime | None:
 
 
 def make_schedules(crons: tuple[str, ...], time_zone: str) -> tuple[CronSchedule, ...]:
-    """Make checked cron schedules of which no two are due at once.
-
-    Parameters
-    ----------
-    crons : tuple of str
-    time_zone : str
-        Of all of them.
-
-    Returns
-    -------
-    tuple of CronSchedule
-
-    Raises
-    ------
-    UsageError
-        One is not what it should be, or two are due at once: the same night would be explained by two runs.
-    """
+    """Make checked cron schedules of which no two are due at once."""
     schedules = tuple(make_schedule(cron, time_zone) for cron in crons)
     for first, second in combinations(schedules, 2):
         due = _meet(first, second)
@@ -174,18 +129,7 @@ def make_schedules(crons: tuple[str, ...], time_zone: str) -> tuple[CronSchedule
 
 
 def check_server() -> str:
-    """Refuse to deploy without a server that runs schedules, which the one that Prefect starts by itself does not.
-
-    Returns
-    -------
-    str
-        Its URL.
-
-    Raises
-    ------
-    UsageError
-        PREFECT_API_URL is not set, or no server answers there.
-    """
+    """Refuse to deploy without a server that runs schedules, which the one that Prefect starts by itself does not."""
     url = PREFECT_API_URL.value()
     if url is None:
         raise UsageError("PREFECT_API_URL is not set, expected that of a Prefect server: `prefect server start` starts one and says its URL")
@@ -198,22 +142,7 @@ def check_server() -> str:
 
 @contextmanager
 def answered(url: str) -> Iterator[None]:
-    """Say in one line what a server, or whatever stands before it, answers in the place of what it was asked for.
-
-    Parameters
-    ----------
-    url : str
-        Of the server.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    UsageError
-        It refuses, as for want of a password, is gone meanwhile, or answers something else, as the page of a proxy.
-    """
+    """Say in one line what a server, or whatever stands before it, answers in the place of what it was asked for."""
     try:
         yield
     except (HTTPError, PrefectException, ValueError) as error:
@@ -224,13 +153,6 @@ def forget_schedules(name: str, deployment: Deployment) -> None:
     """Remove the schedules that a deployment has on the server and is to have no more: Prefect would keep them.
 
     The deployment is made before, or one that the server refuses would leave no schedule at all.
-
-    Parameters
-    ----------
-    name : str
-        Of the deployment, after that of the flow.
-    deployment : Deployment
-        As it is to be.
     """
     with get_client(sync_client=True) as client:
         try:
@@ -243,27 +165,7 @@ def forget_schedules(name: str, deployment: Deployment) -> None:
 
 
 def make_deployment(model: str, data: str, out: str, options: Options, nights: Nights) -> Deployment:
-    """Check what every night is to run with, as far as that can be done without looking at the data.
-
-    Parameters
-    ----------
-    model, data, out : str
-        As for ``leafledger explain``.
-    options : Options
-    nights : Nights
-
-    Returns
-    -------
-    Deployment
-        Its places are absolute: nights are explained in another working directory.
-
-    Raises
-    ------
-    UsageError
-        An argument cannot be used, two schedules coincide, or all nights would have the same place.
-    StorageError
-        The file of thresholds cannot be read.
-    """
+    """Check what every night is to run with, as far as that can be done without looking at the data."""
     check_name("name", nights.name)
     schedules = make_schedules(nights.cron, nights.time_zone)
     today = Date.today()

@@ -15,7 +15,7 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
 from leafledger.pipeline.arguments.choices import Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space
-from leafledger.pipeline.command.app import app
+from leafledger.pipeline.command.cli import app
 from leafledger.pipeline.dataset.columns.categories import say_codes
 from leafledger.pipeline.dataset.columns.names import say_positions
 from leafledger.pipeline.display.text import count as counted

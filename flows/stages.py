@@ -10,7 +10,6 @@ from prefect import State, Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 
-from leafledger.kernels.method.method import BackgroundStatistics
 from leafledger.pipeline.arguments.dates import fill_date
 from leafledger.pipeline.drift.compare.thresholds import read_thresholds
 from leafledger.pipeline.drift.drift import drift
@@ -28,7 +27,17 @@ from leafledger.pipeline.runs.publish.table_commit import commit_table, record_t
 from leafledger.pipeline.runs.records.input_digests import Inputs
 from leafledger.pipeline.runs.records.latest import Latest, read_latest
 from leafledger.pipeline.runs.records.manifest import Manifest
-from leafledger.pipeline.runs.stages import Broadcast, Explained, aggregate_run, broadcast_run, count_run, map_run, publish_run, update_latest
+from leafledger.pipeline.runs.stages import (
+    BackgroundStatistics,
+    Broadcast,
+    Explained,
+    aggregate_run,
+    broadcast_run,
+    count_run,
+    map_run,
+    publish_run,
+    update_latest,
+)
 from leafledger.pipeline.stores.places import normalise
 
 from . import artifacts
@@ -39,20 +48,7 @@ R = TypeVar("R")
 
 
 def may_pass(task: Task, task_run: TaskRun, state: State) -> bool:  # noqa: ARG001 - the shape of a retry condition
-    """Tell whether trying again can help: the network may come back, but a refusal stays one, and so does a file that is not there.
-
-    Parameters
-    ----------
-    task : Task
-        Not looked at, nor is the next one: the shape of a retry condition.
-    task_run : TaskRun
-    state : State
-        Failed; its data is the error.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether trying again can help: the network may come back, but a refusal stays one, and so does a file that is not there."""
     error = state.data
     return isinstance(error, StorageError | ClusterLost) and not isinstance(error, NotAFile | NotThere | UnknownStore)
 
@@ -61,16 +57,6 @@ def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
     """Make a function a task that keeps its result in memory.
 
     Every stage may run twice, and a second map does only the parts that are missing; so what may pass is tried again after RETRY_SECONDS.
-
-    Parameters
-    ----------
-    name : str
-        Of the task.
-
-    Returns
-    -------
-    callable
-        A decorator.
     """
     return task(
         name=name,
@@ -83,25 +69,7 @@ def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
 
 
 def find_against(against: str, job: Job) -> str:
-    """Find what a night is compared with.
-
-    Parameters
-    ----------
-    against : str
-        As it was given; the job's date is filled in.
-    job : Job
-        Of the night.
-
-    Returns
-    -------
-    str
-        URI of another run's folder, or of the object that names the latest one.
-
-    Raises
-    ------
-    UsageError
-        It is the night's own run, or no place.
-    """
+    """Find what a night is compared with."""
     place = normalise(fill_date(against, job.options.date))
     if place == job.out:
         raise UsageError(f"{against}: is the very run; expected another one, such as that of the night before")
@@ -110,155 +78,56 @@ def find_against(against: str, job: Job) -> str:
 
 @stage("load")
 def load(job: Job) -> Model:
-    """Stage 1: read the model.
-
-    Parameters
-    ----------
-    job : Job
-
-    Returns
-    -------
-    Model
-    """
+    """Stage 1: read the model."""
     return load_model(job)
 
 
 @stage("plan")
 def plan(job: Job, model: Model) -> Run:
-    """Stage 2: match data and model; refusals happen here.
-
-    Parameters
-    ----------
-    job : Job
-    model : Model
-
-    Returns
-    -------
-    Run
-    """
+    """Stage 2: match data and model; refusals happen here."""
     return plan_run(job, model)
 
 
 @stage("digest")
 def digest(run: Run) -> Inputs:
-    """After stage 2: digest the inputs.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    Inputs
-    """
+    """After stage 2: digest the inputs."""
     return digest_run(run, artifacts.show_progress)
 
 
 @stage("thresholds")
 def read_asked(job: Job, thresholds: Mapping[str, Any] | str | None) -> dict[str, float]:
-    """Before stage 2: read what counts as drift, so that a mistake in it is found before a row is explained.
-
-    Parameters
-    ----------
-    job : Job
-        Whose date is filled in.
-    thresholds : mapping or str, optional
-        See ``leafledger.drift``.
-
-    Returns
-    -------
-    dict of str to float
-        By name.
-    """
+    """Before stage 2: read what counts as drift, so that a mistake in it is found before a row is explained."""
     found = read_thresholds(fill_date(thresholds, job.options.date) if isinstance(thresholds, str) else thresholds)
     return {name: value for name, value in asdict(found).items() if value is not None}
 
 
 @stage("count")
 def count(run: Run) -> BackgroundStatistics | None:
-    """Stage 3: count the background, on Dask.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    BackgroundStatistics or None
-        None where there are no rows to count.
-    """
+    """Stage 3: count the background, on Dask."""
     return count_run(run, artifacts.show_progress)
 
 
 @stage("broadcast")
 def broadcast(run: Run, counted: BackgroundStatistics | None) -> Broadcast:
-    """Stage 4: put the tables where workers read them.
-
-    Parameters
-    ----------
-    run : Run
-    counted : BackgroundStatistics or None
-        What stage 3 found.
-
-    Returns
-    -------
-    Broadcast
-    """
+    """Stage 4: put the tables where workers read them."""
     return broadcast_run(run, counted)
 
 
 @stage("map")
 def map_parts(run: Run, tables: Broadcast, attempt: Attempt) -> Explained:
-    """Stage 5: explain every work item, on Dask.
-
-    Parameters
-    ----------
-    run : Run
-    tables : Broadcast
-    attempt : Attempt
-        That counts them.
-
-    Returns
-    -------
-    Explained
-    """
+    """Stage 5: explain every work item, on Dask."""
     return map_run(run, tables, attempt.follow(artifacts.show_progress))
 
 
 @stage("aggregate")
 def aggregate(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
-    """Stage 6: merge the parts' states.
-
-    Parameters
-    ----------
-    run : Run
-    tables : Broadcast
-    explained : Explained
-
-    Returns
-    -------
-    dict of str to pa.Table
-        Summaries by name.
-    """
+    """Stage 6: merge the parts' states."""
     return aggregate_run(run, tables, explained)
 
 
 @stage("publish")
 def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 7: write the summaries, and last the manifest.
-
-    Parameters
-    ----------
-    run : Run
-    tables : Broadcast
-    explained : Explained
-    summaries : dict of str to pa.Table
-        By name.
-
-    Returns
-    -------
-    Manifest
-    """
+    """Stage 7: write the summaries, and last the manifest."""
     return publish_run(run, tables, explained, summaries)
 
 
@@ -270,52 +139,19 @@ def _tidy(run: Run, manifest: Manifest) -> None:
 
 @stage("tidy")
 def tidy(run: Run, manifest: Manifest) -> None:
-    """Stage 8: remove what is left of runs whose place this one took.
-
-    Parameters
-    ----------
-    run : Run
-        Finished.
-    manifest : Manifest
-        Of the run.
-    """
+    """Stage 8: remove what is left of runs whose place this one took."""
     _tidy(run, manifest)
 
 
 @stage("table")
 def commit(run: Run, manifest: Manifest) -> None:
-    """Stage 8, where there is a table of all nights: commit the run to it, and only then remove what is left of runs whose place it took.
-
-    Parameters
-    ----------
-    run : Run
-        Finished.
-    manifest : Manifest
-        Of the run.
-    """
+    """Stage 8, where there is a table of all nights: commit the run to it, and only then remove what is left of runs whose place it took."""
     _tidy(run, manifest)
 
 
 @stage("drift")
 def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str, Any]) -> Found | None:
-    """Stage 9: say what changed since another run, or what was found of this one before, where there is no other one any more.
-
-    Parameters
-    ----------
-    job : Job
-        Of the run, which is finished.
-    manifest : Manifest
-        Of the run.
-    against : str
-        URI of the other run's folder, or of the object that names the latest one.
-    thresholds : mapping
-        What counts as drift, as `read_asked` returns it.
-
-    Returns
-    -------
-    Found or None
-        None where the object names no run yet, this one, or one of a later date, and this one was not compared before: the night was late.
-    """
+    """Stage 9: say what changed since another run, or what was found of this one before, where there is no other one any more."""
     place, options = against, job.options
     if place.endswith(".json"):
         latest = read_latest(place)
@@ -340,17 +176,7 @@ def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str,
 
 @stage("report")
 def write_page(job: Job) -> WrittenReport:
-    """Stage 10: write a page about the run.
-
-    Parameters
-    ----------
-    job : Job
-        Of the run, which is finished.
-
-    Returns
-    -------
-    WrittenReport
-    """
+    """Stage 10: write a page about the run."""
     options = job.options
     where: dict[str, Any] = {"scheduler": options.scheduler, "workers": options.workers, "plain_tcp": options.plain_tcp, "wait": options.wait}
     return report(job.out, **where, progress=artifacts.show_progress)
@@ -358,18 +184,5 @@ def write_page(job: Job) -> WrittenReport:
 
 @stage("latest")
 def move(run: Run, manifest: Manifest) -> Latest | None:
-    """Stage 11: let ``latest`` name the run, unless it names a later one or too few rows are explained.
-
-    Parameters
-    ----------
-    run : Run
-        Finished.
-    manifest : Manifest
-        Of the run.
-
-    Returns
-    -------
-    Latest or None
-        What ``latest`` names then; None where it was not asked for.
-    """
+    """Stage 11: let ``latest`` name the run, unless it names a later one or too few rows are explained."""
     return update_latest(run, manifest)

@@ -41,7 +41,6 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
     ----------
     method : Method
         by which ``prepared`` was made
-    prepared : Prepared
     buffers : Buffers
         as ``make_buffers`` makes them for ``prepared``. ``values`` hold the rows, NaN where missing; they are changed where the library compares
         float32 or reads zeros as missing. ``labels`` hold the rows' own where the method needs them. All rows are worked on, those that only pad too
@@ -64,7 +63,6 @@ def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_
     ----------
     check : Check or None
         of the method, given its parameters
-    prepared : Prepared
     buffers : Buffers
         as ``attribute_batch`` left them
     n_rows : int

@@ -37,10 +37,6 @@ def shapley(n_players: int) -> Quadrature:
     ----------
     n_players : int
         distinct players on a path, at most; the rule is exact for trees with such paths
-
-    Returns
-    -------
-    Quadrature
     """
     return beta(n_players, 1.0, 1.0)
 
@@ -56,10 +52,6 @@ def banzhaf(n_players: int, p: float) -> Quadrature:  # noqa: ARG001 - every gam
         not needed, one node is always exact
     p : float
         from 0 to 1
-
-    Returns
-    -------
-    Quadrature
     """
     return Quadrature(np.array([p]), np.ones(1))
 
@@ -83,10 +75,6 @@ def beta(n_players: int, alpha: float, beta: float) -> Quadrature:
         distinct players on a path, at most
     alpha, beta : float
         any numbers above 0
-
-    Returns
-    -------
-    Quadrature
     """
     both, m = alpha + beta, np.arange(max(0, (n_players - 1) // 2), dtype=float)  # m = n - 1, so that exponents near 0 keep their digits
     s = 2 * m + both
@@ -136,10 +124,6 @@ def measure(n_players: int, atoms: npt.ArrayLike) -> Quadrature:
         distinct players on a path, at most
     atoms : (m, 2) float64
         every row a point t in [0, 1] and its weight, of either sign; weights are scaled to sum to one, and have a sum above zero
-
-    Returns
-    -------
-    Quadrature
     """
     t, where = np.unique(np.asarray(atoms, np.float64)[:, 0], return_inverse=True)
     mass = np.bincount(where.reshape(-1), np.asarray(atoms, np.float64)[:, 1])
@@ -243,7 +227,6 @@ def thin_sizes(sizes: np.ndarray, n_players: int) -> np.ndarray:
     ----------
     sizes : (N,) float64
         probability that a player joins a coalition of k of the N - 1 others (Weber 1988); any finite numbers
-    n_players : int
 
     Returns
     -------
@@ -264,16 +247,7 @@ Weighing = Callable[[int], np.ndarray]  # from n players to what a coalition of 
 
 
 def weigh_by_value(value: GameValue) -> Weighing:
-    """Weigh coalitions by a game value: integrals of t^b (1 - t)^a.
-
-    Parameters
-    ----------
-    value : GameValue
-
-    Returns
-    -------
-    Weighing
-    """
+    """Weigh coalitions by a game value: integrals of t^b (1 - t)^a."""
 
     def weigh(n_players: int) -> np.ndarray:
         rule, power = value(n_players), np.arange(n_players)[:, None]

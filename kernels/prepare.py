@@ -45,8 +45,6 @@ def ask_background(
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
-    method : Method
     groups : (features,) int
         which group a feature belongs to; None where each is a player of its own
     n_rows : int or None
@@ -95,7 +93,6 @@ def measure_background(query: BackgroundQuery, values: np.ndarray, first_row: in
 
     Parameters
     ----------
-    query : BackgroundQuery
     values : (used, n) float64, NaN where missing
         one row per used feature, in the order of ``query.bins.column``; any n, and left as they are
     first_row : int
@@ -135,8 +132,6 @@ def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | No
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
-    method : Method
     groups : (features,) int
         as ``ask_background`` takes it; None where each feature is a player of its own
     query : BackgroundQuery
@@ -189,8 +184,6 @@ def prepare(
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
-    method : Method
     parameters : mapping
         from the name of each of the method's parameters to its value, as its ``read`` returns it
     groups : (features,) int

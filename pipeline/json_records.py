@@ -25,10 +25,6 @@ WORDS = {int: "a whole number", float: "a number with a point", str: "a text", b
 def as_tuples(entry: Any) -> Any:
     """Turn nested lists of a JSON text into nested tuples.
 
-    Parameters
-    ----------
-    entry : Any
-
     Returns
     -------
     Any
@@ -86,10 +82,6 @@ def as_text(record: Any, sort_keys: bool = False) -> str:
     ----------
     record, sort_keys
         See `iterate_text`.
-
-    Returns
-    -------
-    str
     """
     return "".join(iterate_text(record, sort_keys))
 
@@ -268,11 +260,6 @@ def read_record(kind: type[R], text: str | bytes) -> R:
     kind : type
         A dataclass, a TypedDict, or a tuple of them. Fields are numbers, texts, booleans, tuples (lists in the text), dicts, TypedDicts and
         dataclasses, literals, or one of several of these; ``Any`` takes anything, lists as tuples.
-    text : str or bytes
-
-    Returns
-    -------
-    of that type
 
     Raises
     ------

@@ -13,7 +13,7 @@ class Work:
     run: str  # its folder
     n_items: int  # 0 where it is all one piece
     n_rows: int
-    where: str = ""  # in words, see `describe_where`
+    where: str = ""  # in words, see `Placement.describe`
 
     @property
     def said(self) -> str:
@@ -26,10 +26,6 @@ Progress = Callable[[Work], Callable[[Any], None]]  # called with the work, then
 
 def no_progress(work: Work) -> Callable[[Any], None]:  # noqa: ARG001 - the shape of a Progress
     """Show nothing of a run.
-
-    Parameters
-    ----------
-    work : Work
 
     Returns
     -------

@@ -12,6 +12,30 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("kernels", "pipeline", "flows", "leafledger")
 MIRRORED = ("kernels", "pipeline", "flows")
 UNTESTED = {"pipeline/progress.py": "types, and a function that does nothing"}  # modules without tests of their own, and why
+TESTED_WITH = {  # modules whose tests stand beside those of another in the same folder, or in the same place one folder up
+    "kernels/errors.py": "method/test_parameters.py",
+    "pipeline/arguments/choices.py": "../runs/job/test_options.py",
+    "pipeline/cluster/map_items.py": "../runs/execute/test_executor.py",
+    "pipeline/cluster/tasks.py": "test_client.py",
+    "pipeline/command/app.py": "test_cli.py",
+    "pipeline/finished/row_data.py": "test_row_view.py",
+    "pipeline/finished/row_json.py": "test_row_view.py",
+    "pipeline/finished/row_page.py": "test_row_html.py",
+    "pipeline/finished/row_text.py": "test_row_view.py",
+    "pipeline/methods/row_checks.py": "../runs/execute/test_explain_item.py",
+    "pipeline/methods/summary_tables.py": "../runs/publish/test_summaries.py",
+    "pipeline/methods/tuning.py": "../runs/plan/test_tuning.py",
+    "pipeline/runs/execute/count_background.py": "../plan/test_background.py",
+    "pipeline/runs/execute/dask.py": "../../cluster/test_client.py",
+    "pipeline/runs/plan/existing_run.py": "../publish/test_replacement.py",
+    "pipeline/runs/plan/planned_run.py": "../test_stages.py",
+    "pipeline/runs/plan/planner.py": "../records/test_plan.py",
+    "pipeline/runs/publish/latest_pointer.py": "../records/test_latest.py",
+    "pipeline/runs/records/folder.py": "../publish/test_replacement.py",
+    "pipeline/runs/records/manifest.py": "../publish/test_publish.py",
+    "pipeline/runs/records/part.py": "../execute/test_make_part.py",
+    "pipeline/runs/records/provenance.py": "../monitor/test_provenance.py",
+}
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg"}
 DASK = {"dask", "distributed"}
@@ -27,7 +51,7 @@ ALLOWED = {  # first names that a package may import beyond the standard library
 BELOW = {  # what each may import of this distribution
     "kernels": (),
     "pipeline": ("leafledger.kernels",),
-    "flows": ("leafledger.pipeline",),
+    "flows": ("leafledger.pipeline"),
     "leafledger": ("leafledger.kernels", "leafledger.pipeline"),
 }
 DASK_ROOMS = ("pipeline/cluster/", "pipeline/runs/execute/dask.py", "pipeline/runs/forecast/forecast.py", "pipeline/in_memory/rows/dask_frames.py")
@@ -75,7 +99,8 @@ FLOORS = {
         ("formats", "objectives"),
         ("model", "mlflow"),
         ("catboost", "lightgbm", "xgboost", "row_output", "source", "unsupported_formats"),
-        ("sklearn", "portable_format", "selection"),
+        ("portable_format", "selection"),
+        ("sklearn",),
     ),
     "pipeline/dataset": (("columns",), ("files",)),
     "pipeline/drift": (("measure",), ("compare",), ("drift",), ("verdict",)),
@@ -257,11 +282,12 @@ def test_nothing_is_imported_from_tests(path):
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_every_module_has_its_tests(path):
-    """They stand in the same place below ``tests``, and there are some."""
+    """They stand in the same place below ``tests``, or where TESTED_WITH says, and there are some."""
     name = str(path.relative_to(ROOT))
     mirror = ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.stem.removeprefix('_')}.py")
-    assert mirror.exists() or name in UNTESTED, f"{name} has no {mirror.relative_to(ROOT)}"
-    assert not (mirror.exists() and name in UNTESTED), f"{name} has {mirror.relative_to(ROOT)}, UNTESTED says otherwise"
-    if mirror.exists():
-        found = [node.name for node in ast.walk(ast.parse(mirror.read_text())) if isinstance(node, ast.FunctionDef)]
-        assert any(function.startswith("test_") for function in found), f"{mirror} holds no test"
+    assert not (mirror.exists() and name in (UNTESTED | TESTED_WITH)), f"{name} has {mirror.relative_to(ROOT)}"
+    tests = mirror.parent / TESTED_WITH[name] if name in TESTED_WITH else mirror
+    assert tests.exists() or name in UNTESTED, f"{name} has no {tests.relative_to(ROOT)}"
+    if tests.exists():
+        found = [node.name for node in ast.walk(ast.parse(tests.read_text())) if isinstance(node, ast.FunctionDef)]
+        assert any(function.startswith("test_") for function in found), f"{tests} holds no test"

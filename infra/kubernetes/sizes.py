@@ -33,27 +33,7 @@ patches:
 
 
 def size(plan: dict, hours: float, threads: int) -> str:
-    """Size the workers for a run.
-
-    Parameters
-    ----------
-    plan : dict
-        What ``leafledger plan --forecast --json`` writes.
-    hours : float
-        That explaining may take, once workers are there.
-    threads : int
-        Of a worker, a core each.
-
-    Returns
-    -------
-    str
-        YAML.
-
-    Raises
-    ------
-    ValueError
-        There is no forecast in the plan.
-    """
+    """Size the workers for a run."""
     if not plan.get("forecast"):
         raise ValueError("no forecast there, expected the document of leafledger plan --forecast --json, of a run that is not finished")
     seconds = sum(plan["forecast"]["row"].values())

@@ -14,11 +14,6 @@ def check_offset(largest: int) -> None:
     ----------
     largest : int
         of the offsets
-
-    Raises
-    ------
-    InvalidParameters
-        it does not fit
     """
     if largest > LARGEST_OFFSET:
         raise InvalidParameters(

@@ -15,7 +15,6 @@ def ranks_from_order(order: np.ndarray, n_players: int, axis: int) -> np.ndarray
     order : int64, along ``axis`` distinct numbers of players, the first one first; at most ``n_players`` of them
     n_players : int
         length of the result along ``axis``
-    axis : int
 
     Returns
     -------
@@ -34,7 +33,6 @@ def ranks_by_score(scores: np.ndarray, axis: int) -> np.ndarray:
     Parameters
     ----------
     scores : float64 or int64, players along ``axis``
-    axis : int
 
     Returns
     -------
@@ -68,7 +66,6 @@ def group_starts(group: np.ndarray, n_groups: int) -> np.ndarray:
     Parameters
     ----------
     group : (n,) int, group of every entry, from 0 to ``n_groups - 1``; only how often each occurs counts, so the entries need not be sorted
-    n_groups : int
 
     Returns
     -------

@@ -73,8 +73,6 @@ def measure_areas(bins: np.ndarray, tables: CurveTables, rankings: Sequence[Plac
     Parameters
     ----------
     bins : (used, at least n) unsigned integers
-    tables : CurveTables
-    rankings : sequence of Places
 
     Returns
     -------
@@ -102,8 +100,6 @@ def measure_gaps(
     bins : (used, n) unsigned integers, n a multiple of BATCH
     tables : sequence of GapTables
         one for each scale
-    noise : Noise
-    rankings : sequence of Places
     seed : int
         of the quasi-Monte Carlo points where there are more pairs of leaves than the budget allows; EXACT for none
 
@@ -134,7 +130,6 @@ def measure_removal(
     bins : (used, n) unsigned integers
     tables : GapTables
         as ``prepare_removal`` makes them
-    rankings : sequence of Places
     sizes : sequence of int
         numbers of first features
     missed : (outputs, n) float64, label less margin, in the label's units
@@ -154,26 +149,12 @@ def measure_removal(
 
 
 def by_score(places: Places) -> np.ndarray | None:
-    """Rank players by descending score.
-
-    Parameters
-    ----------
-    places : Places
-
-    Returns
-    -------
-    ranks : (outputs, players, n) float64, 1, 2, …; or None
-        where the ranking does not tell
-    """
+    """Rank players by descending score."""
     return None if places.by_score is None else rank_among(places.by_score).astype(np.float64)
 
 
 def by_size(places: Places) -> np.ndarray | None:
     """Rank players by descending magnitude of the score.
-
-    Parameters
-    ----------
-    places : Places
 
     Returns
     -------
@@ -184,31 +165,12 @@ def by_size(places: Places) -> np.ndarray | None:
 
 
 def overlap(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Measure which share of the first k players two rankings have in common; of all players where there are fewer.
-
-    Parameters
-    ----------
-    k : int
-    a, b : (outputs, players, n) float64, ranks from 1
-
-    Returns
-    -------
-    share : (outputs, n) float64
-    """
+    """Measure which share of the first k players two rankings have in common; of all players where there are fewer."""
     return ((a <= k) & (b <= k)).sum(axis=1) / max(1, min(k, a.shape[1]))
 
 
 def correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Measure Spearman's rank correlation of ranks without ties; 1 where there is nothing to rank.
-
-    Parameters
-    ----------
-    a, b : (outputs, players, n) float64, ranks from 1
-
-    Returns
-    -------
-    correlation : (outputs, n) float64
-    """
+    """Measure Spearman's rank correlation of ranks without ties; 1 where there is nothing to rank."""
     n = a.shape[1]
     return 1 - 6 * ((a - b) ** 2).sum(axis=1) / max(1, n * (n * n - 1))
 
@@ -241,7 +203,6 @@ def list_values(measures: Sequence[str], n_rankings: int, measured: Sequence[Agr
     ----------
     measures : sequence of str
         names of what is measured of a single ranking
-    n_rankings : int
     measured : sequence of Agreement
         what is measured of every two rankings
 
@@ -276,11 +237,6 @@ def set_against(measured: np.ndarray) -> np.ndarray:
 
 def measure_agreements(rankings: Sequence[Places], measured: Sequence[Agreement]) -> np.ndarray:
     """Measure how far every two rankings agree.
-
-    Parameters
-    ----------
-    rankings : sequence of Places
-    measured : sequence of Agreement
 
     Returns
     -------

@@ -49,17 +49,6 @@ def count_swaps(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
     A player that only one of the two lists has is added at the end of the other list; several in the order in which they stand where they are from.
     Then the lists are permutations of the same players, and the number is their Cayley distance: players less cycles.
-
-    Parameters
-    ----------
-    k : int
-        at least 1; all players where there are fewer
-    a, b : (outputs, players, n) float64 or int64, ranks from 1
-
-    Returns
-    -------
-    swaps : (outputs, n) float64
-        k where the lists have no player in common; always fewer than the players that they have together
     """
     outputs, players, n = a.shape
     out = np.zeros((outputs, n))

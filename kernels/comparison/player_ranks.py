@@ -40,10 +40,6 @@ def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> Places:
     players : (players,) int, numbers among all, ascending
     n_all : int
         players, with those that no split asks for
-
-    Returns
-    -------
-    Places
     """
     before = np.asarray(players, np.int64) - np.arange(len(players))
     return Places(*(places_by_score(some, before, n_all) for some in (scores, np.abs(scores))))
@@ -71,14 +67,5 @@ def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> Places:
 
 
 def rank_among(places: np.ndarray) -> np.ndarray:
-    """Rank the players that have places among themselves.
-
-    Parameters
-    ----------
-    places : (outputs, players, n) int64, distinct on every row
-
-    Returns
-    -------
-    ranks : (outputs, players, n) int64, 1, 2, …
-    """
+    """Rank the players that have places among themselves."""
     return ranks_by_score(-places, axis=1)

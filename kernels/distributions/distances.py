@@ -57,11 +57,6 @@ def expect_psi(n_reference: int, n_current: int, n_bins: int) -> float:
     ----------
     n_reference, n_current : int
         rows, at least 1
-    n_bins : int
-
-    Returns
-    -------
-    float
     """
     return (1.0 / n_reference + 1.0 / n_current) * (n_bins - 1)
 
@@ -153,7 +148,6 @@ def measure_shares(reference: int, n_reference: int, current: int, n_current: in
     ----------
     reference, n_reference : int
         rows of a kind, and all, at least 1
-    current, n_current : int
 
     Returns
     -------

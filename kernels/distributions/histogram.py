@@ -97,26 +97,12 @@ def _find_drop(cells: np.ndarray) -> int:
 
 
 def make_tally() -> Tally:
-    """Make the counts of no values.
-
-    Returns
-    -------
-    Tally
-    """
+    """Make the counts of no values."""
     return Tally(*(np.zeros(size, np.int64) for size in (SLOTS, SLOTS, 1, 1)))
 
 
 def read_tally(tally: Tally) -> Counts:
-    """Read what was counted.
-
-    Parameters
-    ----------
-    tally : Tally
-
-    Returns
-    -------
-    Counts
-    """
+    """Read what was counted."""
     taken = np.flatnonzero(tally.seen)
     order = taken[np.argsort(tally.cell[taken])]
     return Counts(int(tally.level[0]), tally.cell[order], tally.seen[order])
@@ -133,15 +119,7 @@ def _make_room(value: np.ndarray, tally: Tally) -> None:
 
 
 def count_cells(values: np.ndarray, tally: Tally) -> None:
-    """Count the values of one column.
-
-    Parameters
-    ----------
-    values : (n,) float64
-        NaN where missing, which is not counted
-    tally : Tally
-        added to
-    """
+    """Count the values of one column."""
     bits, done = values.view(np.int64), 0
     while (done := _add(bits, ONE, 0, done, tally)) < bits.size:
         _make_room(values[done : done + 1], tally)
@@ -152,28 +130,14 @@ def coarsen(found: Counts, level: int) -> Counts:
 
     Parameters
     ----------
-    found : Counts
     level : int
         theirs, or a higher one
-
-    Returns
-    -------
-    Counts
     """
     return found if level == found.level else Counts(level, *_add_up(found.cells >> (level - found.level), found.counts))
 
 
 def merge_counts(a: Counts, b: Counts) -> Counts:
-    """Add the counts of two pieces of a column. The result depends on their values alone, not on how they were cut or in which order they are merged.
-
-    Parameters
-    ----------
-    a, b : Counts
-
-    Returns
-    -------
-    Counts
-    """
+    """Add the counts of two pieces of a column. Neither how they were cut nor the order in which they are merged changes the result."""
     level = max(a.level, b.level)
     a, b = coarsen(a, level), coarsen(b, level)
     merged = Counts(level, *_add_up(np.concatenate((a.cells, b.cells)), np.concatenate((a.counts, b.counts))))
@@ -187,7 +151,6 @@ def find_cells(values: np.ndarray, level: int) -> np.ndarray:
     ----------
     values : (m,) float64
         without NaN
-    level : int
 
     Returns
     -------
@@ -202,7 +165,6 @@ def cell_edges(cells: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
     Parameters
     ----------
     cells : (m,) int64
-    level : int
 
     Returns
     -------
@@ -221,7 +183,6 @@ def round_counts(found: Counts, kind: np.dtype) -> Counts:
 
     Parameters
     ----------
-    found : Counts
     kind : dtype
         float32 or float16
 

@@ -34,10 +34,6 @@ def zeros(*shape: int) -> np.ndarray:
 
     NumPy's own, where large, start 16 bytes later, so that every second vector reaches into the next line.
 
-    Parameters
-    ----------
-    *shape : int
-
     Returns
     -------
     zeros : shape, float64, contiguous
@@ -56,7 +52,6 @@ def aligned(n: int, value: float = 0.0) -> np.ndarray:
 
     Parameters
     ----------
-    n : int
     value : float
 
     Returns
@@ -258,10 +253,6 @@ def load(array: np.ndarray, index: Integer) -> Lanes:
     ----------
     array : (m,) float64, contiguous
     index : int, of the first
-
-    Returns
-    -------
-    lanes : eight float64
     """
     return array[index : index + LANES].copy()
 
@@ -286,10 +277,6 @@ def splat(x: float) -> Lanes:
     Parameters
     ----------
     x : float
-
-    Returns
-    -------
-    lanes : eight float64
     """
     return np.full(LANES, x)
 
@@ -301,11 +288,6 @@ def constant(array: np.ndarray, index: Integer) -> Lanes:
     Parameters
     ----------
     array : (m,) float64, contiguous and read-only
-    index : int
-
-    Returns
-    -------
-    lanes : eight float64
     """
     return splat(array[index])
 
@@ -337,7 +319,6 @@ def mark(codes: np.ndarray, at: Integer, bins: np.ndarray, index: Integer, lower
     Parameters
     ----------
     codes : (m,) integers, changed from ``at`` on
-    at : int
     bins, index, lower, span : as ``inside`` takes them, WIDE bins from ``index`` on
     bit : int, a power of two
     """
@@ -352,7 +333,6 @@ def choose(pool: np.ndarray, at: Integer, left: Integer, right: Integer, bins: n
     Parameters
     ----------
     pool : (m,) uint8, overwritten from ``at`` on
-    at : int
     left, right : int, where the bytes start that are taken by rows whose bins lie on the interval, and by the others
     bins, index, lower, span : as ``inside`` takes them, WIDE bins from ``index`` on
     """

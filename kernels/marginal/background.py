@@ -43,32 +43,12 @@ class Background(NamedTuple):
 
 
 def first_codes(subtrees: Subtrees) -> np.ndarray:
-    """Find where every coded subtree's counts start, and the end of the last.
-
-    Parameters
-    ----------
-    subtrees : Subtrees
-
-    Returns
-    -------
-    start : (subtrees + 1,) int64
-        subtree u's counts are ``start[u]:start[u + 1]``, one for each code of its bits
-    """
+    """Find where every coded subtree's counts start, and the end of the last."""
     return np.concatenate(([0], np.cumsum(1 << subtrees.bits)))
 
 
 def n_words(deep: Subtrees) -> int:
-    """Count the words that a pattern needs, whichever deep subtree's it is.
-
-    Parameters
-    ----------
-    deep : Subtrees
-
-    Returns
-    -------
-    int
-        at least 1; a word has WORD_BITS bits
-    """
+    """Count the words that a pattern needs, whichever deep subtree's it is."""
     return -(-max(1, int(deep.bits.max(initial=0))) // WORD_BITS)
 
 
@@ -101,20 +81,7 @@ def _pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, ou
 
 
 def distinct(subtree: np.ndarray, patterns: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sort patterns, and sum the times of equal ones.
-
-    Parameters
-    ----------
-    subtree : (patterns,) int64
-        whose a pattern is
-    patterns : (patterns, words) int64, the lowest word first
-    times : (patterns,) int64 or float64
-
-    Returns
-    -------
-    subtree, patterns, times
-        of the same kinds, by subtree, then by the highest word
-    """
+    """Sort patterns, and sum the times of equal ones."""
     order = np.lexsort((*patterns.T, subtree))
     subtree, patterns = subtree[order], patterns[order]
     new = np.append(True, (subtree[1:] != subtree[:-1]) | (patterns[1:] != patterns[:-1]).any(axis=1))[: subtree.size]
@@ -129,20 +96,7 @@ def _collect(n_subtrees: int, words: int, subtree: np.ndarray, patterns: np.ndar
 
 
 def count_background(bins: np.ndarray, partitioning: Partitioning, n_rows: int) -> Background:
-    """Count rows of a background by their codes.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
-    partitioning : Partitioning
-    n_rows : int
-        how many of the rows count, the first
-
-    Returns
-    -------
-    Background
-        counts are int64
-    """
+    """Count rows of a background by their codes."""
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1], np.int64)
     _count(bins, partitioning.coded, first, n_rows, counts)
@@ -176,25 +130,7 @@ def _merge(backgrounds: Sequence[Background]) -> Background:
 
 
 def list_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
-    """List the leaves of a symmetric tree that weigh something, and how their rows compare.
-
-    Parameters
-    ----------
-    forest : Forest
-    tree : int
-
-    Returns
-    -------
-    leaves : (leaves,) int64
-        their nodes
-    outcomes : (leaves, comparisons) bool
-        of the tree's comparisons; left is true
-
-    Raises
-    ------
-    InvalidParameters
-        a tree that is not symmetric, or has no weights
-    """
+    """List the leaves of a symmetric tree that weigh something, and how their rows compare."""
     ensemble, comparisons = forest.ensemble, forest.comparisons
     n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
     leaves, outcomes = [], []
@@ -222,17 +158,7 @@ def list_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_weights(forest: Forest) -> None:
-    """Refuse a model that cannot be its own background.
-
-    Parameters
-    ----------
-    forest : Forest
-
-    Raises
-    ------
-    InvalidParameters
-        a tree is not symmetric, or its leaves have no weights
-    """
+    """Refuse a model that cannot be its own background."""
     ensemble, level, tree, levels = forest.ensemble, forest.trace.level, forest.trace.tree, forest.trace.levels
     inner = ensemble.feature >= 0
     place, number = np.cumsum(levels)[tree] - levels[tree] + level, forest.comparisons.number
@@ -255,24 +181,7 @@ def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.n
 
 
 def weigh_leaves(forest: Forest, partitioning: Partitioning) -> Background:
-    """Take the model's own leaf weights as a background (Filom et al. 2024, Section 3.3).
-
-    Parameters
-    ----------
-    forest : Forest
-    partitioning : Partitioning
-        of the forest
-
-    Returns
-    -------
-    Background
-        counts are sums of cover, float64
-
-    Raises
-    ------
-    InvalidParameters
-        trees that are not symmetric, or have no weights
-    """
+    """Take the model's own leaf weights as a background (Filom et al. 2024, Section 3.3)."""
     tree_of = forest.trace.tree
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1])

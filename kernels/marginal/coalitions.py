@@ -112,23 +112,7 @@ class Leaves(NamedTuple):
 
 
 def lay_out_leaves(deep: Subtrees, seen: Seen, value: np.ndarray, output: np.ndarray) -> Leaves:
-    """Lay out deep leaves as they are seen.
-
-    Parameters
-    ----------
-    deep : Subtrees
-    seen : sequence of (int, View)
-        numbers of deep subtrees, each with a view of it
-    value : (nodes, width) float64, margin units
-        of the model's leaves
-    output : (deep subtrees,) int32
-        the first output that each adds to
-
-    Returns
-    -------
-    Leaves
-        in the order of ``seen``
-    """
+    """Lay out deep leaves as they are seen."""
     marks = []
     for u, view in seen:
         mine = deep.marks[deep.start[u] : deep.start[u + 1]].copy()
@@ -147,38 +131,13 @@ def lay_out_leaves(deep: Subtrees, seen: Seen, value: np.ndarray, output: np.nda
 
 
 def no_leaves(words: np.ndarray) -> Leaves:
-    """Lay out no leaves.
-
-    Parameters
-    ----------
-    words : uint32
-        the model's category sets, so that the record is of the same types as that of leaves
-
-    Returns
-    -------
-    Leaves
-    """
+    """Lay out no leaves."""
     start, none = np.zeros(1, np.int64), np.zeros(0, np.int32)
     return Leaves(np.zeros((0, 5), np.int32), start, words, start, none, np.zeros((0, 1)), none)
 
 
 def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarray, np.ndarray]:
-    """Find which of a view's players background rows fail at deep subtree u: such as fail any of the players that come together.
-
-    Parameters
-    ----------
-    background : Background
-    u : int
-        number of the deep subtree
-    view : View
-
-    Returns
-    -------
-    patterns : (patterns, words) int64
-        a bit for each of the view's players; not distinct where players come together
-    times : (patterns,) int64 or float64
-        rows with each, or sums of leaf weights
-    """
+    """Find which of a view's players background rows fail at deep subtree u: such as fail any of the players that come together."""
     some = slice(background.start[u], background.start[u + 1])
     patterns = np.zeros_like(background.patterns[some])
     for bit, who in enumerate(view.who.tolist()):
@@ -188,19 +147,7 @@ def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarra
 
 @jit
 def add_gains(leaves: Leaves, leaf: int, gained: np.ndarray, i: int, phi: np.ndarray) -> None:
-    """Add what own players gain at a leaf, for one row.
-
-    Parameters
-    ----------
-    leaves, leaf : Leaves
-        and the leaf's number
-    gained : (own,) float64
-        as fractions of the leaf's value
-    i : int
-        number of the row
-    phi : (outputs, rows, n) float64, margin units
-        added to
-    """
+    """Add what own players gain at a leaf, for one row."""
     column = leaves.column[leaf]
     for k in range(leaves.value.shape[1]):
         for p in range(gained.size):

@@ -11,21 +11,7 @@ from .subtrees import Partitioning
 
 
 def check_counts(partitioning: Partitioning, counted: Any, n_rows: int) -> None:
-    """Refuse counts that no rows can have.
-
-    Parameters
-    ----------
-    partitioning : Partitioning
-    counted : Any
-    n_rows : int
-        rows of the background
-
-    Raises
-    ------
-    InvalidParameters
-        another record than a Background, arrays of other types or shapes, codes that no row has at a subtree, or counts that do not add up to the
-        number of rows at every one
-    """
+    """Refuse counts that no rows can have."""
     refuse_other(partitioning, counted, (Partitioning, Background))
     coded, deep = partitioning
     first, words = first_codes(coded), n_words(deep)

@@ -43,28 +43,7 @@ class Levels(NamedTuple):
 def find_failures(
     subtrees: Subtrees, u: int, leaf: int, who: np.ndarray, shares: np.ndarray, local: np.ndarray, masks: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Find which of a leaf's players rows with each code fail.
-
-    Parameters
-    ----------
-    subtrees, u, leaf : Subtrees
-        and the numbers of a subtree and of one of its leaves
-    who : (players of u,) int64
-        which player of a view each is part of
-    shares : (codes,) float64
-        of the background's rows with each code
-    local : (players,) int64
-        overwritten: the bit of each of the view's players at this leaf, -1 where it is none of the leaf's
-    masks : (codes,) int64
-        overwritten: the leaf's players that rows with each code fail
-
-    Returns
-    -------
-    d : int
-        how many players the leaf has
-    F : (2**d,) float64
-        share of the background's rows that fail just the players of each set
-    """
+    """Find which of a leaf's players rows with each code fail."""
     n_above, leaves = subtrees.n_above[u], subtrees.leaves
     edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
     local[:] = -1
@@ -93,17 +72,7 @@ def find_failures(
 
 @jit
 def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, who: np.ndarray, weights: Weights, value: np.ndarray, table: np.ndarray) -> None:
-    """Add every leaf of subtree u, as a view sees it, to a table.
-
-    Parameters
-    ----------
-    shares : (codes,) float64
-        of the background's rows with each code
-    who : (players,) int64
-        of a View
-    value : (nodes, width) float64
-    table : (codes, width, own) float64
-    """
+    """Add every leaf of subtree u, as a view sees it, to a table."""
     n_codes, _, n_own = table.shape
     leaves = subtrees.leaves
     local, masks = np.empty(who.size, np.int64), np.empty(n_codes, np.int64)
@@ -145,7 +114,6 @@ class MarginalGame(NamedTuple):
 
         Parameters
         ----------
-        u : int
         first : (subtrees + 1,) int64
             as ``first_codes`` returns it
 
@@ -203,10 +171,6 @@ class MarginalGame(NamedTuple):
         """Compute the background's mean margin, the value of the empty coalition.
 
         It comes from the counts, so it is the same however the background was counted.
-
-        Returns
-        -------
-        base : (outputs,) float64, margin units
         """
         coded, deep = self.partitioning
         ensemble, first = self.forest.ensemble, first_codes(coded)
@@ -239,26 +203,7 @@ def _add_mean(subtrees: Subtrees, u: int, shares: np.ndarray, value: np.ndarray,
 
 
 def table_bytes(partitioning: Partitioning, n_rows: int, views: Views, player_group: np.ndarray, width: int, summed_bits: int) -> int:
-    """Bound the bytes of the tables that ``MarginalGame.play`` makes, before the background is known.
-
-    Parameters
-    ----------
-    partitioning : Partitioning
-    n_rows : int
-        rows of the background
-    views : callable
-        as ``MarginalGame.play`` takes it
-    player_group : (players,) int32
-        group of each of the partitioning's players
-    width : int
-        numbers in a leaf
-    summed_bits : int
-        as of ``MarginalGame``
-
-    Returns
-    -------
-    int
-    """
+    """Bound the bytes of the tables that ``MarginalGame.play`` makes, before the background is known."""
     total = 0
     for subtrees, coded in ((partitioning.coded, True), (partitioning.deep, False)):
         for u, bits in enumerate(subtrees.bits.tolist()):

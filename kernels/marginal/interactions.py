@@ -44,38 +44,13 @@ def _local_pairs(subtrees: Subtrees, u: int) -> tuple[np.ndarray, np.ndarray, np
 
 
 def list_pairs(partitioning: Partitioning) -> np.ndarray:
-    """List the pairs of players that interact: those that share a leaf.
-
-    Parameters
-    ----------
-    partitioning : Partitioning
-
-    Returns
-    -------
-    pairs : (pairs, 2) int32
-        ascending, the lower player first
-    """
+    """List the pairs of players that interact: those that share a leaf."""
     keys = [_local_pairs(subtrees, u)[2] for subtrees in partitioning for u in range(subtrees.size)]
     return np.stack(unpack_pairs(np.unique(np.concatenate([np.zeros(0, np.int64), *keys]))), axis=1).astype(np.int32)
 
 
 def pair_bytes(partitioning: Partitioning, n_rows: int, width: int, summed_bits: int) -> int:
-    """Bound the bytes of the tables that ``play_pairs_against`` makes, before the background is known.
-
-    Parameters
-    ----------
-    partitioning : Partitioning
-    n_rows : int
-        rows of the background
-    width : int
-        numbers in a leaf
-    summed_bits : int
-        as of ``MarginalGame``
-
-    Returns
-    -------
-    int
-    """
+    """Bound the bytes of the tables that ``play_pairs_against`` makes, before the background is known."""
     total = 0
     for subtrees, coded in ((partitioning.coded, True), (partitioning.deep, False)):
         for u, bits in enumerate(subtrees.bits.tolist()):
@@ -175,22 +150,7 @@ def _list(game: MarginalGame, keys: np.ndarray, chosen: list[int], within: np.nd
 
 
 def play_pairs_against(game: MarginalGame, pairs: np.ndarray, value: GameValue) -> tuple[LookupTables, SubsetTables, PatternTables]:
-    """Make tables of the interactions of every two players.
-
-    Parameters
-    ----------
-    game : MarginalGame
-        of players that come by themselves
-    pairs : (pairs, 2) int32
-        as ``list_pairs`` lists them
-    value : GameValue
-        of the game in which the two are one player
-
-    Returns
-    -------
-    looked_up, subsets, patterns : LookupTables, SubsetTables, PatternTables
-        as of ``MarginalGame.play``, for results with a row for each pair. What each adds is to be added up
-    """
+    """Make tables of the interactions of every two players."""
     keys, (coded, deep) = pack_pairs(pairs[:, 0], pairs[:, 1]), game.partitioning
     n_players = np.diff(deep.player_start)
     within = weigh_by_value(value)(int(max(np.diff(coded.player_start).max(initial=1), n_players.max(initial=1))) + 1)

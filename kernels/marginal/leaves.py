@@ -45,10 +45,6 @@ def probe(tables: BinTables) -> Probes:
     ----------
     tables : BinTables
         without statistics: where a model has them, take their columns for numbers
-
-    Returns
-    -------
-    Probes
     """
     sides = [_sides(tables, j) for j in range(tables.column.size)]
     values = np.full((len(sides), max((side.size for side in sides), default=0)), np.nan)
@@ -72,10 +68,6 @@ def number_leaves(forest: Forest) -> np.ndarray:
 
     In a symmetric tree the number is the code of the leaf: its bits are the levels, the root's the highest, and 1 where rows go right.
 
-    Parameters
-    ----------
-    forest : Forest
-
     Returns
     -------
     number : (nodes,) int64
@@ -94,14 +86,8 @@ def reach_leaves(forest: Forest, probes: Probes, tree: int) -> Reached:
 
     Parameters
     ----------
-    forest : Forest
     probes : Probes
         of the same forest
-    tree : int
-
-    Returns
-    -------
-    Reached
 
     Raises
     ------

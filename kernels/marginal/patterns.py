@@ -35,21 +35,7 @@ class PatternTables(NamedTuple):
 
 
 def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: np.ndarray, output: np.ndarray, weights: Weights) -> PatternTables:
-    """Make tables of deep leaves as they are seen.
-
-    Parameters
-    ----------
-    deep : Subtrees
-    background : Background
-    seen, value, output : as ``lay_out_leaves`` takes them
-    weights : Weights
-        of the game value, for at least as many players as a view has
-
-    Returns
-    -------
-    PatternTables
-        patterns are distinct at every leaf, and their shares add up to one
-    """
+    """Make tables of deep leaves as they are seen."""
     words = background.patterns.shape[1]
     owns, patterns, shares = [], [np.zeros((0, words), np.int64)], [np.zeros(0)]
     for u, view in seen:
@@ -78,10 +64,6 @@ def no_patterns(words: np.ndarray) -> PatternTables:
     ----------
     words : uint32
         the model's category sets, as ``no_leaves`` takes them
-
-    Returns
-    -------
-    PatternTables
     """
     integers, numbers = np.zeros((0, 1), np.int64), np.zeros((1, 1))
     return PatternTables(no_leaves(words), integers, np.zeros(1, np.int64), integers, np.zeros(0), Weights(numbers, numbers))
@@ -89,16 +71,7 @@ def no_patterns(words: np.ndarray) -> PatternTables:
 
 @jit
 def count_bits(word: int) -> int:
-    """Count the bits of a word that are set.
-
-    Parameters
-    ----------
-    word : int, not negative
-
-    Returns
-    -------
-    int
-    """
+    """Count the bits of a word that are set."""
     n = 0
     while word:
         word &= word - 1
@@ -135,21 +108,7 @@ def _skip(patterns: np.ndarray, j: int, stop: int, w: int, met: int) -> int:
 
 @jit
 def skip_met(patterns: np.ndarray, j: int, stop: int, failed: np.ndarray) -> int:
-    """Find the next pattern that may have nobody in common with those that a row fails.
-
-    Parameters
-    ----------
-    patterns : (patterns, words) int64
-        of PatternTables
-    j, stop : int
-        the pattern that is asked about, and the end of its leaf's
-    failed : (words,) int64
-
-    Returns
-    -------
-    int
-        ``j`` where it has nobody in common, else a later one, or ``stop``
-    """
+    """Find the next pattern that may have nobody in common with those that a row fails."""
     for w in range(failed.size - 1, -1, -1):
         met = patterns[j, w] & failed[w]
         if met:
@@ -197,7 +156,6 @@ def add_patterns(bins: np.ndarray, tables: PatternTables, phi: np.ndarray) -> No
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : PatternTables
     phi : (outputs, rows, n) float64, margin units
     """
     n, n_words, leaves = bins.shape[1], tables.patterns.shape[1], tables.leaves

@@ -44,10 +44,6 @@ def _share(background: Background, u: int, view: View) -> np.ndarray:
 def lay_out_presence(game: MarginalGame) -> PresenceTables:
     """Make the tables of a game whose leaves are all deep: the codes of their players are counted by themselves.
 
-    Parameters
-    ----------
-    game : MarginalGame
-
     Returns
     -------
     PresenceTables
@@ -75,7 +71,6 @@ def read_codes(bins: np.ndarray, tables: PresenceTables, row: int, codes: np.nda
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : PresenceTables
     row : int
         the first of ROWS rows
     codes : (leaves, ROWS) int64
@@ -129,7 +124,6 @@ def add_gradient(tables: PresenceTables, codes: np.ndarray, k: int, z: np.ndarra
 
     Parameters
     ----------
-    tables : PresenceTables
     codes : (leaves, ROWS) int64, as ``read_codes`` found them
     k : int
         output
@@ -194,7 +188,6 @@ def add_steps(bins: np.ndarray, tables: PresenceTables, place: np.ndarray, steps
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : PresenceTables
     place : (outputs, players, n) int64
         places of players in the ranking of each output, from 1
     steps : (outputs, 2, n, all players + 1) float64, margin units

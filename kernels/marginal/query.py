@@ -64,14 +64,8 @@ class MarginalQuery(NamedTuple):
 
         Parameters
         ----------
-        statistics : Any
         n_rows : int
             rows of the background
-
-        Raises
-        ------
-        InvalidParameters
-            they are no counts, those of another query, or do not add up
         """
         check_counts(self.partitioning, statistics, n_rows)
 
@@ -126,7 +120,6 @@ class MarginalUse:
 
         Parameters
         ----------
-        forest : Forest
         bins : BinTables
             by which the background's rows become bins
         phi : Phi
@@ -179,7 +172,6 @@ class MarginalUse:
 
         Parameters
         ----------
-        forest : Forest
         phi : Phi
             of the method
         parameters : mapping

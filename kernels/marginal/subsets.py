@@ -40,13 +40,7 @@ class SubsetTables(NamedTuple):
 
 @jit
 def sum_over_subsets(sums: np.ndarray) -> None:
-    """Replace every set's number by the sum of its subsets' numbers, itself among them.
-
-    Parameters
-    ----------
-    sums : (2**players,) float64
-        by sets as bit masks; changed in place
-    """
+    """Replace every set's number by the sum of its subsets' numbers, itself among them."""
     bit = 1
     while bit < sums.size:
         for s in range(sums.size):
@@ -57,22 +51,7 @@ def sum_over_subsets(sums: np.ndarray) -> None:
 
 @jit
 def sum_coalitions(F: np.ndarray, own: int, n_players: int, weights: Weights) -> tuple[np.ndarray, np.ndarray]:
-    """Sum over the subsets of every set of players.
-
-    Parameters
-    ----------
-    F : (2**n_players,) float64
-        share of the background rows that fail just the players of each set; overwritten by shares that fail nobody outside of it
-    own : int
-        the players that gain, as a bit mask; a set has one weight for how many of them it has, and one for how many others
-    n_players : int
-    weights : Weights
-
-    Returns
-    -------
-    without, joined : (2**n_players,) float64
-        see the module
-    """
+    """Sum over the subsets of every set of players."""
     sum_over_subsets(F)
     without, joined = np.zeros(F.size), np.zeros(F.size)
     n_own = 0
@@ -95,22 +74,7 @@ def sum_coalitions(F: np.ndarray, own: int, n_players: int, weights: Weights) ->
 
 @jit
 def sum_pairs(F: np.ndarray, n_players: int, within: np.ndarray) -> np.ndarray:
-    """Sum over the subsets of every set of players, for interactions of two of them.
-
-    Parameters
-    ----------
-    F : (2**n_players,) float64
-        as ``sum_coalitions`` takes it; overwritten likewise
-    n_players : int
-        at least 2
-    within : (n, n) float64
-        of Weights, for at least one player less
-
-    Returns
-    -------
-    sums : (2**n_players, 3) float64
-        twice, twice + joined, and twice + 2 joined + without, see the module
-    """
+    """Sum over the subsets of every set of players, for interactions of two of them."""
     sum_over_subsets(F)
     sums = np.zeros((3, F.size))
     for s in range(F.size):
@@ -129,21 +93,7 @@ def sum_pairs(F: np.ndarray, n_players: int, within: np.ndarray) -> np.ndarray:
 
 
 def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: np.ndarray, output: np.ndarray, weights: Weights) -> SubsetTables:
-    """Make tables of deep leaves as they are seen.
-
-    Parameters
-    ----------
-    deep : Subtrees
-    background : Background
-    seen, value, output : as ``lay_out_leaves`` takes them
-    weights : Weights
-        of the game value, for at least as many players as a view has
-
-    Returns
-    -------
-    SubsetTables
-        of 16 bytes for every set of a view's players
-    """
+    """Make tables of deep leaves as they are seen."""
     players = np.array([view.n_players for _, view in seen], np.int64)
     ends = np.cumsum(np.append(0, 1 << players))
     sums = np.zeros((ends[-1] * (players.size > 0), 2))
@@ -163,10 +113,6 @@ def no_subsets(words: np.ndarray) -> SubsetTables:
     ----------
     words : uint32
         the model's category sets, as ``no_leaves`` takes them
-
-    Returns
-    -------
-    SubsetTables
     """
     return SubsetTables(no_leaves(words), np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, 2)))
 
@@ -178,7 +124,6 @@ def add_subsets(bins: np.ndarray, tables: SubsetTables, phi: np.ndarray) -> None
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : SubsetTables
     phi : (outputs, rows, n) float64, margin units
     """
     n, leaves = bins.shape[1], tables.leaves

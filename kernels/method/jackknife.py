@@ -32,16 +32,7 @@ class Lots(NamedTuple):
     n_rows: np.ndarray  # (LOTS,) int64
 
     def merge(self, others: Sequence["Lots"]) -> "Lots":
-        """Add up with what is known of the lots of other parts of the background.
-
-        Parameters
-        ----------
-        others : sequence of Lots
-
-        Returns
-        -------
-        Lots
-        """
+        """Add up with what is known of the lots of other parts of the background."""
         merged = (part.merge([other.parts[k] for other in others]) for k, part in enumerate(self.parts))
         return Lots(tuple(merged), np.sum([self.n_rows, *(other.n_rows for other in others)], axis=0))
 
@@ -52,31 +43,13 @@ class Lots(NamedTuple):
         ----------
         without : int, optional
             the lot that is left out
-
-        Returns
-        -------
-        BackgroundStatistics
         """
         first, *others = (part for k, part in enumerate(self.parts) if k != without)
         return first.merge(others)
 
 
 def deal(first_row: int, n_rows: int, n_all: int) -> np.ndarray:
-    """Deal rows out to lots.
-
-    Parameters
-    ----------
-    first_row : int
-        number of the first
-    n_rows : int
-    n_all : int
-        rows of the whole background; lots differ by one of them at most
-
-    Returns
-    -------
-    (n_rows,) int64
-        the lot of each: it follows from the row's number and ``n_all`` alone
-    """
+    """Deal rows out to lots."""
     return (permute(np.arange(first_row, first_row + n_rows, dtype=np.uint64), n_all) % np.uint64(LOTS)).astype(np.int64)
 
 
@@ -113,10 +86,6 @@ class LotsQuery(NamedTuple):
             how many of the rows count, the first
         first_row : int
             number of the first; a row's number in the whole background says which lot it belongs to
-
-        Returns
-        -------
-        Lots
         """
         parts, counts, lots = [], [], deal(first_row, n_rows, int(self.n_rows[0]))
         for lot in range(LOTS):
@@ -133,14 +102,8 @@ class LotsQuery(NamedTuple):
 
         Parameters
         ----------
-        statistics : Any
         n_rows : int
             that were measured
-
-        Raises
-        ------
-        InvalidParameters
-            they are no lots, or some lot's cannot be, or lots have other rows in all
         """
         refuse_unless(isinstance(statistics, Lots) and isinstance(statistics.parts, tuple) and len(statistics.parts) == LOTS, f"{LOTS} lots")
         refuse_arrays(statistics, {"n_rows": (np.int64, (LOTS,))})
@@ -151,10 +114,6 @@ class LotsQuery(NamedTuple):
 
     def weigh_leaves(self, forest: Forest) -> Lots:  # noqa: ARG002 - the shape of a query
         """Refuse the model's own leaf weights: they cannot be dealt out.
-
-        Parameters
-        ----------
-        forest : Forest
 
         Returns
         -------

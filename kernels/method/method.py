@@ -67,10 +67,6 @@ class BackgroundQuery(Protocol):
             how many of the rows count, the first; those behind are padding
         first_row : int
             number of the first in the whole background
-
-        Returns
-        -------
-        BackgroundStatistics
         """
 
     def check(self, statistics: Any, n_rows: int) -> None:
@@ -82,11 +78,6 @@ class BackgroundQuery(Protocol):
             records of arrays
         n_rows : int
             that were measured
-
-        Raises
-        ------
-        InvalidParameters
-            another record, array types or shapes, or numbers that cannot be
         """
 
     def weigh_leaves(self, forest: Forest) -> BackgroundStatistics:
@@ -96,10 +87,6 @@ class BackgroundQuery(Protocol):
         ----------
         forest : Forest
             that the query was made for
-
-        Returns
-        -------
-        BackgroundStatistics
 
         Raises
         ------
@@ -116,7 +103,6 @@ class BackgroundUse(Protocol):
 
         Parameters
         ----------
-        forest : Forest
         bins : BinTables
             by which the background's rows become bins
         phi : Phi
@@ -127,10 +113,6 @@ class BackgroundUse(Protocol):
             bytes that tables may have
         interactions : bool
             there are tables of pairs too, where the method has interactions
-
-        Returns
-        -------
-        BackgroundQuery
 
         Raises
         ------
@@ -143,7 +125,6 @@ class BackgroundUse(Protocol):
 
         Parameters
         ----------
-        forest : Forest
         phi : Phi
             as ``ask`` takes it
         parameters : mapping
@@ -282,7 +263,6 @@ def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[
 
     Parameters
     ----------
-    text : str
     methods : mapping
         from names to the methods that are allowed
 
@@ -344,14 +324,8 @@ def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> No
 
     Parameters
     ----------
-    query, statistics : Any
     expected : tuple of two types
         what each has to be
-
-    Raises
-    ------
-    InvalidParameters
-        one of them is not
     """
     for found, wanted in zip((query, statistics), expected, strict=True):
         if not isinstance(found, wanted):
@@ -367,11 +341,6 @@ def refuse_unless(holds: Any, what: str) -> None:
         has to be true everywhere
     what : str
         has to hold
-
-    Raises
-    ------
-    InvalidParameters
-        it does not
     """
     if not np.all(holds):
         raise InvalidParameters(f"the background's statistics are those of no rows, expected {what}")
@@ -382,14 +351,8 @@ def refuse_arrays(record: Any, kinds: Mapping[str, tuple[type, tuple[int, ...]]]
 
     Parameters
     ----------
-    record : NamedTuple
     kinds : mapping
         from the name of each of its arrays to its type and its shape, -1 for any length
-
-    Raises
-    ------
-    InvalidParameters
-        an array is of another type or shape, or is none
     """
     for name, (kind, shape) in kinds.items():
         array = getattr(record, name)

@@ -43,7 +43,6 @@ def find_open(method: Tuned, parameters: Parameters) -> Tried | None:
 
     Parameters
     ----------
-    method : Method
     parameters : mapping
         from the name of each of the method's parameters to its value
 

@@ -73,7 +73,6 @@ def whole(name: str, default: int, lower: int, upper: int, meaning: str) -> Para
     Parameters
     ----------
     name, default : str and int, of the Parameter
-    lower, upper : int
     meaning : str, of the Parameter
 
     Returns
@@ -97,7 +96,6 @@ def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Par
     Parameters
     ----------
     name, default : str, of the Parameter
-    names : tuple of str
     meaning : str, of the Parameter
 
     Returns
@@ -126,10 +124,6 @@ def _entries(given: Any, expected: str) -> list:
 def numbers(name: str, meaning: str) -> Parameter:
     """Describe a list of finite numbers: a sequence, or text with commas. By default there are none.
 
-    Parameters
-    ----------
-    name, meaning : of the Parameter
-
     Returns
     -------
     Parameter
@@ -151,10 +145,6 @@ def numbers(name: str, meaning: str) -> Parameter:
 
 def points(name: str, meaning: str) -> Parameter:
     """Describe points (t, height) with t in [0, 1], ascending, and heights of either sign. By default there are none.
-
-    Parameters
-    ----------
-    name, meaning : of the Parameter
 
     Returns
     -------

@@ -72,17 +72,7 @@ class _Copies(NamedTuple):
 def _copy_around(
     order: np.ndarray, start: np.ndarray, children: np.ndarray, player: np.ndarray, trees: np.ndarray, own: np.ndarray, out: _Copies
 ) -> int:
-    """Copy trees, each cut to the splits that have one of its own player at, below or above them; return the number of nodes.
-
-    Parameters
-    ----------
-    order : (nodes,) int32, the forest's nodes in preorder, tree t's are order[start[t]:start[t + 1]]
-    start : (forest's trees + 1,) int64
-    children : (2, nodes) int32, left and right
-    player : (nodes,) int32
-    trees, own : (copies,) int32, which tree, and its own player, -1 for none: that copy is not cut
-    out : _Copies, with room for all nodes, overwritten
-    """
+    """Copy trees, each cut to the splits that have one of its own player at, below or above them; return the number of nodes."""
     left, right = children[0], children[1]
     below, under, kept = np.zeros(order.size, np.bool_), np.zeros(order.size, np.bool_), np.zeros(order.size, np.bool_)
     came = np.zeros(order.size, np.int64)  # twice the new number of the parent, and one more for a right child
@@ -112,19 +102,7 @@ def _copy_around(
 
 
 def cut_trees(forest: Forest, trees: np.ndarray, own: np.ndarray) -> CutTrees:
-    """Copy trees, each cut to what its own player can change; leaves that it cannot change have value 0.
-
-    Parameters
-    ----------
-    forest : Forest
-    trees : (copies,) int32
-    own : (copies,) int32
-        a player of the forest, -1 for none: that copy is not cut
-
-    Returns
-    -------
-    CutTrees
-    """
+    """Copy trees, each cut to what its own player can change; leaves that it cannot change have value 0."""
     ensemble, splits = forest.ensemble, forest.splits
     start = group_starts(forest.trace.tree, ensemble.root.size)
     most = int((start[1:] - start[:-1])[trees].sum())
@@ -149,65 +127,25 @@ def cut_trees(forest: Forest, trees: np.ndarray, own: np.ndarray) -> CutTrees:
 
 
 def same_points(rule: Quadrature) -> Points:
-    """Have all players present with the same probability.
-
-    Parameters
-    ----------
-    rule : Quadrature
-
-    Returns
-    -------
-    Points
-    """
+    """Have all players present with the same probability."""
     return Points(np.stack((rule.nodes, rule.nodes), axis=1), rule.weights)
 
 
 def product_points(of_others: Quadrature, of_own: Quadrature) -> Points:
-    """Have own players present with a probability of their own: every pair of a node t and a node s.
-
-    Parameters
-    ----------
-    of_others, of_own : Quadrature
-
-    Returns
-    -------
-    Points
-    """
+    """Have own players present with a probability of their own: every pair of a node t and a node s."""
     t, s = np.meshgrid(of_others.nodes, of_own.nodes, indexing="ij")
     return Points(np.stack((t.ravel(), s.ravel()), axis=1), np.outer(of_others.weights, of_own.weights).ravel())
 
 
 def points_of_trees(make: Callable[..., Points], *numbers: np.ndarray) -> tuple[Points, ...]:
-    """Make every tree's points from its numbers, once for each combination of numbers.
-
-    Parameters
-    ----------
-    make : callable
-        from a tree's numbers to Points
-    *numbers : (trees,) int
-
-    Returns
-    -------
-    tuple of Points
-        one for each tree
-    """
+    """Make every tree's points from its numbers, once for each combination of numbers."""
     rows = list(zip(*(array.tolist() for array in numbers), strict=True))
     made = {row: make(*row) for row in set(rows)}
     return tuple(made[row] for row in rows)
 
 
 def play(forest: Forest, value: GameValue) -> Game:
-    """Play the game itself: every player's own value, a row of phi for each.
-
-    Parameters
-    ----------
-    forest : Forest
-    value : GameValue
-
-    Returns
-    -------
-    Game
-    """
+    """Play the game itself: every player's own value, a row of phi for each."""
     ensemble, player = forest.ensemble, forest.player_of_node
     traced = trace(ensemble, player, forest.n_players)
     return Game(
@@ -238,10 +176,6 @@ def play_owen(forest: Forest, across: GameValue, within: GameValue) -> Game:
         of the game that the groups play
     within : GameValue
         of the game that the members of a group play
-
-    Returns
-    -------
-    Game
     """
     feature, group = forest.splits.feature, forest.player_of_node
     tree_of_node = forest.trace.tree

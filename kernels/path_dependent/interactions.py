@@ -57,30 +57,13 @@ class PairWalkTables(NamedTuple):
     partners: tuple[StepPartners, StepPartners, StepPartners, StepPartners]
 
     def of_tree(self, tree: int) -> "PairWalkTables":
-        """Take the walks of one of the model's trees, as ``Walks.of_tree`` does.
-
-        Parameters
-        ----------
-        tree : int
-
-        Returns
-        -------
-        PairWalkTables
-        """
+        """Take the walks of one of the model's trees, as ``Walks.of_tree`` does."""
         return self._replace(walks=self.walks.of_tree(tree))
 
 
 @jit
 def _climb(parent: np.ndarray, player: np.ndarray, n_players: int, start: np.ndarray, edge: np.ndarray, partner: np.ndarray) -> None:
-    """Find the partners of every split, the nearest first.
-
-    Parameters
-    ----------
-    parent, player : (nodes,) int32, -1 at roots and at leaves
-    n_players : int
-    start, edge : see Partners, overwritten
-    partner : like ``edge``, overwritten with the partners' numbers
-    """
+    """Find the partners of every split, the nearest first."""
     met = np.full(n_players, -1, np.int64)  # the last split above which a player was met
     n_found = 0
     for v in range(player.size):
@@ -101,17 +84,6 @@ def interior(rule: Quadrature, n_terms: int) -> Quadrature:
     """Move a rule inside of (0, 1), where no factor vanishes: the rule that agrees with it on polynomials of ``n_terms`` coefficients.
 
     It interpolates at Gauss–Legendre's nodes, by the barycentric formula (Wang and Xiang 2012, of Legendre points).
-
-    Parameters
-    ----------
-    rule : Quadrature
-    n_terms : int
-        at least 1
-
-    Returns
-    -------
-    Quadrature
-        the rule itself, where its nodes are far enough from 0 and 1
     """
     with np.errstate(divide="ignore"):
         growth = np.abs(rule.weights) @ (1 / rule.nodes + 1 / (1 - rule.nodes))
@@ -133,7 +105,6 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
 
     Parameters
     ----------
-    forest : Forest
     value : GameValue
         of the game in which the two are one player
 
@@ -203,13 +174,8 @@ def lay_out_pair_walks(played: PairGame, trees: Iterable[int]) -> PairWalkTables
 
     Parameters
     ----------
-    played : PairGame
     trees : iterable of int
         trees of the game; walks keep their order
-
-    Returns
-    -------
-    PairWalkTables
     """
     walks = lay_out_walks(played.game, trees)
     one, two, three, four = (_find_step_partners(played, some, q) for q, some in enumerate(walks, 1))

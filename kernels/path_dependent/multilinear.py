@@ -67,10 +67,6 @@ class GradientTables(NamedTuple):
 def compare_rows(game: Game) -> tuple[BinnedSplits, np.ndarray]:
     """Turn categorical splits into comparisons of membership with 1, in rows after those of the used features.
 
-    Parameters
-    ----------
-    game : Game
-
     Returns
     -------
     splits : BinnedSplits
@@ -87,10 +83,6 @@ def compare_rows(game: Game) -> tuple[BinnedSplits, np.ndarray]:
 
 def trees_by_output(ensemble: TreeEnsemble) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """List the trees with splits, those of output 0 first; trees with leaves for all outputs stand once for each.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
 
     Returns
     -------
@@ -119,10 +111,6 @@ def prepare_gradient(game: Game) -> GradientTables:
     ----------
     game : Game
         whose points do not matter
-
-    Returns
-    -------
-    GradientTables
     """
     ensemble, trace, splits = game.ensemble, game.trace, order_splits(game)
     binned, members = compare_rows(game)
@@ -167,11 +155,6 @@ def make_stacks(bins: np.ndarray, tables: GradientTables) -> Stacks:
     Parameters
     ----------
     bins : (used, n) unsigned integers
-    tables : GradientTables
-
-    Returns
-    -------
-    Stacks
     """
     places = 2 * (tables.most[0] + 1) * GRADIENT_ROWS
     batch = np.zeros((bins.shape[0] + len(tables.members)) * GRADIENT_ROWS, bins.dtype)
@@ -185,7 +168,6 @@ def take_batch(bins: np.ndarray, tables: GradientTables, row: int, batch: np.nda
     Parameters
     ----------
     bins : (used, n) unsigned integers
-    tables : GradientTables
     row : int, the first of GRADIENT_ROWS rows
     batch : of Stacks, overwritten
     """
@@ -341,7 +323,6 @@ def add_gradients(bins: np.ndarray, tables: GradientTables, z: np.ndarray, phi: 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : GradientTables
     z : (outputs, players, n) float64, probabilities
     phi : (outputs, players, n) float64, margin units
     margin : (outputs, n) float64

@@ -160,18 +160,12 @@ def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: T
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
-    binned : BinnedSplits
     trace : Trace
         made with ``player`` in place of features, so that splits of one player count as splits of one feature
     player : (nodes,) int32
         row of phi of the split's player, -1 at leaves
     sizes : (N,) float64
         probability that a player joins a coalition of k of the N - 1 others, players in no split counted; any finite numbers
-
-    Returns
-    -------
-    ProbabilisticTables
 
     Raises
     ------
@@ -213,10 +207,6 @@ def no_probabilistic(words: np.ndarray) -> ProbabilisticTables:
     ----------
     words : uint32
         the model's category sets, so that the record is of the same types as that of trees
-
-    Returns
-    -------
-    ProbabilisticTables
     """
     integers, numbers = np.zeros(0, np.int64), np.zeros(0)
     return ProbabilisticTables(
@@ -313,7 +303,6 @@ def add_probabilistic(bins: np.ndarray, tables: ProbabilisticTables, phi: np.nda
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : ProbabilisticTables
     phi : (outputs, rows, n) float64, margin units
     """
     n_used, n = bins.shape

@@ -320,7 +320,6 @@ def add_walks(bins: np.ndarray, walks: WalkTables, phi: np.ndarray) -> None:
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    walks : WalkTables
     phi : (outputs, rows, n) float64, margin units
     """
     for q, some in enumerate(walks):
@@ -334,7 +333,6 @@ def add_pair_walks(bins: np.ndarray, tables: PairWalkTables, pairs: np.ndarray) 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : PairWalkTables
     pairs : (outputs, rows, n) float64, margin units
     """
     for q, (some, partners) in enumerate(zip(tables.walks, tables.partners, strict=True)):

@@ -72,16 +72,7 @@ class WalkTables(NamedTuple):
     four: Walks
 
     def of_tree(self, tree: int) -> "WalkTables":
-        """Take the walks of one of the model's trees, as ``Walks.of_tree`` does.
-
-        Parameters
-        ----------
-        tree : int
-
-        Returns
-        -------
-        WalkTables
-        """
+        """Take the walks of one of the model's trees, as ``Walks.of_tree`` does."""
         return WalkTables(*(some.of_tree(tree) for some in self))
 
 
@@ -115,16 +106,7 @@ def _place(order: np.ndarray, first: np.ndarray, second: np.ndarray, own: np.nda
 
 
 def order_splits(game: Game) -> Splits:
-    """Order the splits of a game, and the children of each.
-
-    Parameters
-    ----------
-    game : Game
-
-    Returns
-    -------
-    Splits
-    """
+    """Order the splits of a game, and the children of each."""
     ensemble, trace = game.ensemble, game.trace
     leaf = ensemble.feature < 0
     node = trace.order[~leaf[trace.order]]
@@ -142,18 +124,7 @@ def order_splits(game: Game) -> Splits:
 
 
 def find_places(game: Game, splits: Splits) -> np.ndarray:
-    """Find where on a walk's stacks the numbers of every node are: twice its level, and one more if it is its parent's second child.
-
-    Parameters
-    ----------
-    game : Game
-    splits : Splits
-        of the game
-
-    Returns
-    -------
-    place : (nodes,) int32
-    """
+    """Find where on a walk's stacks the numbers of every node are: twice its level, and one more if it is its parent's second child."""
     second_child = np.zeros(game.node.size, bool)
     second_child[splits.second] = True
     return 2 * game.trace.level + second_child
@@ -174,22 +145,7 @@ class Steps(NamedTuple):
 
 
 def lay_out_steps(game: Game, splits: Splits, binned: BinnedSplits, trees: np.ndarray) -> Steps:
-    """Write trees as steps, one tree after the other.
-
-    Parameters
-    ----------
-    game : Game
-    splits : Splits
-        of the game
-    binned : BinnedSplits
-        what the splits compare
-    trees : (walks,) int64
-        trees of the game, each as often as it is walked
-
-    Returns
-    -------
-    Steps
-    """
+    """Write trees as steps, one tree after the other."""
     ensemble, trace = game.ensemble, game.trace
     n_splits = np.diff(splits.start)[trees]
     walk = np.repeat(np.arange(trees.size), n_splits)
@@ -225,16 +181,7 @@ def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _block(kind: int, game: Game, triples: np.ndarray, values: np.ndarray, t: np.ndarray) -> np.ndarray:
-    """Make the constants of one kind of step, ``(splits, m) float64``.
-
-    Parameters
-    ----------
-    kind : int
-    game : Game
-    triples : (3, splits) int32, nodes with their first and second children
-    values : (2, splits, width) float64, of the children that are leaves, 0 where they are not
-    t : (splits, q) float64, probabilities of the splits' players
-    """
+    """Make the constants of one kind of step, ``(splits, m) float64``."""
     node, first, second = triples
     above = game.trace.above[node]
     a_above = np.where(above < 0, 1.0, game.trace.absent[above])[:, None]
@@ -349,13 +296,8 @@ def lay_out_walks(game: Game, trees: Iterable[int]) -> WalkTables:
 
     Parameters
     ----------
-    game : Game
     trees : iterable of int
         trees of the game; walks keep their order
-
-    Returns
-    -------
-    WalkTables
     """
     splits = order_splits(game)
     walks = [_Walk(tree, part) for tree in trees for part in _parts(game.points[tree])]

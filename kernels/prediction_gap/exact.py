@@ -178,17 +178,7 @@ def _sum_ranked(regions: LeafRegions, distribution: BinDistributions, k: int, pr
 
 @jit
 def measure_rankings(bins: np.ndarray, distributions: BinDistributions, regions: LeafRegions, prefixes: Prefixes, out: np.ndarray) -> None:
-    """Add up PG² over the prefixes of rankings: PGI², or PG² where there is one prefix (Gajewski et al. 2024, Definitions of PG² and PGI²).
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, see ``binning.bin_rows``
-    distributions : BinDistributions
-    regions : LeafRegions
-    prefixes : Prefixes
-        places are 0 for units that cannot be perturbed
-    out : (n, outputs) float64, squared margin units; overwritten
-    """
+    """Add up PG² over the prefixes of rankings: PGI², or PG² where there is one prefix (Gajewski et al. 2024, Definitions of PG² and PGI²)."""
     row, ranked = make_row_state(regions), _make_ranked_leaves(regions, prefixes.weight.shape[2])
     for i in range(out.shape[0]):
         distribution = take_row(distributions, i)

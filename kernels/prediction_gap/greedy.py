@@ -232,15 +232,7 @@ def _best_group(unit: np.ndarray, chosen: np.ndarray, gain: np.ndarray, level: f
 def rank_greedily(
     bins: np.ndarray, distributions: BinDistributions, regions: LeafRegions, unit: np.ndarray, order: np.ndarray, gaps: np.ndarray
 ) -> None:
-    """Choose groups one by one; among equal gains, to 1e-12 of PG², the first group.
-
-    Parameters
-    ----------
-    bins, distributions, regions : as ``exact.measure_rankings`` takes them
-    unit : (groups,) int64, a group's unit, -1 of groups that no perturbation changes
-    order : (n, outputs, steps) int64, the group chosen at each step, at most as many as there are; overwritten
-    gaps : (n, outputs, steps) float64, squared margin units, PG² of the groups up to each step; overwritten
-    """
+    """Choose groups one by one; among equal gains, to 1e-12 of PG², the first group."""
     row, n_units = make_row_state(regions), regions.units.perturbed.size
     sums, n_movable = _make_step(regions, row), (unit >= 0).sum()
     gain, moved, chosen = np.zeros(n_units), np.zeros(n_units, np.bool_), np.zeros(unit.size, np.bool_)

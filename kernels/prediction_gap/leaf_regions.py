@@ -101,15 +101,7 @@ class LeafRegions(NamedTuple):
 
 
 def _edge_conditions(forest: Forest) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, np.ndarray]]:
-    """Find the bins that pass all splits of an edge's feature from the root down to that edge; edge v is the edge into node v.
-
-    Returns
-    -------
-    parent : (nodes,) int64, -1 at roots
-    highest : (used,) int64, the highest bin that is not missing of numeric features
-    interval : (nodes, 3) int64, lower, upper and missing of ``Intervals``
-    sets : from nodes below categorical splits to ``(bins,) bool``
-    """
+    """Find the bins that pass all splits of an edge's feature from the root down to that edge; edge v is the edge into node v."""
     ensemble, splits, traced = forest.ensemble, forest.splits, forest.trace
     n_nodes = ensemble.feature.size
     inner = np.flatnonzero(ensemble.feature >= 0)
@@ -155,14 +147,7 @@ def _lowest_edges(forest: Forest, leaves: np.ndarray, parent: np.ndarray) -> tup
 def _list_conditions(
     forest: Forest, edge: np.ndarray, parent: np.ndarray, interval: np.ndarray, sets: Mapping[int, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number the distinct conditions of some edges.
-
-    Returns
-    -------
-    conditions : (conditions, 5) int64, fields of ``SideConditions``: feature, lower, upper, missing, first_member
-    number : (edges,) int64
-    member : (members,) bool
-    """
+    """Number the distinct conditions of some edges."""
     feature = forest.splits.feature[parent[edge]]
     rows = np.column_stack((feature, interval[edge], np.full(edge.size, -1)))
     member_of: dict[tuple[int, bytes], int] = {}
@@ -244,20 +229,7 @@ def _make_outputs(forest: Forest) -> Outputs:
 
 
 def make_regions(forest: Forest, atoms: Mapping[int, Atoms]) -> LeafRegions:
-    """Describe the regions of all leaves.
-
-    Parameters
-    ----------
-    forest : Forest
-        the model; its players are the units
-    atoms : mapping
-        from the numbers of resampled units to what they are drawn from. A numeric feature that is a player of its own and not among them is noised;
-        whatever else is not among them is never perturbed
-
-    Returns
-    -------
-    LeafRegions
-    """
+    """Describe the regions of all leaves."""
     ensemble, traced = forest.ensemble, forest.trace
     leaf = traced.order[ensemble.feature[traced.order] < 0]
     parent, highest, interval, sets = _edge_conditions(forest)
@@ -300,10 +272,6 @@ def make_regions(forest: Forest, atoms: Mapping[int, Atoms]) -> LeafRegions:
 
 def count_visits(regions: LeafRegions) -> int:
     """Count the pairs of leaves that one pass over all units looks at, at most.
-
-    Parameters
-    ----------
-    regions : LeafRegions
 
     Returns
     -------

@@ -104,10 +104,6 @@ class Measured(NamedTuple):
         ----------
         others : iterable of Measured
             of the same units; sums are rounded, so their order counts
-
-        Returns
-        -------
-        Measured
         """
         return _merge((self, *others))
 
@@ -150,10 +146,6 @@ def measure(values: np.ndarray, bins: np.ndarray, player: np.ndarray, drawn: np.
     bins : (used, n) unsigned integers, their bins
     player : (used,) int, which unit's a used feature is
     drawn : (units,) bool, combinations of the unit's values are listed
-
-    Returns
-    -------
-    Measured
     """
     there = np.isfinite(values)
     n = there.sum(axis=1).astype(np.float64)
@@ -173,22 +165,7 @@ def measure(values: np.ndarray, bins: np.ndarray, player: np.ndarray, drawn: np.
 
 
 def check_measured(bins: BinTables, player: np.ndarray, measured: Any, n_rows: int) -> None:
-    """Refuse statistics that no rows can have: they may come from a file.
-
-    Parameters
-    ----------
-    bins : BinTables
-    player : (used,) int, which unit's a used feature is
-    measured : Any
-        with the combinations of every unit
-    n_rows : int
-        that were measured
-
-    Raises
-    ------
-    InvalidParameters
-        another record than a Measured, arrays of other types or shapes, bins that no value has, or counts that do not add up
-    """
+    """Refuse statistics that no rows can have: they may come from a file."""
     refuse_other(bins, measured, (BinTables, Measured))
     sizes = np.bincount(player, minlength=1)
     used, units = (player.size,), int(player.max(initial=-1)) + 1
@@ -231,34 +208,12 @@ def _merge(parts: Iterable[Measured]) -> Measured:
 
 
 def deviations(measured: Measured) -> np.ndarray:
-    """Compute standard deviations of what was measured.
-
-    Parameters
-    ----------
-    measured : Measured
-
-    Returns
-    -------
-    deviation : (used,) float64, in the features' units; 0 where no value is finite
-    """
+    """Compute standard deviations of what was measured."""
     return np.sqrt(measured.spread / np.maximum(measured.n, 1.0))
 
 
 def atoms_of(measured: Measured, forest: Forest, units: Iterable[int]) -> dict[int, Atoms]:
-    """List what units are drawn from.
-
-    Parameters
-    ----------
-    measured : Measured
-    forest : Forest
-    units : iterable of int
-        numbers of units whose combinations were listed
-
-    Returns
-    -------
-    dict
-        from the number of a unit to its atoms
-    """
+    """List what units are drawn from."""
     atoms = {}
     for u in units:
         some, n_members = slice(measured.start[u], measured.start[u + 1]), int((forest.player == u).sum())
@@ -283,22 +238,7 @@ def _measured_distribution(units: Units, measured: Measured | None, drawn: np.nd
 
 
 def prepare_noise(forest: Forest, units: Units, bins: BinTables, scale: np.ndarray, measured: Measured | None, drawn: np.ndarray) -> NoiseTables:
-    """Make the tables by which ``perturb_rows`` perturbs noised units.
-
-    Parameters
-    ----------
-    forest : Forest
-    units : Units
-        which are noised
-    bins : BinTables
-    scale : (used,) float64, standard deviation of the noise of each used feature, in its units
-    measured : Measured or None
-    drawn : (units,) bool, noised units whose values are drawn from what was measured instead
-
-    Returns
-    -------
-    NoiseTables
-    """
+    """Make the tables by which ``perturb_rows`` perturbs noised units."""
     noised = np.flatnonzero(units.noised)
     feature = np.array([int(np.flatnonzero(forest.player == u)[0]) for u in noised], np.int64)
     sizes = np.diff(units.cell)[noised] - 2
@@ -315,18 +255,7 @@ def prepare_noise(forest: Forest, units: Units, bins: BinTables, scale: np.ndarr
 
 
 def perturb_rows(values: np.ndarray, tables: NoiseTables, noise: Noise) -> BinDistributions:
-    """Find how the bins of every row's noised units are distributed. A missing value stays missing, an infinite one as it is.
-
-    Parameters
-    ----------
-    values : (used, n) float64, as ``bin_rows`` left them
-    tables : NoiseTables
-    noise : Noise
-
-    Returns
-    -------
-    BinDistributions
-    """
+    """Find how the bins of every row's noised units are distributed. A missing value stays missing, an infinite one as it is."""
     n = values.shape[1]
     cumulative, present, missing = (np.tile(array, (n, 1)) for array in tables.distribution)
     end = 0

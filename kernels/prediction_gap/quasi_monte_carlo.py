@@ -23,36 +23,14 @@ Sequence = Callable[[int], np.ndarray]  # points in the unit cube of so many dim
 
 
 def halton(seed: int, number: int) -> Sequence:
-    """Scramble a Halton sequence.
-
-    Parameters
-    ----------
-    seed, number : int
-        every pair has a scrambling of its own: neighbouring seeds share none
-
-    Returns
-    -------
-    callable
-        from a number of dimensions to ``(POINTS, dimensions) float64`` between 0 and 1
-    """
+    """Scramble a Halton sequence."""
     from scipy.stats import qmc  # takes a second to import, which exact values need not wait for
 
     return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng([seed, number])).random(POINTS)
 
 
 def haltons(seed: int) -> Iterator[Sequence]:
-    """Scramble REPEATS sequences, one after the other.
-
-    Parameters
-    ----------
-    seed : int
-        of all of them, which are numbered from 0
-
-    Yields
-    ------
-    callable
-        as ``halton`` returns it
-    """
+    """Scramble REPEATS sequences, one after the other."""
     return (halton(seed, repeat) for repeat in range(REPEATS))
 
 
@@ -120,33 +98,14 @@ def _sample(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarra
 
 
 def average(estimates: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Average the estimates of several sequences.
-
-    Parameters
-    ----------
-    estimates : at least two, float64 of one shape
-
-    Returns
-    -------
-    mean, error : float64 of that shape; the error is the mean's standard error
-    """
+    """Average the estimates of several sequences."""
     return np.mean(estimates, axis=0), np.std(estimates, axis=0, ddof=1) / np.sqrt(len(estimates))
 
 
 def sample_rows(
     tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, sequences: Iterable[Sequence]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate what ``tables.gap_rows`` computes.
-
-    Parameters
-    ----------
-    tables, noise, values, bins, prefixes : as ``tables.gap_rows`` takes them
-    sequences : at least two, such as ``haltons(seed)``
-
-    Returns
-    -------
-    gaps, errors : (n, outputs) float64, squared margin units; standard errors
-    """
+    """Estimate what ``tables.gap_rows`` computes."""
     points = (_points(sequence, tables.units.size) for sequence in sequences)
     return average([(_sample(tables, noise, values, bins, prefixes, some) * prefixes.weight).sum(axis=2) for some in points])
 
@@ -183,18 +142,6 @@ def sample_greedily(
     """Estimate what ``tables.greedy_rows`` computes.
 
     Groups are chosen at the points of one more sequence, for the largest of several estimates is too large.
-
-    Parameters
-    ----------
-    tables, noise, values, bins : as ``tables.gap_rows`` takes them
-    steps : int
-        groups that are ranked
-    seed : int
-
-    Returns
-    -------
-    order : (n, outputs, steps) int64, groups
-    gaps : of each of REPEATS sequences PG² of every prefix, (n, outputs, steps) float64, squared margin units
     """
     n_units = tables.units.size
     order = _choose(tables, noise, values, bins, steps, _points(halton(seed, REPEATS), n_units))

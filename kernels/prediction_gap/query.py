@@ -47,10 +47,6 @@ class PerturbationQuery(NamedTuple):
             how many of the rows count, the first
         first_row : int
             not needed
-
-        Returns
-        -------
-        Measured
         """
         everything = np.ones(int(self.player.max(initial=-1)) + 1, bool)
         return measure(values[:, :n_rows], bins[:, :n_rows], self.player, everything)
@@ -60,23 +56,13 @@ class PerturbationQuery(NamedTuple):
 
         Parameters
         ----------
-        statistics : Any
         n_rows : int
             rows of the background
-
-        Raises
-        ------
-        InvalidParameters
-            they are of another kind or another query, or do not add up
         """
         check_measured(self.bins, self.player, statistics, n_rows)
 
     def weigh_leaves(self, forest: Forest) -> Measured:  # noqa: ARG002 - the shape of a query
         """Refuse: leaf weights do not tell how features are spread.
-
-        Parameters
-        ----------
-        forest : Forest
 
         Returns
         -------
@@ -113,7 +99,6 @@ class PerturbationUse:
 
         Parameters
         ----------
-        forest : Forest
         bins : BinTables
             by which the background's rows become bins
         phi : Phi
@@ -153,7 +138,6 @@ class PerturbationUse:
 
         Parameters
         ----------
-        forest : Forest
         phi : Phi
             decides nothing
         parameters : mapping

@@ -43,31 +43,7 @@ class Greedy(NamedTuple):
 def prepare_rankings(
     forest: Forest, given: Mapping[str, Any], measured: Measured | None, ranking: tuple[np.ndarray, Any], top: int, passes: int
 ) -> RankingTables:
-    """Make the tables of ``add_gaps`` and ``add_greedy``.
-
-    Parameters
-    ----------
-    forest : Forest
-    given : mapping
-        from the names of the methods' parameters to their values
-    measured : Measured or None
-        what was measured of a background: what units are drawn from, and the standard deviations that scales are multiples of
-    ranking : tuple
-        which method ranks by its values, (1,) int64, and that method's tables
-    top : int
-        groups that are ranked
-    passes : int
-        how often all pairs of leaves are looked at for a row
-
-    Returns
-    -------
-    RankingTables
-
-    Raises
-    ------
-    InvalidParameters
-        parameters that do not fit the model, that need a background, or that cost more than the budget
-    """
+    """Make the tables of ``add_gaps`` and ``add_greedy``."""
     n = forest.groups.size
     if measured is None and forest.n_all < n:
         raise InvalidParameters("groups of features are drawn from a background, but none was given")
@@ -90,11 +66,8 @@ def measure_rows(
 
     Parameters
     ----------
-    tables : GapTables
-    noise : Noise
     values : (used, n) float64, as ``bin_rows`` left them
     bins : (used, n) unsigned integers
-    prefixes : Prefixes
     seed : int
         of the estimates' points, or EXACT
 
@@ -113,18 +86,12 @@ def rank_rows_greedily(tables: GapTables, noise: Noise, values: np.ndarray, bins
 
     Parameters
     ----------
-    tables : GapTables
-    noise : Noise
     values : (used, n) float64, as ``bin_rows`` left them
     bins : (used, n) unsigned integers
     top : int
         groups that are ranked
     seed : int
         of the estimates' points, or EXACT
-
-    Returns
-    -------
-    Greedy
     """
     if seed == EXACT:
         order, gaps = greedy_rows(tables, noise, values, bins, top)
@@ -141,17 +108,7 @@ def _sliced(values: np.ndarray, bins: np.ndarray) -> Iterator[tuple[slice, np.nd
 
 
 def order_by_size(gap: GapTables, scores: np.ndarray) -> np.ndarray:
-    """Order groups by the size of their units' scores, the largest first, equal ones in their own order.
-
-    Parameters
-    ----------
-    gap : GapTables
-    scores : (outputs, units, n) float64
-
-    Returns
-    -------
-    order : (n, outputs, groups) int64, groups; those that are no units count as 0
-    """
+    """Order groups by the size of their units' scores, the largest first, equal ones in their own order."""
     outputs, _, n = scores.shape
     size = np.zeros((n, outputs, int(gap.n_all[0])))
     size[:, :, gap.units] = np.abs(scores).transpose(2, 0, 1)
@@ -159,16 +116,7 @@ def order_by_size(gap: GapTables, scores: np.ndarray) -> np.ndarray:
 
 
 def add_gaps(values: np.ndarray, bins: np.ndarray, tables: RankingTables, scores: np.ndarray, phi: np.ndarray) -> None:
-    """Rank players by the size of scores, the largest first, equal ones in their own order, and measure PGI² (Gajewski et al. 2024).
-
-    Parameters
-    ----------
-    values : (used, n) float64, as ``bin_rows`` left them
-    bins : (used, n) unsigned integers
-    tables : RankingTables
-    scores : (outputs, units, n) float64, another method's values
-    phi : (outputs, groups + 2, n) float64, to which are added: ranks, from 1, PGI² in squared margin units, and its standard error
-    """
+    """Rank players by the size of scores, the largest first, equal ones in their own order, and measure PGI² (Gajewski et al. 2024)."""
     gap = tables.gap
     for some, x, b in _sliced(values, bins):
         order = order_by_size(gap, scores[:, :, some])
@@ -178,14 +126,7 @@ def add_gaps(values: np.ndarray, bins: np.ndarray, tables: RankingTables, scores
 
 
 def add_greedy(values: np.ndarray, bins: np.ndarray, tables: RankingTables, phi: np.ndarray) -> None:
-    """Rank greedily, and average PG² over the prefixes.
-
-    Parameters
-    ----------
-    values, bins, tables : as ``add_gaps`` takes them
-    phi : (outputs, groups + 2, n) float64, to which are added: ranks, from 1, and 0 for groups that are not ranked; PGI² in squared margin units, and
-        its standard error
-    """
+    """Rank greedily, and average PG² over the prefixes."""
     gap = tables.gap
     for some, x, b in _sliced(values, bins):
         found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, b, int(tables.top[0]), int(tables.seed[0]))

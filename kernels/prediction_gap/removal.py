@@ -21,7 +21,6 @@ def prepare_removal(forest: Forest, measured: Measured) -> GapTables:
 
     Parameters
     ----------
-    forest : Forest
     measured : Measured
         of at least one row, with the combinations of every unit
 

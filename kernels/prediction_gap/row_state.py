@@ -31,16 +31,7 @@ class RowState(NamedTuple):
 
 @jit
 def make_row_state(regions: LeafRegions) -> RowState:
-    """Allocate what is known of a row.
-
-    Parameters
-    ----------
-    regions : LeafRegions
-
-    Returns
-    -------
-    RowState
-    """
+    """Allocate what is known of a row."""
     n_sides, n_trees, n_units = regions.sides.unit.size, regions.trees.leaf.size - 1, regions.units.perturbed.size
     start = np.zeros(n_trees + 1, np.int64)
     for t in range(n_trees):
@@ -85,18 +76,7 @@ def _fill_lane(units: Units, interval: Intervals, distribution: BinDistributions
 
 @jit
 def leaves_of_block(regions: LeafRegions, row: RowState, tree: int, block: int) -> tuple[int, int]:
-    """Find a block's first leaf, and the one after its last.
-
-    Parameters
-    ----------
-    regions : LeafRegions
-    row : RowState
-    tree, block : int, the block's tree, and the block's number among all trees' blocks
-
-    Returns
-    -------
-    first, stop : int
-    """
+    """Find a block's first leaf, and the one after its last."""
     first = regions.trees.leaf[tree] + (block - row.blocks.start[tree]) * LANES
     return first, min(first + LANES, regions.trees.leaf[tree + 1])
 
@@ -105,19 +85,7 @@ def leaves_of_block(regions: LeafRegions, row: RowState, tree: int, block: int) 
 def fill_block(
     regions: LeafRegions, distribution: BinDistributions, block: tuple[int, int], wanted: np.ndarray, row: RowState, given: np.ndarray
 ) -> None:
-    """Put the probabilities of sides given each leaf of a block into ``given``.
-
-    Parameters
-    ----------
-    regions : LeafRegions
-    distribution : BinDistributions
-        of the row
-    block : tuple of two int
-        its first leaf, and the one after its last
-    wanted : (units,) int64 or bool, positive for units whose sides are wanted
-    row : RowState
-    given : (sides * LANES,) float64, overwritten at the wanted units' sides, see ``Blocks``
-    """
+    """Put the probabilities of sides given each leaf of a block into ``given``."""
     unit, first, at, units, interval = regions.sides.unit, regions.units.side, row.blocks.at, regions.units, regions.sides.interval
     for leaf in range(block[0], block[1]):
         for j in range(regions.leaves.start[leaf], regions.leaves.fixed[leaf]):
@@ -140,35 +108,13 @@ def fill_block(
 
 @jit
 def take_row(distributions: BinDistributions, i: int) -> BinDistributions:
-    """Take the distributions of row i, as views.
-
-    Parameters
-    ----------
-    distributions : BinDistributions
-    i : int
-
-    Returns
-    -------
-    BinDistributions
-        ``(cells,)``, ``(units,)``, ``(units,)``
-    """
+    """Take the distributions of row i, as views."""
     return BinDistributions(distributions.cumulative[i], distributions.present[i], distributions.missing[i])
 
 
 @jit
 def locate_row(bins: np.ndarray, i: int, distribution: BinDistributions, regions: LeafRegions, row: RowState) -> None:
-    """Find the sides and leaves that row i is on, and the probabilities that it is on each side when it is perturbed.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, see ``binning.bin_rows``
-    i : int
-    distribution : BinDistributions
-        of the row
-    regions : LeafRegions
-    row : RowState
-        overwritten but for its blocks
-    """
+    """Find the sides and leaves that row i is on, and the probabilities that it is on each side when it is perturbed."""
     conditions, interval, inside, probability = regions.sides.conditions, regions.sides.interval, row.inside, row.probability
     units, resampled, top = regions.units, regions.sides.resampled, np.int64(np.iinfo(bins.dtype).max)
     start, feature, first_member, member = conditions.start, conditions.feature, conditions.first_member, conditions.member
@@ -200,19 +146,7 @@ def locate_row(bins: np.ndarray, i: int, distribution: BinDistributions, regions
 
 @jit
 def list_asked(regions: LeafRegions, block: tuple[int, int], row: RowState) -> np.ndarray:
-    """List the perturbed units that a block depends on.
-
-    Parameters
-    ----------
-    regions : LeafRegions
-    block : tuple of two int
-        its first leaf, and the one after its last
-    row : RowState
-
-    Returns
-    -------
-    asked : (listed,) int64, a view of the row's ``blocks.asked``
-    """
+    """List the perturbed units that a block depends on."""
     n, blocks = 0, row.blocks
     for leaf in range(block[0], block[1]):
         for j in range(regions.leaves.start[leaf], regions.leaves.fixed[leaf]):
@@ -228,17 +162,7 @@ def list_asked(regions: LeafRegions, block: tuple[int, int], row: RowState) -> n
 
 @jit
 def any_used(units: np.ndarray, uses: np.ndarray) -> bool:
-    """Whether a tree depends on some of these units.
-
-    Parameters
-    ----------
-    units : (listed,) int64
-    uses : (units,) bool, the tree depends on the unit
-
-    Returns
-    -------
-    bool
-    """
+    """Whether a tree depends on some of these units."""
     found = False
     for u in units:
         found |= uses[u]

@@ -93,16 +93,7 @@ def prepare_gap(
 
 
 def movable_units(tables: GapTables) -> np.ndarray:
-    """Find the unit of every group that a perturbation can change.
-
-    Parameters
-    ----------
-    tables : GapTables
-
-    Returns
-    -------
-    unit : (groups,) int64, -1 of groups that stay as they are
-    """
+    """Find the unit of every group that a perturbation can change."""
     unit, movable = np.full(int(tables.n_all[0]), -1), np.flatnonzero(tables.regions.units.perturbed)
     unit[tables.units[movable]] = movable
     return unit
@@ -113,7 +104,6 @@ def affordable(tables: GapTables, budget: float, passes: int = 1, approximate: b
 
     Parameters
     ----------
-    tables : GapTables
     budget : float
         pairs of leaves per row
     passes : int
@@ -148,7 +138,6 @@ def place_units(tables: GapTables, order: np.ndarray) -> Prefixes:
 
     Parameters
     ----------
-    tables : GapTables
     order : (n, outputs, ranked) int64, groups, the most important first
 
     Returns
@@ -165,7 +154,6 @@ def make_prefixes(tables: GapTables, place: np.ndarray, n_ranked: int) -> Prefix
 
     Parameters
     ----------
-    tables : GapTables
     place : (n, outputs, units) int64, from 1; 0 where a ranking leaves the unit out
     n_ranked : int
         groups that are ranked
@@ -185,39 +173,14 @@ def make_prefixes(tables: GapTables, place: np.ndarray, n_ranked: int) -> Prefix
 
 
 def gap_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes) -> np.ndarray:
-    """Add up PG² over prefixes, exactly.
-
-    Parameters
-    ----------
-    tables : GapTables
-    noise : Noise
-    values : (used, n) float64, as ``bin_rows`` left them
-    bins : (used, n) unsigned integers
-    prefixes : Prefixes
-
-    Returns
-    -------
-    gaps : (n, outputs) float64, squared margin units
-    """
+    """Add up PG² over prefixes, exactly."""
     out = np.zeros(prefixes.place.shape[:2])
     measure_rankings(bins, perturb_rows(values, tables.noise, noise), tables.regions, prefixes, out)
     return out
 
 
 def greedy_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rank groups greedily, exactly.
-
-    Parameters
-    ----------
-    tables, noise, values, bins : as ``gap_rows`` takes them
-    steps : int
-        groups that are ranked
-
-    Returns
-    -------
-    order : (n, outputs, steps) int64, groups
-    gaps : (n, outputs, steps) float64, squared margin units, PG² of each prefix
-    """
+    """Rank groups greedily, exactly."""
     shape = (values.shape[1], tables.regions.outputs.start.size - 1, steps)
     order, gaps = np.zeros(shape, np.int64), np.zeros(shape)
     rank_greedily(bins, perturb_rows(values, tables.noise, noise), tables.regions, movable_units(tables), order, gaps)

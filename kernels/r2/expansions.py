@@ -61,17 +61,7 @@ class Terms(NamedTuple):
 
 
 def most_on_two_paths(paths: Sequence[int]) -> int:
-    """Count the players on every two paths, and take the most: a rule exact for so many players integrates a squared game exactly.
-
-    Parameters
-    ----------
-    paths : sequence of int
-        at least one, each the set of its players as bits
-
-    Returns
-    -------
-    int
-    """
+    """Count the players on every two paths, and take the most: a rule exact for so many players integrates a squared game exactly."""
     return max([(a | b).bit_count() for a, b in combinations(set(paths), 2)] + [path.bit_count() for path in paths])
 
 
@@ -80,18 +70,6 @@ def find_terms(splits: np.ndarray, most: int) -> Terms | None:
 
     A node's terms are needed until its parent's are made. They lie on one of two stacks, by the parity of the level, so that they are made next to
     those that they are made from; the second stack counts downwards from -1 until the height of the first is known.
-
-    Parameters
-    ----------
-    splits : (n, 8) int32
-        the tree's part of ``PreorderTrees.splits``
-    most : int
-        how many pairs of terms may be read, on the way to the root and there
-
-    Returns
-    -------
-    Terms or None
-        None where there are more
     """
     n = len(splits)
     players, left, right = (splits[:, column].tolist() for column in (PREORDER_PLAYER, PREORDER_LEFT, PREORDER_RIGHT))
@@ -140,20 +118,7 @@ def find_terms(splits: np.ndarray, most: int) -> Terms | None:
 
 
 def lay_out_expansions(expanded: Sequence[Terms], points: Sequence[Quadrature]) -> Expansions:
-    """Write the terms of trees end to end.
-
-    Parameters
-    ----------
-    expanded : sequence of Terms
-        of every tree that is expanded
-    points : sequence of Quadrature
-        of every such tree, nodes t in (0, 1) with their weights, exact for ``Terms.players`` players
-
-    Returns
-    -------
-    Expansions
-        trees in the order of ``expanded``
-    """
+    """Write the terms of trees end to end."""
     below = [len(terms.below) for terms in expanded]
     shift = np.repeat(np.cumsum([0, *below])[:-1], [len(terms.splits) for terms in expanded])
     splits = np.array([split for terms in expanded for split in terms.splits], np.int64).reshape(-1, 4)
@@ -174,17 +139,7 @@ def lay_out_expansions(expanded: Sequence[Terms], points: Sequence[Quadrature]) 
 
 @jit
 def expand(trees: PreorderTrees, t: int, expansions: Expansions, x: int, work: Workspace) -> None:
-    """Compute the Shapley values of a tree's game and of its square for LANES rows, from the expansion.
-
-    Parameters
-    ----------
-    trees, t : PreorderTrees
-        and the tree's number
-    expansions, x : Expansions
-        and the tree's number there
-    work : Workspace
-        as ``descend`` leaves it; ``phi`` and ``phi_of_square`` are overwritten, and ``values`` behind its first 2 n + 1 places
-    """
+    """Compute the Shapley values of a tree's game and of its square for LANES rows, from the expansion."""
     first, n = trees.start[t], trees.start[t + 1] - trees.start[t]
     begin, players = expansions.start[x], trees.player_start[t + 1] - trees.player_start[t]
     below, edges, zero = expansions.below, expansions.edges, splat(0.0)

@@ -49,18 +49,7 @@ def _make_pass(nodes: int, players: int) -> Pass:
 
 @jit
 def make_passes(nodes: int, players: int) -> Passes:
-    """Make room for pairs of leaves.
-
-    Parameters
-    ----------
-    nodes, players : int
-        most nodes and most players of a tree
-
-    Returns
-    -------
-    Passes
-        arrays without values: ``pair_leaves`` writes before it reads
-    """
+    """Make room for pairs of leaves."""
     return Passes(_make_pass(nodes, players), _make_pass(nodes, players), np.empty(nodes, np.int64), np.empty(players, np.int64))
 
 
@@ -123,19 +112,7 @@ def _continue(trees: PreorderTrees, t: int, leaf: int, passes: Passes) -> None:
 
 @jit
 def pair_leaves(trees: PreorderTrees, t: int, points: np.ndarray, work: Workspace, passes: Passes) -> None:
-    """Compute the Shapley values of a tree's game and of its square for LANES rows, from pairs of its leaves.
-
-    Parameters
-    ----------
-    trees, t : PreorderTrees
-        and the tree's number; it has a split
-    points : (points, 2) float64
-        nodes t in (0, 1) and their weights, of which the quadrature of the tree's squared game is exact
-    work : Workspace
-        as ``descend`` leaves it; ``phi`` and ``phi_of_square`` are overwritten
-    passes : Passes
-        overwritten
-    """
+    """Compute the Shapley values of a tree's game and of its square for LANES rows, from pairs of its leaves."""
     outer, inner, parent, seen = passes
     goes_left, phi, phi_of_square = work.goes_left, work.phi, work.phi_of_square
     first, n = trees.start[t], trees.start[t + 1] - trees.start[t]

@@ -42,17 +42,7 @@ class Workspace(NamedTuple):
 
 
 def lay_out_preorder(forest: Forest) -> PreorderTrees:
-    """Number the splits, leaves and players of every tree.
-
-    Parameters
-    ----------
-    forest : Forest
-        of one output
-
-    Returns
-    -------
-    PreorderTrees
-    """
+    """Number the splits, leaves and players of every tree."""
     ensemble, splits, n_trees = forest.stored, forest.splits, forest.stored.root.size
     player = forest.player_of_node
     traced = trace(ensemble, player, forest.n_players)
@@ -88,19 +78,7 @@ def lay_out_preorder(forest: Forest) -> PreorderTrees:
 
 @jit
 def descend(trees: PreorderTrees, t: int, bins: np.ndarray, n: int, row: int, work: Workspace) -> None:
-    """Find where LANES rows go at every split of a tree, and the leaf's value that each finds below every node.
-
-    Parameters
-    ----------
-    trees, t : PreorderTrees
-        and the tree's number
-    bins : (used * n,) unsigned integers
-        of n rows, feature by feature
-    n, row : int
-        how many rows there are, and the first of those to be looked at
-    work : Workspace
-        ``goes_left`` and the first 2 n_splits + 1 places of ``values`` are overwritten
-    """
+    """Find where LANES rows go at every split of a tree, and the leaf's value that each finds below every node."""
     first, stop = trees.start[t], trees.start[t + 1]
     n_splits = stop - first
     for v in range(n_splits + 1):

@@ -157,22 +157,7 @@ def _look_up(forest: Forest, trees: PreorderTrees, terms: list[Terms | None], ch
 
 
 def prepare_qshap(forest: Forest) -> QshapTables:
-    """Lay out the trees of a regression for ``add_losses``.
-
-    Parameters
-    ----------
-    forest : Forest
-        players are features, or groups of them
-
-    Returns
-    -------
-    QshapTables
-
-    Raises
-    ------
-    InvalidParameters
-        a model of several outputs
-    """
+    """Lay out the trees of a regression for ``add_losses``."""
     n_outputs = forest.stored.base.size
     if n_outputs > 1:
         raise InvalidParameters(f"method 'r2' needs a model of one output, got {n_outputs}")
@@ -232,15 +217,6 @@ def add_losses(bins: np.ndarray, tables: QshapTables, loss: np.ndarray, label: n
     residual once the tree's mean is off, and the tree's players share (r - mean)^2 - (r - mean - value)^2. What the means of all trees but the first
     change is the remainder, the sum of (r - mean)^2 - r^2. The first tree's mean, in which a library may keep that of the labels, is part of
     ``tables.start``.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : QshapTables
-    loss : (1, players, n) float64, squared units of the label
-    label : (n,) float64
-    residual : (n,) float64, units of the label, overwritten: label - margin
-    remainder : (n,) float64, squared units of the label, overwritten
     """
     n = bins.shape[1]
     trees, looked_up = tables.computed.trees, tables.looked_up

@@ -92,18 +92,7 @@ def _no_sums(groups: int, players: int) -> Sums:
 
 
 def no_rows(n_players: int) -> R2State:
-    """Make the state before the first row.
-
-    Parameters
-    ----------
-    n_players : int
-        players whose losses will be added
-
-    Returns
-    -------
-    R2State
-        of no groups
-    """
+    """Make the state before the first row."""
     return R2State(np.zeros(0, "U1"), _no_sums(0, n_players))
 
 
@@ -153,23 +142,7 @@ def _sum_up(loss: np.ndarray, label: np.ndarray, weight: np.ndarray, group: np.n
 
 
 def update(state: R2State, loss: np.ndarray, labels: Labels, n: int) -> R2State:
-    """Add rows to a state.
-
-    Parameters
-    ----------
-    state : R2State
-    loss : (players, at least n) float64
-        what every player takes off every row's squared error, squared units of the label, see ``qshap.add_losses``
-    labels : Labels
-        of the same rows, with their residuals
-    n : int
-        how many rows there are, those of the buffer behind them do not count
-
-    Returns
-    -------
-    R2State
-        of these rows and all before; the given one is left as it is
-    """
+    """Add rows to a state."""
     here = _no_sums(labels.names.size, loss.shape[0])
     here.missing[:] = np.bincount(labels.group[:n], labels.missing[:n], labels.names.size)
     _sum_up(loss, labels.label, labels.weight, labels.group, labels.residual, n, here)
@@ -222,34 +195,13 @@ def _spread(state: R2State, names: np.ndarray) -> Sums:
 
 
 def merge(a: R2State, b: R2State) -> R2State:
-    """Add two states up, group by group (Chan, Golub and LeVeque 1983); rounding depends on their order.
-
-    Parameters
-    ----------
-    a, b : R2State
-        of the same players
-
-    Returns
-    -------
-    R2State
-        of the rows of both
-    """
+    """Add two states up, group by group (Chan, Golub and LeVeque 1983); rounding depends on their order."""
     names = np.union1d(a.names, b.names)
     return R2State(names, _merge_sums(_spread(a, names), _spread(b, names)))
 
 
 def whole(state: R2State) -> R2State:
-    """Add all groups up, in the order of their names.
-
-    Parameters
-    ----------
-    state : R2State
-
-    Returns
-    -------
-    R2State
-        of one group of the name '', of no rows where the state has no groups
-    """
+    """Add all groups up, in the order of their names."""
     parts = (Sums(*(array[g : g + 1] for array in state.sums)) for g in range(state.names.size))
     total = next(parts, _no_sums(1, state.sums.value.shape[1] - 2))
     for part in parts:
@@ -258,21 +210,7 @@ def whole(state: R2State) -> R2State:
 
 
 def finalize(state: R2State, place: np.ndarray, n_places: int) -> Shares:
-    """Compute every group's R^2, the players' shares of it, and standard errors (see the module for formulas and sources).
-
-    Parameters
-    ----------
-    state : R2State
-    place : (players,) int
-        where the state's players stand among all; the others, in no split of the model, have a share of 0
-    n_places : int
-        how many players there are in all
-
-    Returns
-    -------
-    Shares
-        shares, R^2 and errors are NaN where a group's labels do not differ; errors also where they differ by so little that the sums underflow
-    """
+    """Compute every group's R^2, the players' shares of it, and standard errors (see the module for formulas and sources)."""
     sums = state.sums
     rows, sst, differ = sums.rows[:, None], sums.total[:, None], (sums.high > sums.low)[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

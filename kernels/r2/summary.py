@@ -58,24 +58,7 @@ def _tabulate_groups(state: R2State, subject: Subject) -> Table:
 
 
 def tabulate(state: R2State, subject: Subject) -> dict[str, Table]:
-    """Lay out ``r2``, a row per player, with the totals beside; where rows are grouped ``r2_by`` too, a row per group and player.
-
-    Parameters
-    ----------
-    state : R2State
-        of all rows; its groups are called by their values as a JSON list
-    subject : Subject
-
-    Returns
-    -------
-    dict
-        from ``r2`` and ``r2_by`` to their tables; values of a group are ascending, None last
-
-    Raises
-    ------
-    InvalidParameters
-        more groups than are worth a table
-    """
+    """Lay out ``r2``, a row per player, with the totals beside; where rows are grouped ``r2_by`` too, a row per group and player."""
     shares = finalize(whole(state), subject.place, len(subject.players))
     tables = {"r2": Table(_columns(subject.players, shares, 0), _sum_up(shares, 0))}
     return tables | ({"r2_by": _tabulate_groups(state, subject)} if subject.by else {})

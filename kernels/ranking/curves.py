@@ -123,19 +123,7 @@ def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
 
 
 def rank_players(scores: np.ndarray, asked: Asked) -> np.ndarray:
-    """Rank the players that some split asks for among all players, by descending score.
-
-    Parameters
-    ----------
-    scores : (outputs, players, n) float64
-        of the players that some split asks for; the others have score 0. Equal scores keep the order of all players
-    asked : Asked
-
-    Returns
-    -------
-    place : (outputs, n, players) int32, C-contiguous
-        1 on top, at most as many as there are players in all
-    """
+    """Rank the players that some split asks for among all players, by descending score."""
     return _as_places(places_by_score(scores, asked.before, int(asked.n_all[0])))
 
 
@@ -254,7 +242,6 @@ def add_areas(
     Parameters
     ----------
     bins : (used, at least n) unsigned integers
-    tables : CurveTables
     scores : sequence of (outputs, players, n) float64
         one for each ranking, see ``rank_players``
     insertion, deletion : (outputs, rankings, n) float64, margin units
@@ -270,7 +257,6 @@ def add_placed_areas(bins: np.ndarray, tables: CurveTables, places: Sequence[np.
     Parameters
     ----------
     bins : (used, at least n) unsigned integers
-    tables : CurveTables
     places : sequence of (outputs, players, n) int64
         one for each ranking: of the players that some split asks for, their places among all, from 1
     insertion, deletion : (outputs, rankings, n) float64, margin units

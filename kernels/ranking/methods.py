@@ -127,7 +127,6 @@ def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:
 
     Parameters
     ----------
-    forest : Forest
     ranking : str
         a value of the parameter ``ranking``
 

@@ -39,15 +39,7 @@ def _width(n_players: int) -> int:
 
 @jit
 def _expect(left: np.ndarray, right: np.ndarray, share: np.ndarray, player: np.ndarray, number: np.ndarray, value: np.ndarray) -> None:
-    """Expect the margin for every outcome of a tree's comparisons and every set of its players.
-
-    Parameters
-    ----------
-    left, right : (nodes,) of the tree, parents first, -1 at leaves
-    share : (nodes,) float64, of the training weight at a split, what went left
-    player, number : (nodes,) which of the tree's players a split belongs to, and which of its comparisons it makes
-    value : (nodes, codes, sets) float64, at leaves their own; those of splits are overwritten
-    """
+    """Expect the margin for every outcome of a tree's comparisons and every set of its players."""
     for v in range(left.size - 1, -1, -1):
         if left[v] < 0:
             continue
@@ -69,18 +61,7 @@ def _coefficients(value: np.ndarray, n_players: int) -> np.ndarray:
 
 
 def prepare_polynomials(forest: Forest) -> PolynomialTables:
-    """Make the polynomials of all trees, or of none where one tree is not worth looking up.
-
-    Parameters
-    ----------
-    forest : Forest
-        its players' probabilities are the variables
-
-    Returns
-    -------
-    PolynomialTables
-        no tables where one would be too large
-    """
+    """Make the polynomials of all trees, or of none where one tree is not worth looking up."""
     ensemble, order, n_trees = forest.ensemble, forest.trace.order, forest.ensemble.root.size
     tree, column, output, _ = trees_by_output(ensemble)
     start = np.concatenate(([0], np.cumsum(np.bincount(forest.trace.tree, minlength=n_trees))))
@@ -190,25 +171,7 @@ def add_polynomials(
     h: np.ndarray,
     room: np.ndarray,
 ) -> None:
-    """Add output k's h = (f(z) - f(1 - z)) / 2 and its derivatives.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
-    row, size : int
-        the first of the rows, and how many: at most ROWS, a multiple of BATCH
-    tables : PolynomialTables
-    k : int
-        the output
-    x : (players * ROWS,) float64, from -1/2 to 1/2
-        z - 1/2, player by player
-    gained : (players * ROWS,) float64, margin units
-        dh/dx, player by player, is added
-    h : (ROWS,) float64, margin units
-        added to
-    room : (ROOM,) float64
-        to work in
-    """
+    """Add output k's h = (f(z) - f(1 - z)) / 2 and its derivatives."""
     n, flat, looked_up = bins.shape[1], bins.reshape(-1), tables.looked_up
     narrow, wide = np.empty(ROWS, np.uint8), np.empty(ROWS, np.uint16)
     members, starts = np.empty(ROWS, bins.dtype), np.empty(ROWS, np.uint32)

@@ -39,16 +39,6 @@ class RankedCurves(NamedTuple):
 def find_best(curves: np.ndarray) -> np.ndarray:
     """Find the players whom a ranking takes for positive, and those whom it takes for negative: the features on top that raise the margin most, and
     those at the bottom that lower it most (Li, Yu and Low 2026, S+* and S-* after Eq. 5).
-
-    Parameters
-    ----------
-    curves : (outputs, 2, n, all players + 1) float64, margin units
-        insertion's and deletion's, from nobody present to all
-
-    Returns
-    -------
-    best : (outputs, 4, n) float64
-        as BEST names them: how many they are, as few as there may be, and the margin with them alone, in margin units
     """
     signed = curves * np.array([1.0, -1.0])[:, None, None]
     near = signed >= signed.max(axis=3, keepdims=True) - TIE * np.abs(curves).max(axis=3, keepdims=True)
@@ -72,17 +62,7 @@ def _draw(bins: np.ndarray, game: CurveTables | PresentPlayers, scores: np.ndarr
 
 
 def add_ranked_curves(bins: np.ndarray, tables: RankedCurves, scores: np.ndarray, phi: np.ndarray, path: np.ndarray) -> None:
-    """Rank players by score, the highest first; add ranks, and scores of the ranking (Li, Yu and Low 2026, Eq. 5).
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : RankedCurves
-    scores : (outputs, players, n) float64; players are those that some split asks for
-    phi : (outputs, all players + 6, n) float64, ranks from 1 and SCORES are added, areas and margins in margin units
-    path : (outputs, 2 * (all players + 1), n) float64, margin units, overwritten: the margin with 0, 1, … players present, insertion's and then
-        deletion's
-    """
+    """Rank players by score, the highest first; add ranks, and scores of the ranking (Li, Yu and Low 2026, Eq. 5)."""
     outputs, _, n = scores.shape
     n_points = path.shape[1] // 2
     for first in range(0, n, SLICE):

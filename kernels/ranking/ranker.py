@@ -49,40 +49,12 @@ class RankerTables(NamedTuple):
 
 
 def prepare_ranker(game: Trees | PresenceTables, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
-    """Set up the ascent of ``add_scores``.
-
-    Parameters
-    ----------
-    game : Trees or PresenceTables
-        of the path-dependent game, see ``lay_out_trees``, or of the marginal one
-    n_steps : int
-        gradients that are averaged, at least 1
-    rate : float
-        with ADAM about how far a step moves every z; else what the gradient is multiplied by, in units of 1 / margin
-    adaptive : bool
-        ADAM, else plain ascent
-
-    Returns
-    -------
-    RankerTables
-        contiguous and read-only
-    """
+    """Set up the ascent of ``add_scores``."""
     return frozen(RankerTables(game, np.array([n_steps], np.int64), np.array([rate]), np.array([adaptive])))
 
 
 def lay_out_trees(game: Game, forest: Forest) -> Trees:
-    """Write the trees of a game on the forest.
-
-    Parameters
-    ----------
-    game : Game
-        as ``path_dependent.games.play`` makes it of the forest; its points do not matter
-    forest : Forest
-
-    Returns
-    -------
-    Trees
-    """
+    """Write the trees of a game on the forest."""
     return Trees(prepare_gradient(game), prepare_polynomials(forest))
 
 
@@ -171,16 +143,7 @@ def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi: np.ndarray,
 
 
 def add_scores(bins: np.ndarray, tables: RankerTables, phi: np.ndarray, path: np.ndarray) -> None:
-    """Add every row's scores to ``phi``, and write the way its objective took (Li, Yu and Low 2026, Algorithms 2 and 10).
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : RankerTables
-    phi : (outputs, players, n) float64, margin units
-    path : (outputs, steps, n) float64, margin units
-        (f(z) - f(1 - z)) / 2 at each of the points whose gradients are averaged, the first of which is 0; overwritten
-    """
+    """Add every row's scores to ``phi``, and write the way its objective took (Li, Yu and Low 2026, Algorithms 2 and 10)."""
     path[:, :1] = 0.0
     if isinstance(tables.game, PresenceTables):
         _climb(tables, _play(bins, tables.game), presence.ROWS, phi, path)

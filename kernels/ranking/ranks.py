@@ -29,18 +29,7 @@ def rows_with_scores(n_scores: int) -> Callable[[Forest], np.ndarray]:
 
 
 def reduce_ranks(n_scores: int) -> Reduction:
-    """Make the reduction of ranks and of scores behind them: moments, and players ranked by mean rank.
-
-    Parameters
-    ----------
-    n_scores : int
-        rows of phi behind the players'
-
-    Returns
-    -------
-    Reduction
-        whom a row does not rank comes after all others there; scores have rank 0
-    """
+    """Make the reduction of ranks and of scores behind them: moments, and players ranked by mean rank."""
 
     def update(state: Any, ranks: np.ndarray, n: int, labels: Any = None) -> Any:
         counted = np.where(ranks == 0, float(ranks.shape[1] - n_scores + 1), ranks)
@@ -73,10 +62,6 @@ def summarize_ranks(name: str, n_scores: int, score: str, description: str) -> S
         what the scores are called on the screen
     description : str
         of the summary's table, in a few words
-
-    Returns
-    -------
-    Summary
     """
 
     reduction = reduce_ranks(n_scores)

@@ -22,20 +22,7 @@ FALL = 1e-9  # of the largest objective: rounding falls by less
 
 
 def candidate_rates(bound: float, adaptive: bool) -> tuple[float, ...]:
-    """List the rates that are tried.
-
-    Parameters
-    ----------
-    bound : float
-        margin units: no margin is further from the base value; at least 0
-    adaptive : bool
-        ADAM, else plain ascent
-
-    Returns
-    -------
-    tuple of float
-        descending
-    """
+    """List the rates that are tried."""
     unit = 1.0 if adaptive or not bound else 1.0 / bound
     first = math.ceil(math.log10(unit * 10.0**-DECADES))
     last = math.floor(math.log10(unit * (1.0 if adaptive else 10.0**DECADES)))
@@ -44,18 +31,7 @@ def candidate_rates(bound: float, adaptive: bool) -> tuple[float, ...]:
 
 
 def never_falls(path: np.ndarray) -> bool:
-    """Tell whether the mean objective of every output rises, or stays, at every step.
-
-    Parameters
-    ----------
-    path : (outputs, steps, n) float64
-        as ``ranker.add_scores`` writes it
-
-    Returns
-    -------
-    bool
-        True of no rows
-    """
+    """Tell whether the mean objective of every output rises, or stays, at every step."""
     if not path.shape[2]:
         return True
     mean = path.mean(axis=2)
@@ -63,20 +39,7 @@ def never_falls(path: np.ndarray) -> bool:
 
 
 def choose_rate(prepared: Prepared, follow: Callable[[Prepared], np.ndarray]) -> float | None:
-    """Find the largest rate with which the objective of some rows converges.
-
-    Parameters
-    ----------
-    prepared : Prepared
-        of the ranker, with any rate
-    follow : callable
-        ``prepared -> path (outputs, steps, n)`` of these rows
-
-    Returns
-    -------
-    float or None
-        None where the objective falls with every candidate
-    """
+    """Find the largest rate with which the objective of some rows converges."""
     tables: RankerTables = prepared.method
     for rate in candidate_rates(float(prepared.bound.max()), bool(tables.adaptive[0])):
         if never_falls(follow(prepared._replace(method=tables._replace(rate=np.array([rate]))))):

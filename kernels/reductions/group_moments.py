@@ -71,18 +71,7 @@ def _merge(a: GroupMoments, b: GroupMoments) -> GroupMoments:
 
 
 def moments_of(state: GroupMoments, group: int) -> Moments:
-    """Take the moments of one group.
-
-    Parameters
-    ----------
-    state : GroupMoments
-    group : int
-        its position among the names
-
-    Returns
-    -------
-    Moments
-    """
+    """Take the moments of one group."""
     rows, *others = state.moments
     return Moments(rows[group : group + 1], *(array[:, :, group] for array in others))
 

@@ -48,10 +48,6 @@ class Reduction:
         ----------
         states : sequence of states
             at least one, in the order of their rows
-
-        Returns
-        -------
-        state : of the rows of all of them
         """
         return reduce(self.merge, states)
 
@@ -87,18 +83,7 @@ def _update_moments(state: Moments, values: np.ndarray, n: int, labels: Any = No
 
 
 def merge_moments(a: Moments, b: Moments) -> Moments:
-    """Merge moments of other rows.
-
-    Parameters
-    ----------
-    a, b : Moments
-        of one thing, or of several along the last axis, of each of which there are rows in one of them
-
-    Returns
-    -------
-    Moments
-        of the rows of both, a's before b's
-    """
+    """Merge moments of other rows."""
     rows = a.rows + b.rows
     if not rows.any():
         return a
@@ -147,7 +132,6 @@ def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values:
 
     Parameters
     ----------
-    reduction : Reduction
     states : iterable of its states
         of slices or parts, in the order of their rows
     outputs, values : int

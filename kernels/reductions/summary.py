@@ -79,10 +79,6 @@ class Summary:
         ----------
         buffers : Buffers
             of the run, for the shape of what is read; their values do not count
-
-        Returns
-        -------
-        state : of the reduction
         """
         return self.reduction.init(*self.reads(buffers).shape[:2])
 
@@ -129,10 +125,6 @@ ABOUT_STEPS = ABOUT_VALUES[1:]
 def label_players(subject: Subject) -> tuple[Labels, np.ndarray]:
     """Give a row to every player, in a column ``feature`` whether players are features or groups of them.
 
-    Parameters
-    ----------
-    subject : Subject
-
     Returns
     -------
     labels : dict
@@ -144,19 +136,7 @@ def label_players(subject: Subject) -> tuple[Labels, np.ndarray]:
 
 
 def label_pairs(subject: Subject) -> tuple[Labels, np.ndarray]:
-    """Give a row to every two players that interact.
-
-    Parameters
-    ----------
-    subject : Subject
-
-    Returns
-    -------
-    labels : dict
-        columns ``first`` and ``second``, and their texts
-    place : (pairs,) int64
-        where the state's values stand among these rows: 0, 1, …
-    """
+    """Give a row to every two players that interact."""
     first, second = ([subject.players[i] for i in numbers] for numbers in subject.pairs.T.tolist())
     return {"first": first, "second": second}, np.arange(len(subject.pairs))
 

@@ -224,10 +224,6 @@ def absent_others(n_players: int) -> game_values.Quadrature:
     ----------
     n_players : int
         not needed, one node is always exact
-
-    Returns
-    -------
-    Quadrature
     """
     return game_values.banzhaf(n_players, 0.0)
 

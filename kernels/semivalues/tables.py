@@ -39,20 +39,7 @@ class InteractionTables(NamedTuple):
 
 
 def _columns(tree: np.ndarray, row: np.ndarray, n_trees: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find the rows of phi in which each of the model's trees gains.
-
-    Parameters
-    ----------
-    tree, row : (gains,) int
-        in which tree something is gained, and in which row
-    n_trees : int
-
-    Returns
-    -------
-    rows : (columns,) int64, the trees' rows end to end, each tree's ascending
-    start : (trees + 1,) int64, tree t's are rows[start[t]:start[t + 1]]
-    local : (gains,) int32, which of its tree's rows it is
-    """
+    """Find the rows of phi in which each of the model's trees gains."""
     keys, position = np.unique(pack_pairs(tree, row), return_inverse=True)
     owner, rows = unpack_pairs(keys)
     start = group_starts(owner, n_trees)
@@ -104,17 +91,7 @@ def _choose(game: Game, forest: Forest, start: np.ndarray) -> tuple[np.ndarray, 
 
 
 def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
-    """Write the trees of a game on a forest for ``add_semivalues``.
-
-    Parameters
-    ----------
-    game : Game
-    forest : Forest
-
-    Returns
-    -------
-    SemivalueTables
-    """
+    """Write the trees of a game on a forest for ``add_semivalues``."""
     asked = np.flatnonzero((game.gain < game.n_rows) & (game.ensemble.feature >= 0))
     rows, start, local = _columns(game.source[game.trace.tree[asked]], game.gain[asked], forest.ensemble.root.size)
     chosen, walked, most = _choose(game, forest, start)
@@ -128,17 +105,7 @@ def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
 
 
 def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
-    """Write the trees of a game of pairs on a forest for ``add_interactions``.
-
-    Parameters
-    ----------
-    played : PairGame
-    forest : Forest
-
-    Returns
-    -------
-    InteractionTables
-    """
+    """Write the trees of a game of pairs on a forest for ``add_interactions``."""
     game, partners = played
     tree = np.repeat(game.trace.tree, np.diff(partners.start))
     rows, start, local = _columns(tree, partners.row, forest.ensemble.root.size)
@@ -151,44 +118,19 @@ def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
 
 
 def no_semivalues(forest: Forest) -> SemivalueTables:
-    """Make tables that add nothing: kernels take the same records whatever was asked for.
-
-    Parameters
-    ----------
-    forest : Forest
-
-    Returns
-    -------
-    SemivalueTables
-    """
+    """Make tables that add nothing: kernels take the same records whatever was asked for."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
     return SemivalueTables(lay_out_walks(play(forest, shapley), ()), looked_up, no_subsets(words), no_patterns(words))
 
 
 def no_interactions(forest: Forest) -> InteractionTables:
-    """Make tables of no pairs, as ``no_semivalues`` does of no values.
-
-    Parameters
-    ----------
-    forest : Forest
-
-    Returns
-    -------
-    InteractionTables
-    """
+    """Make tables of no pairs, as ``no_semivalues`` does of no values."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
     return InteractionTables(lay_out_pair_walks(play_pairs(forest, shapley)[0], ()), looked_up, no_subsets(words), no_patterns(words))
 
 
 def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray) -> None:
-    """Add every row's attributions to ``phi``.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : SemivalueTables
-    phi : (outputs, rows, n) float64, margin units
-    """
+    """Add every row's attributions to ``phi``."""
     if tables.looked_up.first.size:
         add_lookups(bins, tables.looked_up, phi.reshape(-1, phi.shape[2]))
     add_walks(bins, tables.walked, phi)
@@ -204,7 +146,6 @@ def add_interactions(bins: np.ndarray, tables: InteractionTables, pairs: np.ndar
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : InteractionTables
     pairs : (outputs, pairs, n) float64, margin units
     """
     if tables.looked_up.first.size:

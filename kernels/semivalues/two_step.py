@@ -23,20 +23,7 @@ class TwoStepTables(NamedTuple):
 
 
 def share_equally(forest: Forest, alone: SemivalueTables, groups: SemivalueTables) -> TwoStepTables:
-    """Put the values of both games together.
-
-    Parameters
-    ----------
-    forest : Forest
-    alone : SemivalueTables
-        of every feature in the game of its group alone
-    groups : SemivalueTables
-        of every group in the game of groups
-
-    Returns
-    -------
-    TwoStepTables
-    """
+    """Put the values of both games together."""
     return TwoStepTables(
         alone=alone,
         groups=groups,
@@ -46,14 +33,7 @@ def share_equally(forest: Forest, alone: SemivalueTables, groups: SemivalueTable
 
 
 def add_two_step(bins: np.ndarray, tables: TwoStepTables, phi: np.ndarray) -> None:
-    """Add every row's attributions to ``phi``.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : TwoStepTables
-    phi : (outputs, rows, n) float64, margin units
-    """
+    """Add every row's attributions to ``phi``."""
     outputs, _, n = phi.shape
     size = np.bincount(tables.group)
     alone, groups = np.zeros((outputs, tables.row.size, n)), np.zeros((outputs, size.size, n))

@@ -47,11 +47,6 @@ def check_groups(by: tuple[str, ...], n_groups: int, n_values: int) -> None:
         columns whose values make the groups, for the message
     n_groups, n_values : int
         groups so far, and values that each has: one for every output and player
-
-    Raises
-    ------
-    InvalidParameters
-        more than MOST_VALUES values
     """
     if n_groups * n_values > MOST_VALUES:
         raise InvalidParameters(

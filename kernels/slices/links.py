@@ -152,7 +152,6 @@ def predict(link: Link, margin: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    link : Link
     margin : (outputs, …) float64
 
     Returns
@@ -169,7 +168,6 @@ def carry(link: Link, base: np.ndarray, margin: np.ndarray, phi: np.ndarray) -> 
 
     Parameters
     ----------
-    link : Link
     base : (outputs,) float64
         margin units
     margin : (outputs, n) float64
@@ -186,8 +184,6 @@ def carry_outputs(link: Link, prepared: Prepared, buffers: Buffers) -> Buffers:
 
     Parameters
     ----------
-    link : Link
-    prepared : Prepared
     buffers : Buffers
         as ``batch.attribute_batch`` left them; attributions are overwritten, with and without each lot of the background
 
@@ -207,7 +203,6 @@ def find_reach(link: Link, base: np.ndarray, bound: np.ndarray, prediction: np.n
 
     Parameters
     ----------
-    link : Link
     base : (outputs, 1 or n) float64
         predictions with every feature absent
     bound : (outputs, 1 or n) float64
@@ -227,8 +222,6 @@ def find_misses(link: Link, prepared: Prepared, buffers: Buffers, n_rows: int) -
 
     Parameters
     ----------
-    link : Link
-    prepared : Prepared
     buffers : Buffers
         as ``carry_outputs`` returned them
     n_rows : int

@@ -49,25 +49,12 @@ class BinnedSplits(NamedTuple):
 
 
 def padded(n: int) -> int:
-    """Count the rows that a buffer for ``n`` rows holds: the next multiple of BATCH.
-
-    Parameters
-    ----------
-    n : int
-
-    Returns
-    -------
-    int
-    """
+    """Count the rows that a buffer for ``n`` rows holds: the next multiple of BATCH."""
     return -(-n // BATCH) * BATCH
 
 
 def bin_dtype(tables: BinTables) -> type[np.unsignedinteger]:
     """Choose the type of a bin.
-
-    Parameters
-    ----------
-    tables : BinTables
 
     Returns
     -------
@@ -105,27 +92,13 @@ def _bin_statistics(statistics: Statistics, thresholds: list[np.ndarray]) -> Sta
 
 
 def find_used(ensemble: TreeEnsemble) -> np.ndarray:
-    """Find the columns that have to be there: those of splits, statistics, and what these are looked up by.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-
-    Returns
-    -------
-    (used,) int32
-        ascending
-    """
+    """Find the columns that have to be there: those of splits, statistics, and what these are looked up by."""
     statistics = ensemble.statistics
     return np.unique(np.concatenate((ensemble.feature[ensemble.feature >= 0], statistics.source, statistics.column))).astype(np.int32)
 
 
 def read_columns(ensemble: TreeEnsemble) -> np.ndarray:
     """Find the columns that rows have to have.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
 
     Returns
     -------
@@ -138,10 +111,6 @@ def read_columns(ensemble: TreeEnsemble) -> np.ndarray:
 
 def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
     """Collect every feature's distinct thresholds, and express every split by them.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
 
     Returns
     -------
@@ -210,7 +179,6 @@ def child_intervals(splits: BinnedSplits, nodes: np.ndarray, to_left: np.ndarray
 
     Parameters
     ----------
-    splits : BinnedSplits
     nodes : (m,) int, splits
     to_left : (m,) bool, the left child, or else the right one
 
@@ -231,7 +199,6 @@ def is_member(words: np.ndarray, first: int, bin_: int) -> np.int64:
     ----------
     words : uint32, sets end to end
     first : int, the set's first word
-    bin_ : int
 
     Returns
     -------
@@ -278,7 +245,6 @@ def bin_rows(values: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
     ----------
     values : (used, n) float64, one row per used feature, NaN where missing, and of statistics what is looked up; changed in place where the library
         compares float32 or reads zeros as missing
-    tables : BinTables
     out : (used, n) of type ``bin_dtype(tables)``, overwritten: the number of the feature's distinct thresholds below the value, the type's highest
         number where missing; on categorical features the code, then unseen, then missing
     """
@@ -319,7 +285,6 @@ def copy_batch(bins: np.ndarray, row: int, n_rows: int, batch: np.ndarray) -> No
     bins : (used, n) unsigned integers
     row : int
         the first
-    n_rows : int
     batch : (at least used * n_rows,) unsigned integers
         overwritten
     """

@@ -58,7 +58,6 @@ def bit_set(codes: Iterable[int], n_categories: int) -> np.ndarray:
     ----------
     codes : iterable of int
         from 0 to ``n_categories``, which stands for every code that is not known
-    n_categories : int
 
     Returns
     -------
@@ -174,10 +173,6 @@ def check(ensemble: TreeEnsemble) -> None:
 
     Its arrays may have wrong shapes, its trees cycles, shared or stray nodes and indices out of range, its thresholds may be NaN or -inf, its base or
     leaf values not finite, its covers negative, missing or inconsistent, its category sets malformed, its statistics not to be looked up.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
 
     Raises
     ------

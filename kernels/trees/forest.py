@@ -71,7 +71,6 @@ def make_forest(ensemble: TreeEnsemble, groups: npt.ArrayLike | None = None) -> 
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
     groups : (features,) int, optional
         which group a feature belongs to; if not given, every feature is a group of its own
 

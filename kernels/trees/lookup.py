@@ -47,18 +47,7 @@ class LookupTables(NamedTuple):
 
 
 def compare(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace) -> Comparisons:
-    """Find the distinct comparisons of every tree.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    splits : BinnedSplits
-    trace : Trace
-
-    Returns
-    -------
-    Comparisons
-    """
+    """Find the distinct comparisons of every tree."""
     inner = np.flatnonzero(ensemble.feature >= 0)
     comparison = (trace.tree, splits.feature, ensemble.category_set, splits.lower, splits.span, ensemble.missing_left)
     rows = np.stack([array[inner].astype(np.int64) for array in comparison], axis=1)
@@ -76,7 +65,6 @@ def worth_looking_up(comparisons: Comparisons, n_nodes: np.ndarray, columns: np.
 
     Parameters
     ----------
-    comparisons : Comparisons
     n_nodes, columns : (trees,) int64, of the trees and of their tables
     entries_per_node : int, optional
         how many times as large as its tree a table may be, ENTRIES_PER_NODE if not given
@@ -95,7 +83,6 @@ def outcomes(n_comparisons: int, n_rows: int, dtype: type[np.generic]) -> np.nda
 
     Parameters
     ----------
-    n_comparisons, n_rows : int
     dtype : type
         of a bin
 
@@ -112,9 +99,6 @@ def descend(ensemble: TreeEnsemble, comparisons: Comparisons, tree: int, left: n
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
-    comparisons : Comparisons
-    tree : int
     left : (comparisons, n) bool
         rows go left, at each distinct comparison of the tree
 
@@ -135,16 +119,10 @@ def look_up(splits: BinnedSplits, comparisons: Comparisons, trees: Iterable[int]
 
     Parameters
     ----------
-    splits : BinnedSplits
-    comparisons : Comparisons
     trees : (tables,) int
     targets : sequence of (columns,) int
         of every table, the rows of the result that its columns are added to
     tables : sequence of (2**comparisons, columns) float64
-
-    Returns
-    -------
-    LookupTables
     """
     nodes = [comparisons.node[comparisons.start[t] : comparisons.start[t + 1]] for t in trees]
     node = np.concatenate(nodes) if nodes else np.zeros(0, np.int64)
@@ -156,16 +134,7 @@ def look_up(splits: BinnedSplits, comparisons: Comparisons, trees: Iterable[int]
 
 @jit
 def padded_width(n_columns: int) -> int:
-    """Count the numbers that a row of a table takes: they are read one by one where there is one, else in quads.
-
-    Parameters
-    ----------
-    n_columns : int
-
-    Returns
-    -------
-    int
-    """
+    """Count the numbers that a row of a table takes: they are read one by one where there is one, else in quads."""
     return n_columns if n_columns == 1 else (n_columns + QUAD - 1) // QUAD * QUAD
 
 
@@ -178,10 +147,6 @@ def end_to_end(marks: np.ndarray, start: np.ndarray, targets: Sequence, tables: 
     start : (tables + 1,) int64
     targets, tables : as ``look_up`` takes them, a table has a row for every code
     words : uint32
-
-    Returns
-    -------
-    LookupTables
     """
     ends = np.cumsum([0, *(len(table) * padded_width(table.shape[1]) for table in tables)])
     values = zeros(ends[-1])
@@ -252,7 +217,6 @@ def add_lookups(bins: np.ndarray, tables: LookupTables, out: np.ndarray) -> None
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : LookupTables
     out : (rows, n) float64
     """
     n = bins.shape[1]

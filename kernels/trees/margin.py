@@ -139,12 +139,6 @@ def _choose_look_ups(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparis
 def margin_bytes(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons) -> int:
     """Bound the size of the tables that ``prepare_margin`` will make.
 
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    trace : Trace
-    comparisons : Comparisons
-
     Returns
     -------
     int
@@ -156,19 +150,7 @@ def margin_bytes(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons)
 
 
 def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, comparisons: Comparisons) -> MarginTables:
-    """Write every tree for ``add_margins``, in the way that is fastest for it.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    splits : BinnedSplits
-    trace : Trace
-    comparisons : Comparisons
-
-    Returns
-    -------
-    MarginTables
-    """
+    """Write every tree for ``add_margins``, in the way that is fastest for it."""
     n_nodes, looked_up = _choose_look_ups(ensemble, trace, comparisons)
     selected = ~looked_up & (n_nodes < 2 * MOST_LEAVES) & (n_nodes // 2 <= SPLITS_PER_LEVEL * trace.levels) & (trace.levels > 0)
     return MarginTables(
@@ -248,7 +230,6 @@ def add_margins(bins: np.ndarray, tables: MarginTables, out: np.ndarray) -> None
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    tables : MarginTables
     out : (outputs, n) float64, margin units
     """
     out += tables.base[:, None]

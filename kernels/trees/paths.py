@@ -69,15 +69,10 @@ def trace(ensemble: TreeEnsemble, feature: np.ndarray, n_used: int) -> Trace:
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
     feature : (nodes,) int32
         the split's feature among the used ones, or the player that it belongs to; -1 at leaves
     n_used : int
         how many features, or players, there are
-
-    Returns
-    -------
-    Trace
     """
     n_nodes, n_trees = feature.size, ensemble.root.size
     out = Trace(
@@ -104,11 +99,6 @@ def _count_down(order: np.ndarray, left: np.ndarray, right: np.ndarray, counted:
 def first_splits(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
     """Find the splits of a feature that no split above asks for.
 
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    trace : Trace
-
     Returns
     -------
     first : (nodes,) bool
@@ -121,8 +111,6 @@ def count_above(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) -> np
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
-    trace : Trace
     counted : (nodes,) bool
         the splits that count
 
@@ -140,8 +128,6 @@ def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) ->
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
-    trace : Trace
     counted : (nodes,) bool
         the splits that count
 
@@ -157,11 +143,6 @@ def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) ->
 def empty_coalition(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
     """Find the margin with every feature absent: the leaves averaged by cover (Lundberg et al. 2018, Alg. 1 with no feature present).
 
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    trace : Trace
-
     Returns
     -------
     base : (outputs,) float64, margin units
@@ -175,19 +156,7 @@ def empty_coalition(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
 
 
 def value_range(ensemble: TreeEnsemble, trace: Trace, column: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the smallest and the largest leaf of every tree.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    trace : Trace
-    column : int
-        of the leaves' values
-
-    Returns
-    -------
-    low, high : (trees,) float64
-    """
+    """Find the smallest and the largest leaf of every tree."""
     leaf = np.flatnonzero(ensemble.feature < 0)
     low, high = np.full(ensemble.root.size, np.inf), np.full(ensemble.root.size, -np.inf)
     np.minimum.at(low, trace.tree[leaf], ensemble.value[leaf, column])
@@ -199,11 +168,6 @@ def margin_bound(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
     """Bound how far margins are from the base value: by the range of every tree's leaves, added up. Rounding is measured against it.
 
     Adding a base value rounds too, to a unit in its last place. So a millionth of it counts as well, where TOLERANCE is a billionth.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    trace : Trace
 
     Returns
     -------

@@ -130,19 +130,7 @@ def _find_keys_fault(statistics: Statistics) -> str:
 
 
 def find_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
-    """Find what keeps statistics from being looked up.
-
-    Parameters
-    ----------
-    statistics : Statistics
-    n_categories : (features,) int32
-        of all columns of the ensemble, those of statistics at last
-
-    Returns
-    -------
-    str
-        one line: what was got, what was expected; empty where nothing is wrong
-    """
+    """Find what keeps statistics from being looked up."""
     n_columns, n_projections = statistics.column.size, statistics.directory_bits.size
     sizes = {"nan_above": statistics.source.size, "directory_start": n_projections}
     sizes |= dict.fromkeys(("element_start", "key_start"), n_projections + 1)
@@ -273,7 +261,6 @@ def look_up(inputs: np.ndarray, statistics: Statistics, out: np.ndarray, seen: n
     inputs : (sources, n) float64
         of categories their 32-bit hashes; of numbers what the library compares, which is float32. NaN where missing: a category that is missing
         is one that was never seen
-    statistics : Statistics
     out : (columns, n) float64
         overwritten by codes
     seen : (sources, n) bool

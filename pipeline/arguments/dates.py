@@ -52,11 +52,6 @@ def fill_date(uri: str, date: Date | None) -> str:
     ----------
     uri : str
         With {date} in it, or not.
-    date : date or None
-
-    Returns
-    -------
-    str
 
     Raises
     ------
@@ -116,12 +111,6 @@ def refuse_shared(out: str, days: Sequence[Date]) -> None:
     ----------
     out : str
         Of the runs, one for each day.
-    days : sequence of date
-
-    Raises
-    ------
-    UsageError
-        The message names the first two.
     """
     first: dict[str, Date] = {}
     for day in days:

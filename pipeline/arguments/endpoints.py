@@ -43,11 +43,6 @@ def check_metrics_file(given: str) -> None:
     ----------
     given : str
         A path or URI.
-
-    Raises
-    ------
-    UsageError
-        It is on no disk of this machine, node_exporter passes over files of its name, or every night would have one.
     """
     if "{" in given:
         raise UsageError(f"metrics_file is {given!r:.80}, expected the same file every night, or node_exporter would serve one series of several")
@@ -63,10 +58,6 @@ def check_metrics_file(given: str) -> None:
 
 def can_lie(path: Path) -> bool:
     """Tell whether something is at a path, or can be put there.
-
-    Parameters
-    ----------
-    path : Path
 
     Returns
     -------
@@ -92,10 +83,6 @@ def split_address(given: str, otherwise: str) -> SplitResult:
     otherwise : str
         What to say where it is none, such as in brackets that do not close, or with a port that is no number: what was got and expected.
 
-    Returns
-    -------
-    SplitResult
-
     Raises
     ------
     UsageError
@@ -116,10 +103,6 @@ def is_server(where: str) -> bool:
     ----------
     where : str
         A path, or a server's URL.
-
-    Returns
-    -------
-    bool
 
     Raises
     ------

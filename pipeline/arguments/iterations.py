@@ -13,8 +13,6 @@ def read_iterations(name: str, given: Any) -> Iterations:
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : int, str or (int, int)
         A number of the first iterations, or "start:stop", as text too.
 

@@ -20,10 +20,6 @@ PLAIN = (str, bytes, Number, list, tuple, dict, set, Date)  # shown as they are 
 def shorten(given: Any) -> str:
     """Write a value as part of a one-line message: numbers, texts and lists as they are written, anything else by its type.
 
-    Parameters
-    ----------
-    given : Any
-
     Returns
     -------
     str
@@ -41,9 +37,6 @@ def refuse(name: str, given: Any, expected: str) -> UsageError:
 
     Parameters
     ----------
-    name : str
-        Of the argument.
-    given : Any
     expected : str
         In words.
 
@@ -57,12 +50,6 @@ def refuse(name: str, given: Any, expected: str) -> UsageError:
 
 def read_place(name: str, given: Any) -> str:
     """Read a path or URI.
-
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    given : str or path
 
     Returns
     -------
@@ -85,16 +72,6 @@ def read_place(name: str, given: Any) -> str:
 def read_text(name: str, given: Any) -> str:
     """Read a name that is not empty.
 
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    given : str
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     UsageError
@@ -110,16 +87,10 @@ def read_names(name: str, given: Any, expected: str = "a column's name or severa
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : str, iterable of str, or None
         None for no names.
     expected : str
         What names they are, in words.
-
-    Returns
-    -------
-    tuple of str
 
     Raises
     ------
@@ -141,13 +112,7 @@ def read_flag(name: str, given: Any) -> bool:
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : bool
-
-    Returns
-    -------
-    bool
 
     Raises
     ------
@@ -164,16 +129,10 @@ def read_number(name: str, given: Any, least: int) -> int:
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : int
         Or one of NumPy's integers; no bool.
     least : int
         The smallest that is taken.
-
-    Returns
-    -------
-    int
 
     Raises
     ------
@@ -190,18 +149,12 @@ def read_float(name: str, given: Any, expected: str = "a number", least: float =
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : int or float
         Or one of NumPy's; no bool.
     expected : str
         For the message.
     least, most : float
         The smallest and the largest that are taken.
-
-    Returns
-    -------
-    float
 
     Raises
     ------
@@ -221,8 +174,6 @@ def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : number, sequence of numbers, or array
         An array has one axis.
     whole : bool
@@ -253,17 +204,6 @@ def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:
 def read_choice(name: str, given: Any, choices: tuple[str, ...]) -> str:
     """Read one of some words.
 
-    Parameters
-    ----------
-    name : str
-        Of the argument.
-    given : str
-    choices : tuple of str
-
-    Returns
-    -------
-    str
-
     Raises
     ------
     UsageError
@@ -279,8 +219,6 @@ def read_date(name: str, given: Any) -> Date:
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : date, datetime or str
         As text YYYY-MM-DD.
 
@@ -309,14 +247,8 @@ def read_parameters(name: str, given: Any) -> Mapping[str, Any]:
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : mapping, list or tuple of str, or None
         Values by name; or NAME=VALUE each, as on a command line; None for no parameters.
-
-    Returns
-    -------
-    dict of str to Any
 
     Raises
     ------
@@ -337,13 +269,7 @@ def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str | int]] |
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : mapping, str or path
-
-    Returns
-    -------
-    mapping or str
 
     Raises
     ------
@@ -362,14 +288,8 @@ def read_interactions(name: str, given: Any) -> int | str:
 
     Parameters
     ----------
-    name : str
-        Of the argument.
     given : int or str
         A number of at least 1, possibly as text, or ALL.
-
-    Returns
-    -------
-    int or str
 
     Raises
     ------
@@ -391,9 +311,5 @@ def optional(read: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     ----------
     read : callable
         ``read(name, given)``, the reader of anything else.
-
-    Returns
-    -------
-    callable
     """
     return lambda name, given: None if given is None else read(name, given)

@@ -108,10 +108,6 @@ def make_certificates(folder: str | os.PathLike[str], hosts: Sequence[str] = ("l
     days : int
         Until they expire.
 
-    Returns
-    -------
-    Certificates
-
     Raises
     ------
     RunConflict
@@ -148,18 +144,7 @@ def make_certificates(folder: str | os.PathLike[str], hosts: Sequence[str] = ("l
 
 
 def check_expiry(path: str | os.PathLike[str]) -> None:
-    """Refuse a certificate that has expired, or is not valid yet: what Dask says of one is that nobody answers.
-
-    Parameters
-    ----------
-    path : str or path
-        Of a file in PEM; nothing is said of one that cannot be read, which Dask refuses.
-
-    Raises
-    ------
-    UnfitCluster
-        Its time is over, or has not come.
-    """
+    """Refuse a certificate that has expired, or is not valid yet: what Dask says of one is that nobody answers."""
     with suppress(OSError, ValueError):
         certificate, now = x509.load_pem_x509_certificate(Path(path).read_bytes()), datetime.now(UTC)
         first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc

@@ -9,25 +9,13 @@ GROUPS = "/sys/fs/cgroup"  # where all are; in a container its own group may be 
 
 
 def find_memory() -> int | None:
-    """Find how much memory the groups of this process may take together with whoever else is in them.
-
-    Returns
-    -------
-    int or None
-        Bytes, the least of all limits; None where there is none.
-    """
+    """Find how much memory the groups of this process may take together with whoever else is in them."""
     found = [read for folder in _find_groups("memory") for name in ("memory.max", "memory.limit_in_bytes") for read in _read(folder / name)[:1]]
     return min(found, default=None)
 
 
 def find_cores() -> int | None:
-    """Find how many cores' time the groups of this process may take.
-
-    Returns
-    -------
-    int or None
-        The least of all limits, a part of a core as one; None where there is none.
-    """
+    """Find how many cores' time the groups of this process may take."""
     found = []
     for folder in _find_groups("cpu"):
         second = _read(folder / "cpu.max"), [*_read(folder / "cpu.cfs_quota_us"), *_read(folder / "cpu.cfs_period_us")]

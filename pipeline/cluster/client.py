@@ -11,10 +11,10 @@ import distributed
 from distributed.exceptions import WorkerStartTimeoutError
 
 from ..errors import ClusterLost, UnfitCluster, UsageError
-from ..runs.job.job import Job
 from .certificates import check_expiry
+from .placement import Placement
 from .requirements import GUARD, Needs, check_script, check_workers, do_checked, need, warm_late
-from .waiting import _reported, answering, as_completed, fetch, find_workers
+from .waiting import answering, as_completed, fetch, find_workers, reported
 
 # Dask's cluster ends a worker for good where none of its name is there so long after one was lost: also one that a busy machine is still starting,
 # and with it the healthy task that it was given.
@@ -36,14 +36,14 @@ def _silenced() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
+def local_client(placement: Placement, n_items: int) -> Iterator[distributed.Client]:
     """Start one process per core of this machine, and stop them at the end.
 
     They listen on the loopback address only, and ask for a certificate made for this cluster: all users of the machine could run code as this one.
 
     Parameters
     ----------
-    job : Job
+    placement : Placement
         Its ``workers`` are started, each with ``worker_memory`` bytes.
     n_items : int
         Tasks there will be; no more processes are started than that.
@@ -62,13 +62,13 @@ def local_client(job: Job, n_items: int) -> Iterator[distributed.Client]:
     check_script()
     try:
         cluster = distributed.LocalCluster(
-            n_workers=max(1, min(job.workers, n_items)),
+            n_workers=max(1, min(placement.workers, n_items)),
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
             security=True,
             dashboard_address="127.0.0.1:0",  # None would take port 8787 all the same
-            memory_limit=job.worker_memory,
+            memory_limit=placement.worker_memory,
             silence_logs=SILENT,
         )
     except RuntimeError as error:
@@ -137,12 +137,12 @@ def _wait_for_worker(client: distributed.Client, address: str, wait: float) -> N
 
 
 @contextlib.contextmanager
-def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], *arguments: Any) -> Iterator[distributed.Client]:
-    """Make a client of the job's cluster, whose hosts have compiled the kernels: many processes must not fill one cache at once.
+def warm_client(placement: Placement, n_items: int, memory: int, warm: Callable[..., None], *arguments: Any) -> Iterator[distributed.Client]:
+    """Make a client of the cluster, whose hosts have compiled the kernels: many processes must not fill one cache at once.
 
     Parameters
     ----------
-    job : Job
+    placement : Placement
         Says which cluster: one of this machine, or a scheduler's.
     n_items : int
         Tasks there will be.
@@ -164,16 +164,16 @@ def warm_client(job: Job, n_items: int, memory: int, warm: Callable[..., None], 
     UnfitCluster
         The workers do not fit, see `remote_client`.
     """
-    if job.options.scheduler is None:
+    if placement.scheduler is None:
         warm(*arguments)
-        with local_client(job, n_items) as client:
+        with local_client(placement, n_items) as client:
             yield client
         return
     needs = need(memory)
-    with remote_client(job.options.scheduler, needs, job.options.wait) as client:
+    with remote_client(placement.scheduler, needs, placement.wait) as client:
         workers = find_workers(client)
         hosts = {worker["host"]: address for address, worker in workers.items()}
-        with _reported(f"{job.options.scheduler}: compiling kernels", n_items):
+        with reported(f"{placement.scheduler}: compiling kernels", n_items):
             ask = partial(client.submit, do_checked, needs, warm, *arguments, pure=False)
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
             for (future,) in as_completed(client, warmed):

@@ -40,20 +40,10 @@ def _find_cpu() -> str:
 
 @lru_cache(maxsize=1)
 def this_machine() -> Machine:
-    """Name the machine of this process, which is looked at once.
-
-    Returns
-    -------
-    Machine
-    """
+    """Name the machine of this process, which is looked at once."""
     return Machine(socket.gethostname(), _find_cpu())
 
 
 def this_worker() -> Worker:
-    """Name this process.
-
-    Returns
-    -------
-    Worker
-    """
+    """Name this process."""
     return Worker(this_machine(), os.getpid())

@@ -1,12 +1,76 @@
-"""Placement."""
+"""Where work is done: in this process, on a local cluster of processes, or on the workers of a scheduler."""
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
+from typing import Any
 
 from ..arguments.endpoints import split_address
+from ..arguments.readers import optional, read_flag, read_float, read_number, read_text
+from ..display.text import count
 from ..errors import UsageError
+from .resources import share_out
 
 SERIAL = "serial"
 ENCRYPTED = ("tls", "wss")  # ways to a scheduler
+WAIT = 15.0  # seconds that a scheduler may take to answer
+READERS: dict[str, Callable[[str, Any], Any]] = {
+    "scheduler": optional(read_text),
+    "workers": optional(lambda name, given: read_number(name, given, 1)),
+    "wait": lambda name, given: read_float(name, given, "seconds, from 1 to 86,400", 1.0, 86400.0),
+    "plain_tcp": read_flag,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where work is done, and how much of this machine a local cluster gets.
+
+    Attributes
+    ----------
+    scheduler : str or None
+        SERIAL is this process, None a local cluster, all else a scheduler's address.
+    asked_workers : int or None
+        Processes of the local cluster that a person asked for.
+    workers : int
+        Processes that it has.
+    worker_memory : int
+        Bytes of each.
+    wait : float
+        Seconds that a scheduler may take to answer, and as many again until it has a worker.
+    """
+
+    scheduler: str | None
+    asked_workers: int | None
+    workers: int
+    worker_memory: int
+    wait: float = WAIT
+
+    @property
+    def is_serial(self) -> bool:
+        """This process does the work."""
+        return self.scheduler == SERIAL
+
+    @property
+    def is_open(self) -> bool:
+        """Nobody asked for a scheduler or workers."""
+        return self.scheduler is None and self.asked_workers is None
+
+    def here_if(self, small: bool) -> "Placement":
+        """Let this process do little work, which is done before a local cluster has started, unless somebody asked for another place."""
+        return replace(self, scheduler=SERIAL) if small and self.is_open else self
+
+    def with_room(self, least: int) -> "Placement":
+        """Have no more workers than have so many bytes each, unless so many workers were asked for."""
+        workers, worker_memory = share_out(self.asked_workers, least)
+        return replace(self, workers=workers, worker_memory=worker_memory)
+
+    def describe(self, n_tasks: int) -> str:
+        """Say it in words, such as "in this process"."""
+        if self.is_serial:
+            return "in this process"
+        workers = count(min(self.workers, max(1, n_tasks)), "worker")
+        return f"on {self.scheduler or f'a local cluster of {workers}'}"
 
 
 def _is_this_host(name: str) -> bool:
@@ -16,25 +80,8 @@ def _is_this_host(name: str) -> bool:
         return name == "localhost"
 
 
-def check_scheduler(address: str | None, plain_tcp: bool, workers: int | None = None) -> None:
-    """Refuse a scheduler on another host without TLS: whoever reaches it runs code on its workers, and reads what they are told.
-
-    One with so many workers is refused too, since these are a local cluster's.
-
-    Parameters
-    ----------
-    address : str or None
-        Of the scheduler, or SERIAL.
-    plain_tcp : bool
-        The network is the user's own.
-    workers : int or None
-        Processes that were asked for.
-
-    Raises
-    ------
-    UsageError
-        It is reached without TLS, or the address is none; or workers were asked for beside it.
-    """
+def _check_scheduler(address: str | None, plain_tcp: bool, workers: int | None) -> None:
+    """Refuse a scheduler on another host without TLS: whoever reaches it runs code on its workers, and reads what they are told."""
     if address is None:
         return
     if workers is not None:
@@ -45,3 +92,28 @@ def check_scheduler(address: str | None, plain_tcp: bool, workers: int | None = 
     where = split_address(whole, f"scheduler is {address!r:.80}, expected an address as tls://host:8786")
     if where.scheme not in ENCRYPTED and not plain_tcp and not _is_this_host(where.hostname or ""):
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
+
+
+def make_placement(scheduler: str | None, workers: int | None, plain_tcp: bool, wait: float = WAIT) -> Placement:
+    """Read where a person wants work done.
+
+    Parameters
+    ----------
+    scheduler : str or None
+        Address of a Dask scheduler, or SERIAL.
+    workers : int or None
+        Processes of a local cluster; None for one per core, but for those that would not have enough memory.
+    plain_tcp : bool
+        The network is the user's own, a scheduler on another host needs no TLS.
+    wait : float
+        Seconds.
+
+    Raises
+    ------
+    UsageError
+        An argument is of a wrong type, the scheduler is reached without TLS or its address is none, or workers were asked for beside it.
+    """
+    given = {"scheduler": scheduler, "workers": workers, "wait": wait, "plain_tcp": plain_tcp}
+    read = {name: READERS[name](name, value) for name, value in given.items()}
+    _check_scheduler(read["scheduler"], read["plain_tcp"], read["workers"])
+    return Placement(read["scheduler"], read["workers"], *share_out(read["workers"]), read["wait"])

@@ -60,13 +60,7 @@ class Needs:
 
 
 def check_script() -> None:
-    """Refuse a script that processes which it starts cannot import.
-
-    Raises
-    ------
-    UsageError
-        This process is itself a worker that is starting, and imports a script that starts some; or the script is no file.
-    """
+    """Refuse a script that processes which it starts cannot import."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):  # what multiprocessing asks before it refuses with a page
         raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
     script = getattr(sys.modules["__main__"], "__file__", None) or ""
@@ -81,29 +75,12 @@ def need(memory: int) -> Needs:
     ----------
     memory : int
         Bytes that a task needs.
-
-    Returns
-    -------
-    Needs
     """
     return Needs(memory, get_package_info(SAME))
 
 
 def check_workers(client: distributed.Client, needs: Needs) -> None:
-    """Refuse the workers that a cluster has now, if one is otherwise.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    needs : Needs
-
-    Raises
-    ------
-    UnfitCluster
-        As `Needs.check`.
-    ClusterLost
-        The scheduler does not answer, or is gone.
-    """
+    """Refuse the workers that a cluster has now, if one is otherwise."""
     found = ask(client, "broadcast", msg={"op": "versions", "packages": list(SAME)}, on_error="ignore")
     for name, worker in find_workers(client).items():
         if name in found:  # or it has left
@@ -124,10 +101,6 @@ def pack(argument: Any) -> Packed:
     ----------
     argument : Any
         A record, which pickle takes.
-
-    Returns
-    -------
-    Packed
     """
     return Packed(zlib.compress(pickle.dumps(argument), 1))
 
@@ -137,8 +110,6 @@ def do_checked(needs: Needs, work: Callable[..., Any], *arguments: Any) -> Any:
 
     Parameters
     ----------
-    needs : Needs
-    work : callable
     *arguments
         What it is called with, some of it `Packed`.
 
@@ -201,25 +172,7 @@ def _make_end(name: str, ours: str) -> distributed.SchedulerPlugin:
 
 
 def warm_late(client: distributed.Client, known: Iterable[str], needs: Needs, warm: Callable[..., None], *arguments: Any) -> None:
-    """Let workers that come late compile kernels, or load them, before they get tasks, as long as the client is there.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    known : iterable of str
-        Addresses of workers that have them: whoever came while these compiled is late.
-    needs : Needs
-        What a worker must have; nothing is compiled on one that has not, which its first task will refuse.
-    warm : callable
-        Calls all kernels that tasks call. A function of a module.
-    *arguments
-        What it is called with.
-
-    Raises
-    ------
-    ClusterLost
-        The scheduler goes away or does not answer, or a worker goes away while it is told.
-    """
+    """Let workers that come late compile kernels, or load them, before they get tasks, as long as the client is there."""
     name, work = f"leafledger-{client.id}", pickle.dumps(partial(_warm_here, needs, warm, arguments))
     end, late = _make_end(name, client.id), _make_plugin(frozenset(known), work)
     ask(client, "register_scheduler_plugin", plugin=pickle.dumps(end), name=name, idempotent=False)

@@ -72,12 +72,7 @@ class Watch:
         self._lap, self._cpu_lap = now, cpu
 
     def spent(self) -> Spent:
-        """Add up.
-
-        Returns
-        -------
-        Spent
-        """
+        """Add up."""
         return Spent(**self._seconds, cpu=sum(self._cpu.values()) - self._cpu.get("reading", 0.0), peak=find_peak())
 
 
@@ -112,10 +107,6 @@ def measured(found: list[Taken]) -> Iterator[None]:
     ----------
     found : list of Taken
         Gets one more.
-
-    Yields
-    ------
-    None
     """
     moved, cpu, began = find_moved(), _cpu_seconds(), time.perf_counter()
     yield

@@ -27,33 +27,13 @@ def table_budget() -> int:
 
 
 def count_cores() -> int:
-    """Count the cores that this process may use: those it may run on, or as many as it may take the time of.
-
-    Returns
-    -------
-    int
-    """
+    """Count the cores that this process may use: those it may run on, or as many as it may take the time of."""
     here, allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, control_group.find_cores()
     return here if allowed is None else min(here, allowed)
 
 
 def share_out(asked: int | None, least: int = WORKER_BYTES) -> tuple[int, int]:
-    """Choose how many processes a local cluster has, and share out the memory that this process may take.
-
-    Parameters
-    ----------
-    asked : int or None
-        So many. None for one per core, but for those that would not have enough.
-    least : int
-        Bytes that are enough for one.
-
-    Returns
-    -------
-    workers : int
-        At least one.
-    worker_memory : int
-        Bytes of each.
-    """
+    """Choose how many processes a local cluster has, and share out the memory that this process may take."""
     memory = _find_memory()
     workers = asked or max(1, min(count_cores(), memory // least))
     return workers, memory // workers

@@ -16,7 +16,7 @@ from ..errors import ClusterLost, WorkersDied
 
 
 @contextlib.contextmanager
-def _reported(where: str, n_left: int) -> Iterator[None]:
+def reported(where: str, n_left: int) -> Iterator[None]:
     """Say what was lost with workers or with the scheduler."""
     try:
         yield
@@ -36,17 +36,7 @@ def _lost(what: str) -> ClusterLost:
 
 @contextlib.contextmanager
 def answering() -> Iterator[None]:
-    """Say that a cluster went away while something was asked of it that is no task.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    ClusterLost
-        The scheduler is gone or did not answer in time, or a worker is gone that it asked in turn.
-    """
+    """Say that a cluster went away while something was asked of it that is no task."""
     try:
         yield
     except TimeoutError as error:
@@ -58,10 +48,6 @@ def answering() -> Iterator[None]:
 
 def find_workers(client: distributed.Client) -> dict[str, Any]:
     """Ask a scheduler for its workers.
-
-    Parameters
-    ----------
-    client : distributed.Client
 
     Returns
     -------
@@ -106,13 +92,7 @@ class Patience:
         self._seen = self._looked = time.monotonic()
 
     def look(self) -> None:
-        """Look whether there are workers, where nobody has for LOOK_SECONDS.
-
-        Raises
-        ------
-        ClusterLost
-            There have been none for REPLACE_SECONDS, or the scheduler has not answered for so long.
-        """
+        """Look whether there are workers, where nobody has for LOOK_SECONDS."""
         if time.monotonic() - self._looked <= min(LOOK_SECONDS, REPLACE_SECONDS):
             return
         workers, lost = dict[str, Any](), "has had no workers"
@@ -132,8 +112,6 @@ def as_completed(client: distributed.Client, futures: Sequence[distributed.Futur
 
     Parameters
     ----------
-    client : distributed.Client
-    futures : sequence of distributed.Future
     most : int
         That are yielded at once.
 
@@ -163,11 +141,6 @@ def fetch(client: distributed.Client, asked: Any) -> Any:
 
     Where the workers that have it are gone by now, so that others have to do it again, it is waited for as the tasks were.
 
-    Parameters
-    ----------
-    client : distributed.Client
-    asked : distributed.Future or mapping of str to distributed.Future
-
     Returns
     -------
     Any
@@ -184,26 +157,7 @@ def fetch(client: distributed.Client, asked: Any) -> Any:
 
 
 def ask(client: distributed.Client, what: str, /, **given: Any) -> Any:
-    """Ask a scheduler for something that is no task, and wait for the answer as for one.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    what : str
-        As Dask calls it.
-    **given
-        What it takes.
-
-    Returns
-    -------
-    Any
-        The answer.
-
-    Raises
-    ------
-    ClusterLost
-        The scheduler is gone or does not answer, or a worker is gone that it asks in turn; or there were no workers for REPLACE_SECONDS.
-    """
+    """Ask a scheduler for something that is no task, and wait for the answer as for one."""
     with answering():
         return _attend(client, getattr(_scheduler(client), what)(**given))
 
@@ -220,12 +174,6 @@ def _attend(client: distributed.Client, asked: Awaitable[Any]) -> Any:
 
 
 def cancel(client: distributed.Client, futures: Sequence[distributed.Future]) -> None:
-    """Let go of tasks, done or not; where the client has given up its scheduler, there is nobody to tell.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    futures : sequence of distributed.Future
-    """
+    """Let go of tasks, done or not; where the client has given up its scheduler, there is nobody to tell."""
     with contextlib.suppress(ClosedClientError):
         client.cancel(futures)

@@ -1,4 +1,4 @@
-"""App."""
+"""The application that commands are added to."""
 
 from importlib.metadata import version
 

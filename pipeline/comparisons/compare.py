@@ -17,7 +17,7 @@ from leafledger.kernels.prediction_gap.tables import BUDGET
 
 from ..arguments.dates import fill_date
 from ..arguments.readers import read_date, read_flag, read_names, read_number, read_numbers, read_text
-from ..cluster import tasks as tasks_
+from ..cluster.map_items import map_items
 from ..dataset.columns.names import say_positions
 from ..dataset.files.matching import Asked
 from ..errors import InvalidData, UsageError
@@ -41,27 +41,7 @@ from .tables import tabulate
 
 
 def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Progress) -> pa.Table:
-    """Compare rankings, see `compare`.
-
-    Parameters
-    ----------
-    job : Job
-        Its ``out`` is the object of the measures.
-    texts : sequence of str
-        Methods with their parameters, and finished runs.
-    measures : Measures
-    progress : callable
-        See `explain`.
-
-    Returns
-    -------
-    pa.Table
-
-    Raises
-    ------
-    LeafledgerError
-        As `compare`.
-    """
+    """Compare rankings, see `compare`."""
     check_measures(measures)
     entries = [parse_entry(text) for text in texts]
     if not entries:
@@ -91,7 +71,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     try:
         prepared, done = prepare_comparison(Request(job, model, entries, runs, items, measures, folder, progress)), {}
         on_done = progress(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
-        for item, compared in tasks_.map_items(job, compare_item, work.warm, prepared, items, WORKER_OVERHEAD):
+        for item, compared in map_items(job.placement, compare_item, work.warm, prepared, items, WORKER_OVERHEAD):
             done[item.part] = compared
             on_done(item)
     finally:

@@ -40,35 +40,12 @@ class Measuring:
 
 
 def measure_item(asked: Measuring, item: WorkItem) -> BackgroundStatistics:
-    """Measure what perturbations are made of on the rows of an item: moments of its features, and the values that units are drawn from.
-
-    Parameters
-    ----------
-    asked : Measuring
-    item : WorkItem
-
-    Returns
-    -------
-    BackgroundStatistics
-        A Measured, which can be merged with those of other items.
-
-    Raises
-    ------
-    InvalidData
-        Rows cannot be read, or are others than were planned.
-    StorageError
-        The store does not answer.
-    """
+    """Measure what perturbations are made of on the rows of an item: moments of its features, and the values that units are drawn from."""
     return count_background_.count_rows(asked.features, open_tables(asked.query), item).statistics
 
 
 def warm_measuring(asked: Measuring) -> None:
-    """Compile, or read from the cache, every kernel that measuring items calls.
-
-    Parameters
-    ----------
-    asked : Measuring
-    """
+    """Compile, or read from the cache, every kernel that measuring items calls."""
     count_background_.warm(asked.query)
 
 
@@ -80,26 +57,7 @@ def _read_labels(comparison: Comparison, item: WorkItem, batch: pa.RecordBatch, 
 
 
 def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
-    """Measure the rows of an item.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    item : WorkItem
-
-    Returns
-    -------
-    Compared
-
-    Raises
-    ------
-    InvalidData
-        Rows cannot be read, or are others than were planned; or a label cannot be used.
-    InvalidRun
-        A part of an earlier run has fewer rows than the data.
-    StorageError
-        The store does not answer.
-    """
+    """Measure the rows of an item."""
     columns = {r: Columns(ranking, item.part) for r, ranking in enumerate(comparison.rankings) if ranking.run is not None}
     tables = None
     sizes = [len(values) for values in name_values(comparison, comparison.gaps.tables)]
@@ -126,12 +84,7 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
 
 
 def warm(comparison: Comparison) -> None:
-    """Compile, or read from the cache, every kernel that comparing items calls.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    """
+    """Compile, or read from the cache, every kernel that comparing items calls."""
     labels = None if comparison.removal is None else lay_out(np.zeros(1), np.ones(1))
     for values in SliceTables(comparison, 1).measure({}, 1, 0, np.arange(1), labels).measured:
         MEANS.update(MEANS.init(*values.shape[:2]), values, values.shape[2])

@@ -118,20 +118,7 @@ class Comparison:
 
 
 def name_values(comparison: Comparison, scales: Sequence[str]) -> list[tuple[Value, ...]]:
-    """Name what is measured of every row, of the rows of the sample, and of those with a label.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    scales : sequence of str
-        A name for every scale that PGI² is measured at.
-
-    Returns
-    -------
-    list of three tuples of Value
-        Areas and agreements of every row; gaps, and their standard errors where they are estimates, of the sample; squared errors without the first
-        features of rows with a label.
-    """
+    """Name what is measured of every row, of the rows of the sample, and of those with a label."""
     n = len(comparison.rankings)
     errors = () if comparison.gaps.seed == EXACT else tuple(Value(f"{scale} error", r) for scale in scales for r in range(n))
     removal = () if comparison.removal is None else tuple(f"{REMOVAL} {size}" for size in comparison.removal.sizes)

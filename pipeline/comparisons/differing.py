@@ -48,10 +48,6 @@ class Apart(NamedTuple):
         ----------
         index : int, slice or (chosen,) int64
             Along the axes.
-
-        Returns
-        -------
-        Apart
         """
         return Apart(*(each[index] for each in self))
 
@@ -102,21 +98,7 @@ class DifferingRows:
         self._empty: pa.Table | None = None
 
     def see(self, batch: pa.RecordBatch, first_row: int, seen: Sequence[Seen], pairs: Sequence[tuple[int, int]], apart: Apart) -> None:
-        """Take in a slice of rows.
-
-        Parameters
-        ----------
-        batch : pa.RecordBatch
-            Its n rows, with the id columns.
-        first_row : int
-            Number of the first in the file.
-        seen : sequence of Seen
-            Of every ranking.
-        pairs : sequence of (int, int)
-            Numbers of every two rankings.
-        apart : Apart
-            How far every two are apart.
-        """
+        """Take in a slice of rows."""
         if self._empty is None:
             self._empty = self._list_rows(batch, first_row, seen, (0, 0, 0), np.zeros(0, np.int64), Apart(*np.zeros((3, 0))))
         for k in range(len(self._named.outputs)):
@@ -194,26 +176,7 @@ def _unpack(text: str) -> pa.Table:
 
 
 def merge_rows(packed: Sequence[str], named: Named, pairs: Sequence[tuple[int, int]]) -> pa.Table:
-    """Merge the rows of all items.
-
-    Parameters
-    ----------
-    packed : sequence of str
-        As `DifferingRows.pack` wrote them, in the order of items.
-    named : Named
-    pairs : sequence of (int, int)
-        Numbers of every two rankings.
-
-    Returns
-    -------
-    pa.Table
-        Columns COLUMNS, with the ids after the row; of every output and two rankings the rows from the one on which they differ most.
-
-    Raises
-    ------
-    SchemaMismatch
-        An id column has several types.
-    """
+    """Merge the rows of all items."""
     tables = [_unpack(text) for text in packed if text]
     if not tables:
         types = {**KEYS, PLACE: pa.int64(), **WHERE, **dict.fromkeys(named.ids, pa.null()), **FOUND}

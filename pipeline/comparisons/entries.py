@@ -33,22 +33,7 @@ class Entry:
 
 
 def parse_entry(text: str) -> Entry:
-    """Read what stands for a ranking.
-
-    Parameters
-    ----------
-    text : str
-        ``method``, ``method:value:…`` with its parameters in their order, or ``run:URI``.
-
-    Returns
-    -------
-    Entry
-
-    Raises
-    ------
-    UsageError
-        There is no such method, it does not take the parameters, or it ranks no margin.
-    """
+    """Read what stands for a ranking."""
     if text.startswith(RUN):
         return Entry(text, "", {}, normalise(text[len(RUN) :]))
     try:
@@ -63,31 +48,7 @@ def parse_entry(text: str) -> Entry:
 
 
 def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Standing:
-    """Read the plan of a finished run.
-
-    Parameters
-    ----------
-    run : str
-        URI of its folder.
-    model : Model
-        Its features are called as the columns of the data are.
-    row_output : RowOutput, optional
-        Which output rows are compared on, where it differs from row to row.
-
-    Returns
-    -------
-    Standing
-        A run whose columns can be read as scores of the model's features.
-
-    Raises
-    ------
-    NotFinished
-        It is not finished.
-    UsageError
-        It lacks rows, shares out no margin, has other features or outputs, or takes another number for a missing value.
-    StorageError
-        The store does not answer.
-    """
+    """Read the plan of a finished run."""
     standing = read_standing(run)
     if standing is None or standing.manifest is None:
         raise NotFinished(f"{run}: not a finished run")
@@ -121,41 +82,13 @@ def _pieces(items: Sequence[WorkItem]) -> set[tuple[str, str, int]]:
 
 
 def asked_by(plan: Plan) -> Asked:
-    """Collect the columns that a run asked for besides the features: by them its files are told from others.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    Asked
-    """
+    """Collect the columns that a run asked for besides the features: by them its files are told from others."""
     numbers = () if plan.labels is None else plan.labels.numbers
     return Asked(plan.ids, (*numbers, *plan.predictions), tuple(column.name for column in plan.by), plan.values)
 
 
 def choose_items(list_files: Callable[[Asked], Listing], asked: Asked, plans: dict[str, Plan]) -> tuple[WorkItem, ...]:
-    """Choose work items: those of the earlier runs, where their columns are compared, for parts are read along with them.
-
-    Parameters
-    ----------
-    list_files : callable
-        ``list_files(asked)`` lists the data.
-    asked : Asked
-        Columns that the comparison asks for.
-    plans : dict of str to Plan
-        Of the earlier runs.
-
-    Returns
-    -------
-    tuple of WorkItem
-
-    Raises
-    ------
-    UsageError
-        A run is about other rows, has them in other parts than the run before it, or parts of several files each.
-    """
+    """Choose work items: those of the earlier runs, where their columns are compared, for parts are read along with them."""
     items = make_items(list_files(asked), ITEM_ROWS)
     for n_before, (run, plan) in enumerate(plans.items()):
         if any(item.joined for item in plan.items):

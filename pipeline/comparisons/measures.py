@@ -40,17 +40,7 @@ class Measures:
 
 
 def check_measures(measures: Measures) -> None:
-    """Refuse measures that mean nothing.
-
-    Parameters
-    ----------
-    measures : Measures
-
-    Raises
-    ------
-    UsageError
-        Sizes or scales are none, double or not positive, or the noise is unknown.
-    """
+    """Refuse measures that mean nothing."""
     top, scales, known = measures.top, measures.scales, [noise.name for noise in NOISES]
     if not top or any(k < 1 for k in top) or len(set(top)) < len(top):
         raise UsageError(f"top is {', '.join(map(str, top)) or 'empty'}, expected different numbers of features, at least 1 each")
@@ -61,19 +51,7 @@ def check_measures(measures: Measures) -> None:
 
 
 def check_label(label: str | None, model: Model) -> None:
-    """Refuse labels that the model's margin is no prediction of.
-
-    Parameters
-    ----------
-    label : str or None
-        The column.
-    model : Model
-
-    Raises
-    ------
-    UnsupportedModel
-        The model is no regression, or has several outputs.
-    """
+    """Refuse labels that the model's margin is no prediction of."""
     if label is None:
         return
     expected = f"label {label!r} is compared with the margin, expected a regression of it"

@@ -15,7 +15,7 @@ from leafledger.kernels.prediction_gap.removal import prepare_removal
 from leafledger.kernels.prediction_gap.tables import GapTables, prepare_gap
 from leafledger.kernels.trees.forest import Forest, make_forest
 
-from ..cluster import tasks as tasks_
+from ..cluster.map_items import map_items
 from ..dataset.columns.labels import COUNT, LabelColumns
 from ..dataset.files.listing import WorkItem
 from ..errors import UsageError
@@ -71,10 +71,10 @@ def _measure(request: Request, features: tuple[Feature, ...]) -> Measured:
     """A first pass over the data: features' standard deviations, and the values that are drawn."""
     job, items, parts = request.job, request.items, {}
     n_rows = sum(item.n_rows for item in items)
-    query = ask_model(request.model, METHODS[PERTURBS], (), n_rows, job.worker_memory, False)
+    query = ask_model(request.model, METHODS[PERTURBS], (), n_rows, job.placement.worker_memory, False)
     measuring = Measuring(broadcast_tables(query, request.folder), features)
     on_done = request.progress(Work("measuring", job.data, len(items), n_rows))
-    for item, measured in tasks_.map_items(job, measure_item, warm_measuring, measuring, items, WORKER_OVERHEAD):
+    for item, measured in map_items(job.placement, measure_item, warm_measuring, measuring, items, WORKER_OVERHEAD):
         parts[item.part] = measured
         on_done(item)
     first, *others = (parts[item.part] for item in items)
@@ -116,23 +116,7 @@ def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
 
 
 def prepare_comparison(request: Request) -> Comparison:
-    """Prepare and broadcast all tables; read the data once where features are perturbed or drawn.
-
-    Parameters
-    ----------
-    request : Request
-
-    Returns
-    -------
-    Comparison
-
-    Raises
-    ------
-    UsageError
-        A method does not fit the model, or PGI² is beyond the budget.
-    LeafledgerError
-        The data cannot be read, or tables not be written.
-    """
+    """Prepare and broadcast all tables; read the data once where features are perturbed or drawn."""
     model, folder, measures = request.model, request.folder, request.measures
     refuse_statistics(model, "compare")
     bins, forest = make_forest(model.ensemble)

@@ -42,28 +42,7 @@ def _create(uri: str, local: Path, table: pa.Table) -> dict[str, Any]:
 
 
 def publish_tables(out: str, tables: Tables, facts: Mapping[str, Any]) -> pa.Table:
-    """Write all tables: that of the measures last, with the sizes and digests of the others in its metadata. So it is the sign that they are there.
-
-    Parameters
-    ----------
-    out : str
-        URI of the measures.
-    tables : Tables
-    facts : mapping of str to Any
-        What was compared, for the metadata.
-
-    Returns
-    -------
-    pa.Table
-        The measures, with their metadata.
-
-    Raises
-    ------
-    RunConflict
-        One of the objects is there already, and is another table.
-    StorageError
-        The store refuses or does not answer, or the disk is full.
-    """
+    """Write all tables, that of the measures last: its metadata hold the others' sizes and digests, so it is the sign that they are there."""
     beside = name_beside(out)
     with storage.scratch() as folder:
         written = {name: _create(beside[name], folder / name, getattr(tables, name)) for name in BESIDE}

@@ -68,20 +68,9 @@ class Columns:
     def take(self, n: int) -> np.ndarray:
         """Read the next rows.
 
-        Parameters
-        ----------
-        n : int
-
         Returns
         -------
         (outputs, players, n) float64
-
-        Raises
-        ------
-        InvalidRun
-            There are no more so many.
-        StorageError
-            The store does not answer.
         """
         while sum(batch.num_rows for batch in self._left) < n:
             batch = next(self._batches, None)
@@ -158,17 +147,7 @@ class SliceTables:
         fill_values(features, self.prepared.bins, [batch.column(feature.name) for feature in features], self._buffers.values)
 
     def count_unseen(self, n: int) -> np.ndarray:
-        """Count what the model knows of the first rows that the buffers hold, before they are measured.
-
-        Parameters
-        ----------
-        n : int
-
-        Returns
-        -------
-        (read, 2) int64
-            See `leafledger.pipeline.methods.unseen_categories.count_unseen`.
-        """
+        """Count what the model knows of the first rows that the buffers hold, before they are measured."""
         return count_unseen(self.prepared.bins, self._buffers.values[:, :n])
 
     def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[Places, np.ndarray | None]:
@@ -199,17 +178,6 @@ class SliceTables:
             Those whose prediction gaps are measured.
         labels : Labels or None
             Of these rows, where removal is measured.
-
-        Returns
-        -------
-        Slice
-
-        Raises
-        ------
-        InvalidRun
-            A part of an earlier run has fewer rows than the data.
-        StorageError
-            The store does not answer.
         """
         values, bins = self._buffers.values, self._buffers.bins
         bin_rows(values, self.prepared.bins, bins)

@@ -101,27 +101,7 @@ def _tabulate_features(comparison: Comparison, model: Model, items: Sequence[Com
 
 
 def tabulate(comparison: Comparison, model: Model, measures: Measures, items: Sequence[Compared]) -> Tables:
-    """Merge what came of all items into tables.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    model : Model
-    measures : Measures
-    items : sequence of Compared
-        In the order of items.
-
-    Returns
-    -------
-    Tables
-
-    Raises
-    ------
-    InvalidLabel
-        No row has a label.
-    SchemaMismatch
-        An id column has several types.
-    """
+    """Merge what came of all items into tables."""
     return Tables(
         _tabulate_measures(comparison, measures, items),
         _tabulate_features(comparison, model, items),

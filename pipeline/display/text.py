@@ -16,13 +16,8 @@ def count(n: int, noun: str) -> str:
 
     Parameters
     ----------
-    n : int
     noun : str
         In the singular; its plural takes an s.
-
-    Returns
-    -------
-    str
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
 
@@ -44,16 +39,7 @@ def write_two(first: float, second: float) -> tuple[str, str]:
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether a text can be written at all: one from JSON may have half a character, a surrogate without its other half.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a text can be written at all: one from JSON may have half a character, a surrogate without its other half."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -82,10 +68,6 @@ def printable(text: str) -> str:
 def as_markdown(text: str) -> str:
     """Write a text so that Markdown shows it as it is.
 
-    Parameters
-    ----------
-    text : str
-
     Returns
     -------
     str
@@ -103,8 +85,6 @@ def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], n
 
     Parameters
     ----------
-    title : str
-    columns : sequence of str
     rows : iterable of sequences
         Values of the columns. No more of it is taken than is shown. Floats are written with four digits.
     n_rows : int

@@ -19,11 +19,6 @@ def write_whole(number: float, digits: int = 5) -> str:
     Parameters
     ----------
     number : float
-    digits : int
-
-    Returns
-    -------
-    str
     """
     return f"{number:.0f}" if 10.0**digits - 0.5 <= abs(number) < LONGEST else f"{number:.{digits}g}"
 
@@ -59,10 +54,6 @@ def plain(value: Any) -> Any:
     ----------
     value : Any
         One of NumPy's, or anything else.
-
-    Returns
-    -------
-    Any
     """
     return value.item() if isinstance(value, np.generic) else value
 
@@ -72,7 +63,6 @@ def shorten_steps(steps: Sequence[Step], top: int) -> tuple[Step, ...]:
 
     Parameters
     ----------
-    steps : sequence of Step
     top : int
         How many to keep; one more where it is the last.
 
@@ -92,13 +82,10 @@ def draw_steps(title: str, base: float | None, steps: Sequence[Step], total: flo
 
     Parameters
     ----------
-    title : str
     base : float or None
         What stands before them; None for nothing.
-    steps : sequence of Step
     total : float or None
         What stands behind them.
-    total_name : str
 
     Returns
     -------

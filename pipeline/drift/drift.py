@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 
 from ..arguments.choices import Space
 from ..arguments.readers import read_flag, read_names, read_place
+from ..cluster.placement import make_placement
 from ..display.text import as_html, count, printable, write_two
 from ..errors import InvalidRun, UsageError
 from ..progress import Progress, no_progress
-from ..runs.job.run_job import make_run_job
 from ..runs.records.derived import FOLDER, write_made
 from ..runs.records.latest import read_latest
 from ..stores.places import normalise
@@ -193,8 +193,6 @@ def find_reference(run: str, against: str) -> tuple[str, str | None]:
     ------
     UsageError
         The object is not there, or it is the very run.
-    StorageError
-        The store does not answer.
     """
     place = normalise(against)
     found, manifest = place, None
@@ -215,30 +213,7 @@ def compare_runs(
     parts: tuple[Parts, ...] = (),
     groups: tuple[MeasuredGroups, MeasuredGroups] | None = None,
 ) -> Drift:
-    """Compare two runs that were measured.
-
-    Parameters
-    ----------
-    current, reference : Measured
-    thresholds : Thresholds
-    parts : tuple of Parts
-        What the data did and what the model did, see `explain_both_ways`.
-    groups : two MeasuredGroups, optional
-        Groups of rows of both, the current run's first.
-
-    Returns
-    -------
-    Drift
-
-    Raises
-    ------
-    UnlikeRuns
-        They are runs of different things.
-    UsageError
-        Columns that make groups are of different types.
-    InvalidRun
-        The means of one do not add up, or a summary is damaged.
-    """
+    """Compare two runs that were measured."""
     refuse_unlike(current, reference)
     splits, shifts = compare_columns(current, reference)
     of_players = {(part.output, each.player): (each.data, each.model) for part in parts for each in part.players}
@@ -273,17 +248,7 @@ def compare_runs(
 
 
 def write_drift(drift: Drift) -> None:
-    """Write what changed below the run, and list it in ``after.json``.
-
-    Parameters
-    ----------
-    drift : Drift
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer.
-    """
+    """Write what changed below the run, and list it in ``after.json``."""
     sink = pa.BufferOutputStream()
     pq.write_table(drift.table, sink, compression="zstd", write_page_checksum=True)
     write_made(drift.run, drift.manifest, {TABLE: sink.getvalue().to_pybytes(), DOCUMENT: drift.text.encode()})
@@ -357,8 +322,8 @@ def drift(
     if columns:
         for each in nights:
             refuse_ungrouped(each, columns)
-        jobs = [make_run_job(each.uri, **told) for each in nights]
-        old, new = (measure_groups(job, each, columns, progress) for job, each in zip(jobs, nights, strict=True))
+        placement = make_placement(**told)
+        old, new = (measure_groups(placement, each, columns, progress) for each in nights)
         groups = new, old
     found = compare_runs(nights[1], nights[0], asked, explain_both_ways(nights[1], nights[0], where) if both_ways else (), groups)
     write_drift(found)

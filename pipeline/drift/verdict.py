@@ -35,8 +35,6 @@ def read_found(run: str, manifest: str) -> Found | None:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     manifest : str
         SHA-256 of its manifest, hexadecimal.
 
@@ -44,13 +42,6 @@ def read_found(run: str, manifest: str) -> Found | None:
     -------
     Found or None
         None where this very run was not compared.
-
-    Raises
-    ------
-    InvalidRun
-        What is there is not as leafledger writes it.
-    StorageError
-        The store does not answer.
     """
     data = read_made(run, manifest, DOCUMENT)
     if data is None:

@@ -30,18 +30,7 @@ MOST = 10  # rows that are shown
 
 
 def read_values(plan: Plan, table: pa.Table) -> dict[str, Any]:
-    """Take the features' values from rows of the parts.
-
-    Parameters
-    ----------
-    plan : Plan
-    table : pa.Table
-
-    Returns
-    -------
-    dict of str to (n,) array
-        By feature, empty where the run has none; categories by their values. What a path carried is a number where the model has numbers.
-    """
+    """Take the features' values from rows of the parts."""
     values = {}
     for feature, name in zip(plan.features if plan.values else (), plan.value_columns, strict=True):
         column = table[name].cast(table[name].type.value_type) if pa.types.is_dictionary(table[name].type) else table[name]

@@ -20,27 +20,14 @@ from ..runs.columns.top_attributions import FEATURE, PHI, VALUE, feature_of
 from ..runs.lookup.row_lookup import Found, as_plain, has_views
 from ..runs.records.manifest import Manifest
 from ..runs.records.plan import Plan
-from .row_view import REASONS, Shown, ShownOutput, ShownRow
+from .row_data import REASONS, ShownOutput, ShownRow, Wording
+from .row_view import Shown
 
 NANOSECONDS = pa.time64("ns")  # of a day, where Python and pandas have microseconds
 
 
 def choose_types(plan: Plan, first: pa.Schema, of_views: bool) -> pa.Schema:
-    """Choose the types in which all parts are read, of which some may have others than the first.
-
-    Parameters
-    ----------
-    plan : Plan
-    first : pa.Schema
-        Of the first part.
-    of_views : bool
-        Views of texts and bytes stay.
-
-    Returns
-    -------
-    pa.Schema
-        An id that the paths of some items carry alone is a text.
-    """
+    """Choose the types in which all parts are read, of which some may have others than the first."""
     carried = [{name for name, _ in item.partition} for item in plan.items]
     mixed = {name for name in plan.ids if 0 < sum(name in names for names in carried) < len(carried)}
     read = pa.schema([field.with_type(pa.string()) if field.name in mixed else field for field in first], first.metadata)
@@ -58,18 +45,7 @@ def _read_column(column: pa.ChunkedArray) -> list[Any]:
 
 
 def label_rows(ids: pa.Table) -> Any:
-    """Label rows by their ids.
-
-    Parameters
-    ----------
-    ids : pa.Table
-        n rows; the id columns, of which there may be none.
-
-    Returns
-    -------
-    pd.Index
-        n labels, of several levels where there are several ids; their texts where pandas can look up no such value, as a list.
-    """
+    """Label rows by their ids."""
     import pandas as pd
 
     texts = {each.name: _read_column(ids[each.name]) for each in ids.schema if each.type == NANOSECONDS or pa.types.is_nested(each.type)}
@@ -144,30 +120,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
 
 
 def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: str | None = None) -> Shown:
-    """Make of stored rows what a person reads.
-
-    Parameters
-    ----------
-    uri : str
-        Of the run's folder.
-    manifest : Manifest
-    plan : Plan
-    found : Found
-        The rows, with all columns.
-    output : str, optional
-        The only one to show; by default all.
-
-    Returns
-    -------
-    Shown
-
-    Raises
-    ------
-    UsageError
-        There is no such output, or each row has one of its own.
-    InvalidRun
-        A part lacks a column, or attributions do not add up.
-    """
+    """Make of stored rows what a person reads."""
     if output is not None and (plan.chosen or output not in plan.outputs):
         own = "each row has one of its own" if plan.chosen else f"expected one of {', '.join(plan.outputs)}"
         raise UsageError(f"output is {output!r:.80}, {own}")
@@ -187,4 +140,4 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: st
         outputs.sort(key=lambda each: -each.total)
         rows.append(ShownRow(place, taken.uri, taken.first_row, ids, values, tuple(outputs)))
     phi, total = METHODS[plan.method].phi, TOTALS[plan.space]
-    return Shown(uri, manifest.sha256, plan.method, phi.column, bool(phi.ranks), total, plan.additive, found.n_found, tuple(rows))
+    return Shown(uri, manifest.sha256, plan.method, Wording(phi.column, bool(phi.ranks), total, plan.additive), found.n_found, tuple(rows))

@@ -25,10 +25,6 @@ class Counted(NamedTuple):
         ----------
         others : sequence of Counted
             Of the rows that follow.
-
-        Returns
-        -------
-        Counted
         """
         parts = (self, *others)
         return Counted(merge_statistics([part.statistics for part in parts]), np.sum([part.seen for part in parts], axis=0))
@@ -44,15 +40,10 @@ def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> 
 
     Parameters
     ----------
-    query : BackgroundQuery
     values : (used, n) float64
         NaN where missing.
     first_row : int
         Number of the first row in the whole background.
-
-    Returns
-    -------
-    Counted
     """
     return Counted(measure_background(query, values, first_row), count_unseen(query.bins, values))
 
@@ -64,10 +55,6 @@ def merge_counts(*counted: Counted) -> Counted:
     ----------
     *counted : Counted
         At least one. Sums are rounded in this order.
-
-    Returns
-    -------
-    Counted
     """
     return _merge(counted)
 
@@ -79,10 +66,6 @@ def merge_evenly(parts: Iterable[Counted]) -> Counted:
     ----------
     parts : iterable of Counted
         At least one, in the order of the background's items.
-
-    Returns
-    -------
-    Counted
     """
     tree = MergeTree(_merge)
     for place, part in enumerate(parts):

@@ -20,10 +20,6 @@ def column_type(number: pa.DataType) -> pa.DataType:
     ----------
     number : pa.DataType
         Of the values.
-
-    Returns
-    -------
-    pa.DataType
     """
     return pa.list_(pa.struct([(FIRST, pa.string()), (SECOND, pa.string()), (VALUE, number)]))
 
@@ -37,10 +33,6 @@ def count_kept(n_pairs: int, keep: int | str | None) -> int:
         Pairs that interact.
     keep : int or "all", optional
         How many are asked for; None where interactions are not.
-
-    Returns
-    -------
-    int
     """
     return 0 if keep is None else n_pairs if keep == ALL else min(int(keep), n_pairs)
 

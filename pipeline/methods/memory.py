@@ -51,11 +51,6 @@ class Memory:
         ----------
         available : int
             What one worker may hold, in bytes.
-
-        Raises
-        ------
-        UsageError
-            What takes how much.
         """
         if self.total > available:
             raise UsageError(
@@ -65,16 +60,7 @@ class Memory:
 
 
 def extent_of(prepared: Prepared) -> Extent:
-    """Measure prepared tables, for ``make_plan``.
-
-    Parameters
-    ----------
-    prepared : Prepared
-
-    Returns
-    -------
-    Extent
-    """
+    """Measure prepared tables, for ``make_plan``."""
     return Extent(
         prepared.bins.column.size, prepared.players.size + prepared.n_played, prepared.pairs.players, table_bytes(prepared), int(prepared.n_steps[0])
     )

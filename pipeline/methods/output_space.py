@@ -24,8 +24,6 @@ def choose_link(space: Space, model: Model, method: Method, parameters: Mapping[
     Parameters
     ----------
     space : "margin", "probability" or "response"
-    model : Model
-    method : Method
     parameters : mapping of str to Any
         Of the method, all of them.
     interactions : bool
@@ -68,7 +66,6 @@ def find_base(link: Link | None, prepared: Prepared) -> np.ndarray:
     ----------
     link : Link or None
         None for margins.
-    prepared : Prepared
 
     Returns
     -------

@@ -16,7 +16,6 @@ def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]
 
     Parameters
     ----------
-    method : Method
     given : mapping of str to Any
         Values by name: as text from a command line, or as Python values.
 
@@ -24,11 +23,6 @@ def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]
     -------
     dict of str to Any
         Of all of the method's parameters, in its order.
-
-    Raises
-    ------
-    UsageError
-        The method has no parameter of some name, or a value is none that the parameter takes.
     """
     known = {parameter.name: parameter for parameter in method.parameters}
     unknown = sorted(set(given) - set(known))
@@ -47,14 +41,6 @@ def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]
 def find_method(name: str) -> Method:
     """Find a method by its name.
 
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    Method
-
     Raises
     ------
     UsageError
@@ -66,12 +52,7 @@ def find_method(name: str) -> Method:
 
 
 def labelled_methods() -> str:
-    """Name the methods that take labels, for messages.
-
-    Returns
-    -------
-    str
-    """
+    """Name the methods that take labels, for messages."""
     return " or ".join(repr(method.name) for method in METHODS.values() if method.labelled)
 
 
@@ -80,14 +61,8 @@ def check_by(method: Method, by: Sequence[str]) -> None:
 
     Parameters
     ----------
-    method : Method
     by : sequence of str
         Columns whose values make groups; may be empty.
-
-    Raises
-    ------
-    UsageError
-        The method has no summary of groups, or a column is called as one of it.
     """
     grouped = list_grouped(method.summaries)
     if by and not grouped:

@@ -13,13 +13,7 @@ def check_precision(model: Model, precision: str) -> None:
 
     Parameters
     ----------
-    model : Model
     precision : {"float32", "float64"}
-
-    Raises
-    ------
-    UsageError
-        Margins may be larger, or all leaf values are smaller, than numbers of this precision are; float64 numbers are squared for summaries.
     """
     ensemble, kind = model.ensemble, np.finfo(precision)
     leaves = np.abs(ensemble.value[ensemble.feature < 0]).max(initial=0.0)
@@ -39,10 +33,6 @@ def round_to(values: np.ndarray, kind: np.dtype) -> np.ndarray:
     values : float64 array
     kind : dtype
         float32 or float64; or an integer type, for ranks.
-
-    Returns
-    -------
-    array of ``kind``
 
     Raises
     ------

@@ -49,15 +49,6 @@ def unpack_state(reduction: Reduction, text: str) -> Any:
         That the state is of.
     text : str
         As `pack_state` wrote it.
-
-    Returns
-    -------
-    nested NamedTuples of arrays
-
-    Raises
-    ------
-    InvalidRun
-        It is not as it was packed, which its checksums tell.
     """
     template = reduction.init(1, 0)
     try:
@@ -78,15 +69,6 @@ def same_states(reduction: Reduction, first: str, second: str) -> bool:
         That the states are of.
     first, second : str
         As `pack_state` wrote them.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    InvalidRun
-        One of them is not as it was packed.
     """
     if first == second:
         return True

@@ -15,7 +15,6 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
     ----------
     check : Check or None
         What has to add up, if anything.
-    prepared : Prepared
     buffers : Buffers
         After the kernel.
     n_rows : int
@@ -53,7 +52,6 @@ def enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows:
     ----------
     link : Link or None
         None leaves rows as they are.
-    prepared : Prepared
     buffers : Buffers
         After the kernel; attributions are overwritten.
     n_rows : int

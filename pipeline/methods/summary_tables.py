@@ -30,10 +30,8 @@ def tabulate(summary: Summary, state: Any | None, subject: Subject, by: Sequence
 
     Parameters
     ----------
-    summary : Summary
     state : state or None
         Of all rows; None where there are none.
-    subject : Subject
     by : sequence of GroupColumn, optional
         Columns whose values make groups of rows, as the subject has them.
 

@@ -30,7 +30,6 @@ def player_names(method: Method, groups: Groups, features: Sequence[Feature], co
 
     Parameters
     ----------
-    method : Method
     groups : tuple of (str, tuple of str)
         The partition, empty where there is none.
     features : sequence of Feature
@@ -49,17 +48,7 @@ def player_names(method: Method, groups: Groups, features: Sequence[Feature], co
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Turn what kernels refuse inside into a mistake of the caller's.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    UsageError
-        In the place of InvalidParameters, with its message.
-    """
+    """Turn what kernels refuse inside into a mistake of the caller's."""
     try:
         yield
     except InvalidParameters as error:
@@ -71,14 +60,8 @@ def refuse_statistics(model: Model, what: str) -> None:
 
     Parameters
     ----------
-    model : Model
     what : str
         That does so, for the message.
-
-    Raises
-    ------
-    UnsupportedModel
-        The model has target statistics: numbers that belong to features, and that no data have.
     """
     if model.ensemble.statistics.column.size:
         raise UnsupportedModel(f"{what} is not there for CatBoost models with target statistics (CTR); shapley and most other methods are")
@@ -93,19 +76,7 @@ def _are_ordered(ensemble: TreeEnsemble) -> bool:
 
 
 def check_method(model: Model, method: Method) -> None:
-    """Refuse a method that there is not for a model, whatever else is given.
-
-    Parameters
-    ----------
-    model : Model
-    method : Method
-
-    Raises
-    ------
-    UnsupportedModel
-        The method measures the margin against the label, and the margin is no prediction of it, or the trees have no order; or it perturbs values, or
-        plays feature by feature within groups, and the model has target statistics.
-    """
+    """Refuse a method that there is not for a model, whatever else is given."""
     if method.labelled and model.objective.margin is not Margin.LABEL:
         why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
         raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
@@ -122,14 +93,8 @@ def check_shared(method: Method, interactions: bool) -> None:
 
     Parameters
     ----------
-    method : Method
     interactions : bool
         Interactions are asked for.
-
-    Raises
-    ------
-    UsageError
-        It is interactions, or what the method finds cannot be shared.
     """
     if interactions or not method.phi.linear:
         what = "interactions" if interactions else f"what method {method.name!r} finds"
@@ -141,8 +106,6 @@ def find_shared(model: Model, method: Method, groups: Groups, interactions: bool
 
     Parameters
     ----------
-    model : Model
-    method : Method
     groups : tuple of (str, tuple of str)
         The partition, empty where there is none.
     interactions : bool
@@ -173,8 +136,6 @@ def ask_model(
 
     Parameters
     ----------
-    model : Model
-    method : Method
     groups : tuple of (str, tuple of str)
         The partition, empty where there is none.
     n_rows : int or None
@@ -185,10 +146,6 @@ def ask_model(
         Interactions are asked for.
     errors : bool
         Standard errors are asked for.
-
-    Returns
-    -------
-    BackgroundQuery
 
     Raises
     ------
@@ -206,16 +163,10 @@ def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQ
 
     Parameters
     ----------
-    model : Model
-    method : Method
     groups : tuple of (str, tuple of str)
         The partition, empty where there is none.
     query : BackgroundQuery
         Made for no rows, see `ask_model`.
-
-    Returns
-    -------
-    BackgroundStatistics
 
     Raises
     ------
@@ -239,8 +190,6 @@ def prepare_model(
 
     Parameters
     ----------
-    model : Model
-    method : Method
     parameters : mapping of str to Any
         Of the method, all of them, as `check_parameters` returns them.
     groups : tuple of (str, tuple of str)
@@ -251,10 +200,6 @@ def prepare_model(
         Combinations of features are players of their own; otherwise what they have is shared by their features.
     background : (BackgroundQuery, BackgroundStatistics), optional
         What was asked of a background and what was counted. None for the path-dependent game.
-
-    Returns
-    -------
-    Prepared
 
     Raises
     ------
@@ -275,7 +220,6 @@ def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, s
 
     Parameters
     ----------
-    prepared : Prepared
     players : sequence of str
         As `player_names` returns them.
 

@@ -15,13 +15,8 @@ def leaves(column: str, *fields: str) -> list[str]:
 
     Parameters
     ----------
-    column : str
     *fields : str
         Names of them.
-
-    Returns
-    -------
-    list of str
     """
     return [f"{column}.list.element.{field}" for field in fields]
 
@@ -62,7 +57,6 @@ def gather(thing: np.ndarray, row: np.ndarray, write: Callable[[int, np.ndarray]
         Where each entry stands.
     write : callable
         From a thing and its (m,) rows to m values of ``kind``.
-    kind : pa.DataType
 
     Returns
     -------

@@ -23,7 +23,6 @@ def tune(
 
     Parameters
     ----------
-    method : Method
     parameters : mapping of str to Any
         All of the method's.
     prepare : callable

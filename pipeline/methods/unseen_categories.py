@@ -25,11 +25,6 @@ def check_predictions(names: Sequence[str], outputs: Sequence[str]) -> None:
         Of the columns; none where predictions are not compared.
     outputs : sequence of str
         Of the model.
-
-    Raises
-    ------
-    UsageError
-        There are fewer columns than outputs, or more.
     """
     if names and len(names) != len(outputs):
         raise UsageError(f"predictions are {', '.join(names)}, expected a column for each of the model's {len(outputs)} outputs")
@@ -52,12 +47,6 @@ def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
         Summaries by name, among them that of the inputs.
     allow_unseen : bool
         Refuse nothing.
-
-    Raises
-    ------
-    SchemaMismatch
-        Of a feature's values, at least ENOUGH that are not missing, no more than HARDLY_ANY are categories of the model; or none, where it has those
-        alone that splits ask for.
     """
     if allow_unseen:
         return
@@ -73,7 +62,6 @@ def count_unseen(bins: BinTables, values: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    bins : BinTables
     values : (used, n) float64
         Before they are binned, in the order of ``bins.column``; NaN where missing.
 
@@ -99,11 +87,6 @@ def refuse_counted(counts: np.ndarray, features: Sequence[Feature], where: str) 
         Those that are read.
     where : str
         What its rows are, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        As by `refuse_unseen`.
     """
     for feature, (there, unseen) in zip(features, counts.tolist(), strict=True):
         _refuse(feature.name, there, unseen, feature.tells_seen, f"{where}: ")

@@ -39,13 +39,7 @@ NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of metho
 
 
 def call_kernels(method: Method, prepared: Prepared) -> None:
-    """Call every kernel that rows of a run go through.
-
-    Parameters
-    ----------
-    method : Method
-    prepared : Prepared
-    """
+    """Call every kernel that rows of a run go through."""
     buffers = make_buffers(prepared, 1)
     attribute_batch(method, prepared, buffers)
     for summary in dict.fromkeys((*method.summaries, *list_grouped(method.summaries), *SHARED)):
@@ -54,10 +48,6 @@ def call_kernels(method: Method, prepared: Prepared) -> None:
 
 def call_counting(query: BackgroundQuery) -> Any:
     """Call every kernel that rows of a background go through.
-
-    Parameters
-    ----------
-    query : BackgroundQuery
 
     Returns
     -------
@@ -177,12 +167,7 @@ def _warm_rest() -> None:
 
 
 def list_names() -> list[str]:
-    """List all methods.
-
-    Returns
-    -------
-    list of str
-    """
+    """List all methods."""
     return list(METHODS)
 
 

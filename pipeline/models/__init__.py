@@ -179,27 +179,7 @@ def _load(source: str | PathLike | Any, missing: float | None) -> Model:
 
 
 def parse_model(data: bytes, where: str, missing: float | None = None) -> Model:
-    """Read the bytes of a model's file.
-
-    Parameters
-    ----------
-    data : bytes
-    where : str
-        Name of the file, for messages.
-    missing : float, optional
-        As `load_ensemble` takes it.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    InvalidModel
-        The file is damaged, or of no format that is read.
-    UnsupportedModel
-        The model has something that cannot be represented; the message names the feature or tree.
-    """
+    """Read the bytes of a model's file."""
     for loader in LOADERS:
         if loader.recognise(data):
             return _mark_missing(_parse(loader, data, where), missing, where)

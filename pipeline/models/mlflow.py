@@ -30,16 +30,7 @@ _URI = re.compile(r"(models|runs):/(?!/)")
 
 
 def is_logged(uri: str) -> bool:
-    """Tell whether a URI names something that MLflow keeps.
-
-    Parameters
-    ----------
-    uri : str
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a URI names something that MLflow keeps."""
     return _URI.match(uri) is not None
 
 
@@ -59,18 +50,11 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     ----------
     doing : str
         What is tried, as in "cannot read": "read", "find", "log to".
-    uri : str
-
-    Yields
-    ------
-    None
 
     Raises
     ------
     UsageError
         MLflow is not installed, or nobody said where its server is.
-    StorageError
-        There is no such model or run, or MLflow does not answer.
     """
     try:
         from mlflow.exceptions import MlflowException
@@ -94,25 +78,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
 
 
 def pin(uri: str) -> str:
-    """Name what a URI means now by what it will mean later too.
-
-    Parameters
-    ----------
-    uri : str
-        Of MLflow.
-
-    Returns
-    -------
-    str
-        With a version instead of an alias, a stage or "latest"; others as they are.
-
-    Raises
-    ------
-    UsageError
-        MLflow is not installed, or nobody said where its server is.
-    StorageError
-        There is no such model, or MLflow does not answer.
-    """
+    """Name what a URI means now by what it will mean later too."""
     with reported("find", uri):
         from mlflow import MlflowClient
         from mlflow.store.artifact.utils.models import get_model_name_and_version
@@ -162,32 +128,7 @@ def _find_file(text: bytes, uri: str) -> tuple[str, str]:
 
 
 def read_logged(uri: str, most: int) -> tuple[bytes, str]:
-    """Read the library's own file of a model that MLflow keeps.
-
-    Parameters
-    ----------
-    uri : str
-        Of a model, as `pin` names it, or of a run's artifact: a model's folder, or the file itself.
-    most : int
-        Bytes that the file may have.
-
-    Returns
-    -------
-    data : bytes
-    where : str
-        Name of the file, for messages.
-
-    Raises
-    ------
-    UsageError
-        MLflow is not installed, or nobody said where its server is.
-    InvalidModel
-        The artifact is no model, or its file is too large.
-    UnsupportedModel
-        The model has no file of a library that is read: it is a pickle, or code.
-    StorageError
-        There is no such artifact, or MLflow does not answer.
-    """
+    """Read the library's own file of a model that MLflow keeps."""
     with storage.scratch() as folder, reported("read", uri), _without_bars():
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 

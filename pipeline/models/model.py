@@ -130,14 +130,8 @@ def check_ensemble(ensemble: TreeEnsemble, where: str) -> None:
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
     where : str
         Name of the file, for messages.
-
-    Raises
-    ------
-    InvalidModel
-        One line: the file, the tree and node, what was got and expected.
     """
     try:
         check(ensemble)
@@ -147,10 +141,6 @@ def check_ensemble(ensemble: TreeEnsemble, where: str) -> None:
 
 def find_classes(model: Any) -> tuple[str, ...]:
     """Find the names of a classifier's classes, which its file may not have.
-
-    Parameters
-    ----------
-    model : Any
 
     Returns
     -------
@@ -166,14 +156,8 @@ def check_predictions(model: Any, package: str) -> None:
 
     Parameters
     ----------
-    model : Any
     package : str
         The library's, as Python imports it.
-
-    Raises
-    ------
-    UnsupportedModel
-        A class of another package has a ``predict`` of its own, or the like.
     """
     for name in PREDICTIONS:
         owner = next((kind for kind in type(model).__mro__ if name in vars(kind)), None)

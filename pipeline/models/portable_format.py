@@ -104,10 +104,6 @@ def _column(feature: Feature) -> _Column:
 def write_trees(model: Model) -> bytes:
     """Write a model's arrays and names.
 
-    Parameters
-    ----------
-    model : Model
-
     Returns
     -------
     bytes
@@ -227,7 +223,6 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
 
     Parameters
     ----------
-    data : bytes
     where : str
         Name of the file, for messages.
 

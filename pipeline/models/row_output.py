@@ -94,7 +94,6 @@ def choose_among(row_output: RowOutput | None, model: Model) -> Model:
     ----------
     row_output : RowOutput or None
         None leaves the model as it is.
-    model : Model
 
     Returns
     -------

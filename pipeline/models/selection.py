@@ -19,7 +19,6 @@ def keep_trees(ensemble: TreeEnsemble, trees: np.ndarray) -> TreeEnsemble:
 
     Parameters
     ----------
-    ensemble : TreeEnsemble
     trees : (kept,) int
         Their numbers, ascending.
 
@@ -57,7 +56,6 @@ def keep_iterations(model: Model, iterations: Iterations) -> Model:
 
     Parameters
     ----------
-    model : Model
     iterations : (int, int)
         The first, and that behind the last.
 
@@ -91,13 +89,8 @@ def keep_output(model: Model, output: int) -> Model:
 
     Parameters
     ----------
-    model : Model
     output : int
         Its position.
-
-    Returns
-    -------
-    Model
     """
     ensemble, objective = model.ensemble, model.objective
     if len(model.outputs) > 1 and objective.margin is Margin.CLASSES:
@@ -113,23 +106,7 @@ def keep_output(model: Model, output: int) -> Model:
 
 
 def name_outputs(model: Model, names: Sequence[str]) -> Model:
-    """Give the outputs names.
-
-    Parameters
-    ----------
-    model : Model
-    names : sequence of str
-        One for each output; none leaves them as they are.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    UsageError
-        There are fewer or more names than outputs, two are the same, or one cannot be written.
-    """
+    """Give the outputs names."""
     if not names:
         return model
     if len(names) != len(model.outputs):
@@ -170,28 +147,6 @@ def find_output(outputs: Sequence[str], asked: str | int) -> int:
 
 
 def select(model: Model, trees: Iterations | None = None, outputs: Sequence[str] = (), output: str | int | None = None) -> Model:
-    """Keep a part of a model.
-
-    Parameters
-    ----------
-    model : Model
-    trees : (int, int), optional
-        Iterations to keep, see `keep_iterations`.
-    outputs : sequence of str
-        Names of the outputs, in their order; none leaves them as they are.
-    output : str or int, optional
-        The output to keep, by name or position.
-
-    Returns
-    -------
-    Model
-
-    Raises
-    ------
-    UsageError
-        The model has no such iterations or outputs.
-    UnsupportedModel
-        Its trees are averaged, and some iterations are asked for.
-    """
+    """Keep a part of a model."""
     part = name_outputs(model if trees is None else keep_iterations(model, trees), outputs)
     return part if output is None else keep_output(part, find_output(part.outputs, output))

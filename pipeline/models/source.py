@@ -36,35 +36,12 @@ def normalise_source(uri: str) -> str:
     ------
     UsageError
         It has credentials, or "..".
-    StorageError
-        Its scheme is unknown.
     """
     return uri.rstrip("/") if is_logged(uri) else normalise(uri)
 
 
 def read_source(uri: str) -> Source:
-    """Read a model's file.
-
-    Parameters
-    ----------
-    uri : str
-        A path, a URI, or one of MLflow.
-
-    Returns
-    -------
-    Source
-
-    Raises
-    ------
-    InvalidModel
-        The file is too large, or MLflow's artifact is no model.
-    UnsupportedModel
-        MLflow has a pickle or code, and no file of a library that is read.
-    UsageError
-        MLflow is not installed, or nobody said where its server is.
-    StorageError
-        There is no such file or model, or the store does not answer.
-    """
+    """Read a model's file."""
     if is_logged(uri):
         origin = pin(uri.rstrip("/"))
         return Source(*read_logged(origin, MAX_BYTES), origin)

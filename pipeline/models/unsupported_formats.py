@@ -83,15 +83,5 @@ FOREIGN = (
 
 
 def recognise_foreign(data: bytes) -> str | None:
-    """Say what a file is that is not read, and what to do instead.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    str or None
-        None where it is nothing that is known.
-    """
+    """Say what a file is that is not read, and what to do instead."""
     return next((f"is {each.what}; {each.instead}" for each in FOREIGN if each.recognise(data)), None)

@@ -110,22 +110,7 @@ def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
 
 
 def read_importances(runs: Sequence[ListedRun]) -> Importances:
-    """Read the importances of finished runs, of those that are of the kind of the last of them.
-
-    Parameters
-    ----------
-    runs : sequence of ListedRun
-        By date.
-
-    Returns
-    -------
-    Importances
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
-    """
+    """Read the importances of finished runs, of those that are of the kind of the last of them."""
     finished = [run for run in runs if run.state == "finished"]
     by_kind: dict[Kind, list[tuple[ListedRun, Shares]]] = {}
     last: Kind | None = None

@@ -54,18 +54,7 @@ def _number(value: float | int | None, form: str) -> str:
 
 
 def link_to(page: str, target: str) -> str:
-    """Write where an object is as a page links to it.
-
-    Parameters
-    ----------
-    page, target : str
-        URIs, or absolute paths of this machine.
-
-    Returns
-    -------
-    str
-        Relative where both are on this machine or in one bucket, so that the folder can be moved. Of a name that is no UTF-8 its bytes.
-    """
+    """Write where an object is as a page links to it."""
     (here, _, from_path), (there, _, to_path) = (uri.rpartition("://") for uri in (page, target))
     if here != there or (here and from_path.split("/")[0] != to_path.split("/")[0]):
         return quote(target, safe=":/", errors="surrogateescape")
@@ -168,23 +157,7 @@ def _importances(found: Importances) -> str:
 
 
 def write_index(folder: str, runs: Sequence[ListedRun], importances: Importances, page: str) -> str:
-    """Write runs as a page of its own.
-
-    Parameters
-    ----------
-    folder : str
-        That was listed.
-    runs : sequence of ListedRun
-        By date.
-    importances : Importances
-    page : str
-        Where the page is going to be, which its links start from.
-
-    Returns
-    -------
-    str
-        HTML, light or dark as the reader's system is. The same for the same runs.
-    """
+    """Write runs as a page of its own."""
     states = [run.state for run in runs]
     counts = ", ".join(f"{states.count(state):,} {state}" for state in ("finished", "unfinished", "damaged") if state in states)
     title = f"{count(len(runs), 'run')} in {_text(folder)}"
@@ -205,11 +178,6 @@ def save_index(uri: str, folder: str, runs: Sequence[ListedRun]) -> None:
         That was listed.
     runs : sequence of ListedRun
         By date.
-
-    Raises
-    ------
-    StorageError
-        The page cannot be written, or a summary not be read.
     """
     page = normalise(uri)
     importances = read_importances(runs)

@@ -94,18 +94,7 @@ class ListedRun:
 
 
 def find_day(name: str) -> str | None:
-    """Find a day in a name.
-
-    Parameters
-    ----------
-    name : str
-        As 2026-03-02, 2026/03/02, 20260302 or month=2026-03-02/b.
-
-    Returns
-    -------
-    str or None
-        YYYY-MM-DD, from 1900 to 2199; None where there is none, or more than one.
-    """
+    """Find a day in a name."""
     days = set()
     for found in DAY.finditer(name):
         try:
@@ -116,18 +105,7 @@ def find_day(name: str) -> str | None:
 
 
 def find_job(name: str) -> str:
-    """Find what a run's name has before its day: nights of one job have the same.
-
-    Parameters
-    ----------
-    name : str
-        As delay/2026-03-02.
-
-    Returns
-    -------
-    str
-        As delay/; all of a name without a day.
-    """
+    """Find what a run's name has before its day: nights of one job have the same."""
     return DAY.split(name, 1)[0]
 
 

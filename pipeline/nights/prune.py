@@ -54,22 +54,7 @@ class Pruned:
 
 
 def read_age(keep: str) -> int:
-    """Read how many days are kept.
-
-    Parameters
-    ----------
-    keep : str
-        As 90d.
-
-    Returns
-    -------
-    int
-
-    Raises
-    ------
-    UsageError
-        It is something else, or no day at all.
-    """
+    """Read how many days are kept."""
     found = AGE.fullmatch(keep) if isinstance(keep, str) else None
     if found is None or int(found[1]) < 1:
         raise UsageError(f"keep is {keep!r:.80}, expected a number of days of at least 1, as 90d")

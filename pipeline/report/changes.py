@@ -33,16 +33,7 @@ def _number(value: float | None) -> float:
 
 
 def say_change(found: Found) -> str:
-    """Say in a sentence or two what changed.
-
-    Parameters
-    ----------
-    found : mapping of str to Any
-
-    Returns
-    -------
-    str
-    """
+    """Say in a sentence or two what changed."""
     first, n = found["outputs"][0], len(found["alarms"])
     several = f" of output {shorten_name(first['output'])}" if len(found["outputs"]) > 1 else ""
     total = "margin" if found["space"] == "margin" else "prediction"
@@ -210,17 +201,7 @@ def _list(lines: Sequence[str], most: int, noun: str) -> tuple[str, ...]:
 
 
 def write_changes(found: Found) -> Section:
-    """Write what changed as a section.
-
-    Parameters
-    ----------
-    found : mapping of str to Any
-        As ``drift.json`` has it.
-
-    Returns
-    -------
-    Section
-    """
+    """Write what changed as a section."""
     unit = found["space"]
     outputs = found["outputs"][:OUTPUTS]
     figures: list[Figure | None] = [_draw_split(found, split, unit) for split in outputs]

@@ -263,17 +263,7 @@ def _write_found(material: Material, limits: Limits) -> list[Section | None]:
 
 
 def compose(material: Material, limits: Limits) -> Page:
-    """Put a page together.
-
-    Parameters
-    ----------
-    material : Material
-    limits : Limits
-
-    Returns
-    -------
-    Page
-    """
+    """Put a page together."""
     run, summaries = material.run, material.summaries
     sections = [
         material.changes,
@@ -294,24 +284,7 @@ def compose(material: Material, limits: Limits) -> Page:
 
 
 def read_summaries(run: FinishedRun) -> Summaries:
-    """Read all summaries of a run.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    mapping of str to sequence of mapping
-        Rows, by name.
-
-    Raises
-    ------
-    InvalidRun
-        One is damaged.
-    StorageError
-        The store does not answer.
-    """
+    """Read all summaries of a run."""
     names = [entry["uri"].rpartition("/")[2].removesuffix(".parquet") for entry in run.manifest.summaries if entry["uri"].endswith(".parquet")]
     found = {}
     for name in names:

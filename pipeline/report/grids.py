@@ -29,19 +29,7 @@ MANY = "there are too many categories to count"
 
 
 def find_ends(found: Sequence[Distribution], share: float) -> tuple[float, float]:
-    """Find an axis for numbers.
-
-    Parameters
-    ----------
-    found : sequence of Distribution
-    share : float
-        Of the numbers of each, at most, that lie beyond either end; none lie there where all but these few are equal.
-
-    Returns
-    -------
-    tuple of (float, float)
-        The lower below the upper, both finite.
-    """
+    """Find an axis for numbers."""
     ends = [min(max(each.quantile(q), each.low), each.high) for each in found if each.n for q in (share, 1 - share)]
     if ends and min(ends) == max(ends):
         ends = [end for each in found if each.n for end in (each.low, each.high)]
@@ -56,21 +44,7 @@ def _points(found: Distribution) -> np.ndarray:
 
 
 def choose_values(feature: Feature, column: str, found: Distribution | Categories | None) -> Values | None:
-    """Choose how a feature's values are told apart.
-
-    Parameters
-    ----------
-    feature : Feature
-    column : str
-        Of the parts.
-    found : Distribution or Categories or None
-        What was measured of it.
-
-    Returns
-    -------
-    Values or None
-        None where there is nothing to tell apart: no value is known, or there are too many categories to count.
-    """
+    """Choose how a feature's values are told apart."""
     if found is None or not found.there:
         return None
     if isinstance(found, Categories):
@@ -100,23 +74,7 @@ def _say_lacking(kept: bool, name: str, combinations: Sequence[str], feature: st
 
 
 def choose_grids(measured: Measured, output: str, names: Sequence[str], columns: Mapping[str, str]) -> tuple[Counted, ...]:
-    """Choose the grids of an output's first features.
-
-    Parameters
-    ----------
-    measured : Measured
-    output : str
-        One of the plan's ``written_outputs``.
-    names : sequence of str
-        Of the features or groups.
-    columns : mapping of str to str
-        From these to their columns of attributions.
-
-    Returns
-    -------
-    tuple of Counted
-        Of those that have a column.
-    """
+    """Choose the grids of an output's first features."""
     plan = measured.plan
     features = {feature.name: feature for feature in plan.features}
     values = dict(zip(features, plan.value_columns, strict=True)) if plan.values else {}

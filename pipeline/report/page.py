@@ -107,17 +107,7 @@ def _environment() -> "Environment":
 
 
 def write_page(page: Page) -> str:
-    """Write a page as one file.
-
-    Parameters
-    ----------
-    page : Page
-
-    Returns
-    -------
-    str
-        HTML, in which all texts are escaped; it runs and fetches nothing.
-    """
+    """Write a page as one file."""
     from markupsafe import Markup
 
     style = Markup("".join((TEMPLATES / name).read_text() for name in ("colours.css", "style.css")))  # noqa: S704 - our own

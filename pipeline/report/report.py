@@ -9,15 +9,14 @@ from typing import Any
 import pyarrow as pa
 
 from ..arguments.readers import read_place
-from ..cluster import tasks as tasks_
+from ..cluster.map_items import map_items
+from ..cluster.placement import make_placement
 from ..drift.measure.measured_run import FEW, Measured, measure_run
 from ..errors import InvalidRun, RunConflict, StorageError
 from ..finished.finished_run import FinishedRun, read_run
 from ..methods.memory import WORKER_OVERHEAD
 from ..methods.output_space import TOTALS
 from ..progress import Progress, Work, no_progress
-from ..runs.job.job import keep_small
-from ..runs.job.run_job import make_run_job
 from ..runs.lookup.row_lookup import Found, Place, as_plain, opened_part
 from ..runs.records.derived import read_made, write_made
 from ..runs.records.finished_run import read_finished
@@ -90,14 +89,14 @@ def _choose(measured: Measured, summaries: Summaries, limits: Limits) -> dict[st
 def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any], progress: Progress) -> PartCounts:
     """One pass over the columns that are drawn."""
     plan, manifest = measured.plan, measured.manifest
-    job = make_run_job(measured.uri, **where)
+    placement = make_placement(**where)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     total = plan.columns[0][0]
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
     asked = Asked(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
-    job = keep_small(job, manifest.n_rows * (len(columns) + 1) < FEW)
+    placement = placement.here_if(manifest.n_rows * (len(columns) + 1) < FEW)
     on_done, found = progress(Work("counting", measured.uri, len(items), sum(item.n_rows for item in items))), nothing(columns)
-    for item, made in tasks_.map_items(job, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
+    for item, made in map_items(placement, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
         on_done(item)
     return found
@@ -133,7 +132,7 @@ def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None]) -> tuple[Figure, 
         found = _read_row(run, part, number)
         shown = run.describe(found, None if run.plan.chosen else run.plan.outputs[0])
         label = found.table[run.plan.label_column][0].as_py() if run.plan.label_column else None
-        figures.append(draw_waterfall(shown, shown.rows[0], shown.rows[0].outputs[0], title, label))
+        figures.append(draw_waterfall(shown.wording, shown.rows[0], shown.rows[0].outputs[0], title, label))
     return tuple(figures)
 
 
@@ -197,25 +196,15 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
 
     Parameters
     ----------
-    run : FinishedRun
     against : str, path or None
         As of `report`.
     where : mapping of str to Any
         Its ``scheduler``, ``workers``, ``plain_tcp`` and ``wait``.
-    progress : callable
-
-    Returns
-    -------
-    Material
 
     Raises
     ------
-    InvalidRun
-        The run is damaged.
     RunConflict
         It was replaced or removed meanwhile.
-    StorageError
-        The store does not answer.
     """
     changes = _read_changes(run) if against is None else _compare(run, against, where, progress)
     material = replace(_count_rows(run, where, progress), made=run.provenance())
@@ -223,17 +212,7 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
 
 
 def write_report(material: Material) -> bytes:
-    """Write a page that is small enough, of whatever there is.
-
-    Parameters
-    ----------
-    material : Material
-
-    Returns
-    -------
-    bytes
-        Of HTML; the same for the same run.
-    """
+    """Write a page that is small enough, of whatever there is."""
     for limits in LIMITS:
         data = write_page(compose(material, limits)).encode()
         if len(data) <= MOST_BYTES:

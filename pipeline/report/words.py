@@ -25,16 +25,7 @@ Row = Mapping[str, Any]
 
 
 def last_name(uri: str | None) -> str:
-    """Take the last part of a place.
-
-    Parameters
-    ----------
-    uri : str or None
-
-    Returns
-    -------
-    str
-    """
+    """Take the last part of a place."""
     return (uri or "").rstrip("/").rpartition("/")[2]
 
 
@@ -45,18 +36,7 @@ def _say_r2(first: str, share: float | None) -> str:
 
 
 def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> str:
-    """Say what matters most.
-
-    Parameters
-    ----------
-    run : FinishedRun
-    summaries : mapping of str to sequence of mapping
-        Rows of the run's summaries, by name.
-
-    Returns
-    -------
-    str
-    """
+    """Say what matters most."""
     total, output = TOTALS[run.plan.space], run.plan.written_outputs[0]
     if not run.manifest.n_rows:
         return "No rows were explained"
@@ -78,16 +58,7 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
 
 
 def write_lede(run: FinishedRun) -> tuple[str, ...]:
-    """Say what was explained.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Say what was explained."""
     plan = run.plan
     method = METHODS[plan.method]
     against = "" if plan.background is None else f", against the background {shorten_name(last_name(plan.background))}"
@@ -114,16 +85,7 @@ def _say_output(plan: Plan) -> str:
 
 
 def judge(run: FinishedRun) -> Verdict:
-    """Say whether the run is sound as it was published.
-
-    Parameters
-    ----------
-    run : FinishedRun
-
-    Returns
-    -------
-    Verdict
-    """
+    """Say whether the run is sound as it was published."""
     manifest, total = run.manifest, TOTALS[run.plan.space]
     adds = "What this method says of a row has no sum to be checked by."
     if run.manifest.residual is not None:
@@ -141,17 +103,7 @@ def judge(run: FinishedRun) -> Verdict:
 
 
 def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tuple[tuple[str, str], ...]:
-    """List the numbers at the head of a report.
-
-    Parameters
-    ----------
-    run : FinishedRun
-    summaries : mapping of str to sequence of mapping
-
-    Returns
-    -------
-    tuple of (str, str)
-    """
+    """List the numbers at the head of a report."""
     plan, manifest = run.plan, run.manifest
     facts = [("rows", f"{manifest.n_rows:,}"), ("features", f"{len(plan.features):,}")]
     facts += [("groups", f"{len(plan.groups):,}")] if plan.groups else []
@@ -188,18 +140,7 @@ def _say_machine(machine: Machine) -> str:
 
 
 def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[str, str], ...]:
-    """List where the numbers come from.
-
-    Parameters
-    ----------
-    run : FinishedRun
-    made : Provenance or None
-        How the run was made, where that was kept.
-
-    Returns
-    -------
-    tuple of (str, str)
-    """
+    """List where the numbers come from."""
     plan, manifest = run.plan, run.manifest
     parameters = ", ".join(f"{name} = {shorten_name(str(value))}" for name, value in plan.parameters if value not in ((), None))
     base = [f"{name} {write_number(value)}" for name, value in zip(shorten_names(plan.outputs[:OUTPUTS]), manifest.base, strict=False)]

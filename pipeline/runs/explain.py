@@ -51,22 +51,10 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
 
     Parameters
     ----------
-    job : Job
-    progress : callable
-        See `explain`.
     warn : callable
         Called, however the run ends, with a line for everything that was not done which takes nothing from the run.
     earlier : Earlier, optional
         Nights of the same command, for the metrics.
-
-    Returns
-    -------
-    Done
-
-    Raises
-    ------
-    LeafledgerError
-        Of a stage.
     """
     attempt = Attempt()
     with attempt.heard(warn), metered(job, attempt, earlier), traced(job, attempt):

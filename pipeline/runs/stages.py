@@ -60,12 +60,6 @@ class Broadcast:
 def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistics | None:
     """Stage 3: commit the plan, count the background and keep the counts for later runs.
 
-    Parameters
-    ----------
-    run : Run
-    progress : callable
-        See `explain`.
-
     Returns
     -------
     BackgroundStatistics or None
@@ -81,8 +75,6 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
         The output's folder holds another run by now.
     ClusterLost
         No scheduler answers, it has no workers any more, or all that an item was given to died.
-    StorageError
-        The store does not answer.
     """
     if not isinstance(game := run.game, Marginal) or not game.uncounted:
         return None
@@ -98,24 +90,13 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
 
     Parameters
     ----------
-    run : Run
     counted : BackgroundStatistics, optional
         What `count_run` returned.
-    progress : callable
-        See `explain`.
-
-    Returns
-    -------
-    Broadcast
 
     Raises
     ------
-    InvalidRun
-        There is a background to count, and it was not counted.
     RunConflict
         The output's folder holds another run by now.
-    StorageError
-        The store does not answer.
     """
     commit_plan(run.job.out, run.plan)
     prepared = run.game
@@ -138,8 +119,6 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
 
     Parameters
     ----------
-    run : Run
-    tables : Broadcast
     progress : callable
         Called with what is to be done; what it returns is called with every Part or Rejected as it is done.
 
@@ -158,12 +137,8 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
         A label or weight cannot be used.
     AdditivityBreach
         Attributions of a row do not add up.
-    InvalidRun
-        A part that is there is damaged, or another plan made it.
     ClusterLost
         No scheduler answers, or it has no workers any more.
-    StorageError
-        The store does not answer.
     """
     plan, job = run.plan, run.job
     given_up = find_given_up(plan.items, decided := read_rejected(job.out))  # what was decided stays decided; parts say what else
@@ -186,12 +161,6 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
 
 def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
     """Stage 6: make summaries of the merged states.
-
-    Parameters
-    ----------
-    run : Run
-    tables : Broadcast
-    explained : Explained
 
     Returns
     -------
@@ -216,26 +185,15 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
 
     Parameters
     ----------
-    run : Run
-    tables : Broadcast
-    explained : Explained
     summaries : dict of str to pa.Table
         By name.
-
-    Returns
-    -------
-    Manifest
 
     Raises
     ------
     InvalidData
         Too few rows are explained for the place of a run that ``latest`` names.
-    InvalidRun
-        Parts are missing, or an object is there already with other bytes.
     RunConflict
         The run that was to be replaced was replaced by another meanwhile.
-    StorageError
-        The store refuses or does not answer.
     """
     write_rejected(run.job.out, explained.rejected)
     manifest = publish(run.out, run.place, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
@@ -253,19 +211,10 @@ def update_latest(run: Run, manifest: Manifest) -> Latest | None:
     ----------
     run : Run
         Finished.
-    manifest : Manifest
-        Of the run.
 
     Returns
     -------
     Latest or None
         What ``latest`` names then; None where it was not asked for, or names nothing.
-
-    Raises
-    ------
-    InvalidRun
-        What ``latest`` points at is something else.
-    StorageError
-        The store does not answer.
     """
     return name_latest(run.job.options, run.out, manifest, bool(run.kept))

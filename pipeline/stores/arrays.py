@@ -75,10 +75,6 @@ def table_bytes(record: NamedTuple) -> int:
     ----------
     record : NamedTuple
         Arrays, and records of arrays.
-
-    Returns
-    -------
-    int
     """
     return _lay_out(record, [])[1]
 
@@ -121,13 +117,8 @@ def unpack_tables(layout: Any, data: bytes) -> Any:
 
     Parameters
     ----------
-    layout : list
     data : bytes
         Both as `pack_tables` returns them.
-
-    Returns
-    -------
-    NamedTuple
     """
     return _rebuild(layout, np.frombuffer(data, np.uint8))
 
@@ -169,13 +160,6 @@ def broadcast_tables(record: Any, folder: str) -> str:
     -------
     str
         URI of the tables, named by the SHA-256 of their content.
-
-    Raises
-    ------
-    InvalidRun
-        An earlier attempt left them there, and they are damaged.
-    StorageError
-        The store refuses or does not answer, or the disk is full.
     """
     with storage.scratch() as local:
         content = _write(record, local)
@@ -220,13 +204,6 @@ def open_tables(uri: str) -> Any:
     -------
     NamedTuple
         As they were written.
-
-    Raises
-    ------
-    InvalidRun
-        They are damaged.
-    StorageError
-        They are not there, or the store does not answer.
     """
     if not _is_sound(uri) or not _has_its_name(uri):
         raise InvalidRun(f"{uri}: the tables there are damaged, or others than were broadcast")
@@ -265,19 +242,10 @@ def _forget() -> None:
 def open_stored_tables(uri: str) -> Any | None:
     """Open tables that an earlier run stored, every byte of them verified. Whoever wrote them may have written what they liked.
 
-    Parameters
-    ----------
-    uri : str
-
     Returns
     -------
     NamedTuple or None
         None where there are none.
-
-    Raises
-    ------
-    InvalidRun
-        They are damaged, or a file of them is missing.
     """
     if not storage.exists(storage.join(uri, INDEX)):
         return None
@@ -295,18 +263,6 @@ def store_tables(record: Any, uri: str) -> Any:
     ----------
     record : NamedTuple
         Arrays, and records of arrays.
-    uri : str
-
-    Returns
-    -------
-    NamedTuple
-
-    Raises
-    ------
-    InvalidRun
-        What is there is damaged.
-    StorageError
-        The store refuses or does not answer, or the disk is full.
     """
     with storage.scratch() as folder:
         _write(record, folder)

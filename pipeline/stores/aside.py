@@ -22,11 +22,6 @@ def aside(uri: str) -> Iterator[str]:
     ------
     str
         URI of a folder beside it; of a local one, in the first folder above it that is there.
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer.
     """
     name, local = f"{NAME}-{secrets.token_hex(8)}", storage.local_path(uri)
     place = storage.beside(uri, name)

@@ -25,17 +25,7 @@ Found = dict[str, Any] | None  # what a store says of a file as it lists it; Non
 
 
 def is_hidden(path: str) -> bool:
-    """Tell whether a file lies in a folder of other programs, or is called as theirs are.
-
-    Parameters
-    ----------
-    path : str
-        Below a folder that is named, and so is not hidden.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a file lies in a folder of other programs, or is called as theirs are."""
     return any(map(_hides, path.split("/")))
 
 
@@ -45,18 +35,7 @@ def _hides(name: str) -> bool:
 
 
 def is_of(filesystem: Any, *stores: str) -> bool:
-    """Tell whether a file system is one of some stores.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-    *stores : str
-        Schemes.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a file system is one of some stores."""
     names = (filesystem.protocol,) if isinstance(filesystem.protocol, str) else filesystem.protocol
     return any(store in names for store in stores)
 
@@ -66,15 +45,10 @@ def is_folder(filesystem: Any, path: str, known: Found = None) -> bool:
 
     Parameters
     ----------
-    filesystem : fsspec.AbstractFileSystem
     path : str
         Something is there.
     known : dict, optional
         What the file system says of it, where it has been asked already.
-
-    Returns
-    -------
-    bool
 
     Raises
     ------
@@ -153,23 +127,7 @@ def _walk(filesystem: Any, root: str) -> Iterator[tuple[str, Found]]:
 
 
 def find_below(filesystem: Any, root: str) -> Iterable[tuple[str, Found]]:
-    """Find all files below a folder, and in folders that links lead to.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-    root : str
-
-    Returns
-    -------
-    iterable of (str, dict or None)
-        Hidden ones may be among them. Of the folders of logs it has at least the name, with a slash behind.
-
-    Raises
-    ------
-    OSError
-        A folder cannot be listed, or a link leads nowhere or back; or an error of the client's own.
-    """
+    """Find all files below a folder, and in folders that links lead to."""
     if is_of(filesystem, *FLAT):
         return call_store(filesystem, "find", root.rstrip("/"), detail=True).items()
     return _walk(filesystem, root)
@@ -210,23 +168,7 @@ def _find_all(filesystem: Any, root: str, stem: str) -> Iterator[tuple[str, Foun
 
 
 def match_glob(filesystem: Any, pattern: str) -> list[tuple[str, Found]]:
-    """Find what a glob means: files and folders, also behind links.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-    pattern : str
-        A place with ``*``, ``?``, ``[…]`` and, alone between slashes, ``**`` for any folders, also none. Hidden names have to be spelled out.
-
-    Returns
-    -------
-    list of (str, dict or None)
-
-    Raises
-    ------
-    OSError
-        There is no such folder, one that the glob goes through cannot be listed, or a link leads nowhere or back; or an error of the client's own.
-    """
+    """Find what a glob means: files and folders, also behind links."""
     web = is_of(filesystem, WEB)
     parts = pattern.rstrip("/").split("/")
     first = next((k for k, part in enumerate(parts) if _GLOB.search(part) and not (web and k < SCHEME)), None)

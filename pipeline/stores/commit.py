@@ -141,7 +141,6 @@ def create(uri: str, source: Path) -> bool:
 
     Parameters
     ----------
-    uri : str
     source : Path
         The local file.
 
@@ -149,11 +148,6 @@ def create(uri: str, source: Path) -> bool:
     -------
     bool
         False, and nothing changed, where an object is there already.
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer, or the disk is full.
     """
     filesystem, path = open_filesystem(uri)
     with reported("write", uri):
@@ -171,7 +165,6 @@ def create_once(uri: str, source: Path) -> None:
 
     Parameters
     ----------
-    uri : str
     source : Path
         The local file.
 
@@ -179,8 +172,6 @@ def create_once(uri: str, source: Path) -> None:
     ------
     RunConflict
         There is another file.
-    StorageError
-        The store refuses or does not answer, or the disk is full.
     """
     if not create(uri, source) and read(uri) != source.read_bytes():
         raise RunConflict(f"{uri}: holds another file; choose another name")
@@ -204,11 +195,6 @@ def check_writable(folder: str) -> None:
     ----------
     folder : str
         URI. It need not be there yet, but a bucket has to be.
-
-    Raises
-    ------
-    StorageError
-        The store refuses to be written, takes nothing at all, or does not answer.
     """
     filesystem, path = open_filesystem(join(folder, f"_probe-{secrets.token_hex(8)}"))
     with scratch() as local, reported("write", folder):
@@ -232,15 +218,6 @@ def creates_once(folder: str) -> bool:
     ----------
     folder : str
         URI; the attempt is made below it.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    StorageError
-        The store refuses to be written, or does not answer.
     """
     uri = join(folder, f"_probe-{secrets.token_hex(8)}")
     filesystem, path = open_filesystem(uri)
@@ -276,17 +253,11 @@ def update(uri: str, change: Change, single_writer: bool = False) -> None:
 
     Parameters
     ----------
-    uri : str
     change : callable
         From what the object holds, None where there is none, to what it shall hold, None to leave it. Called again where somebody else was faster,
         and possibly with its own result, where the store lost an answer.
     single_writer : bool
         Nobody else writes the object, so nothing is compared.
-
-    Raises
-    ------
-    StorageError
-        Others were faster SWAPS times in a row, or the store refuses or does not answer.
     """
     filesystem, path = open_filesystem(uri)
 
@@ -323,15 +294,6 @@ def swaps(uri: str) -> bool:
     ----------
     uri : str
         The attempt is made beside it.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    StorageError
-        The store refuses to be written, or does not answer.
     """
     uri = beside(uri, f"_probe-{secrets.token_hex(8)}")
     filesystem, path = open_filesystem(uri)
@@ -354,17 +316,7 @@ def swaps(uri: str) -> bool:
 
 
 def remove(uri: str) -> None:
-    """Delete all below a URI; do nothing where there is nothing. A name that would be a pattern is taken as it is.
-
-    Parameters
-    ----------
-    uri : str
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer.
-    """
+    """Delete all below a URI; do nothing where there is nothing. A name that would be a pattern is taken as it is."""
     filesystem, path = open_filesystem(uri)
     with reported("delete", uri), suppress(FileNotFoundError):  # also where somebody else deletes it at the same time
         delete_below(filesystem, path)

@@ -12,34 +12,12 @@ GOOGLE, AZURE = "gs", "abfs"
 
 
 def has_conditions(filesystem: Any) -> bool:
-    """Tell whether there are conditions of a store here.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-
-    Returns
-    -------
-    bool
-        Whether the store keeps them is another question.
-    """
+    """Tell whether there are conditions of a store here."""
     return GOOGLE in filesystem.protocol or AZURE in filesystem.protocol
 
 
 def put_new(filesystem: Any, path: str, source: Path) -> None:
-    """Write a local file where no object is, on a store that can be told so; else wherever it is.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-    path : str
-    source : Path
-
-    Raises
-    ------
-    FileExistsError
-        There is one.
-    """
+    """Write a local file where no object is, on a store that can be told so; else wherever it is."""
     condition = {"mode": "create"} if has_conditions(filesystem) else {}
     call_store(filesystem, "put_file", str(source), path, n_bytes=source.stat().st_size, **condition)
 
@@ -69,22 +47,7 @@ def _put_azure(filesystem: Any, path: str, etag: str | None, made: bytes) -> Non
 
 
 def swap(filesystem: Any, path: str, held: Object | None, made: bytes) -> bool:
-    """Write an object if it is still the one that was held.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-        One that ``has_conditions``.
-    path : str
-    held : Object or None
-        None where there was none.
-    made : bytes
-
-    Returns
-    -------
-    bool
-        False, and nothing changed, where it is another one.
-    """
+    """Write an object if it is still the one that was held."""
     try:
         if GOOGLE in filesystem.protocol:
             _put_google(filesystem, path, "0" if held is None else held.etag, made)

@@ -17,16 +17,7 @@ _total, _taken = Moved(), Moved()
 
 
 def add(first: Moved, second: Moved) -> Moved:
-    """Add sums up.
-
-    Parameters
-    ----------
-    first, second : Moved
-
-    Returns
-    -------
-    Moved
-    """
+    """Add sums up."""
     return Moved(*(mine + other for mine, other in zip(first, second, strict=True)))
 
 
@@ -37,7 +28,6 @@ def count_moved(read: int = 0, written: int = 0, retried: int = 0) -> None:
     ----------
     read, written : int
         Bytes.
-    retried : int
     """
     global _total
     with _lock:
@@ -45,22 +35,12 @@ def count_moved(read: int = 0, written: int = 0, retried: int = 0) -> None:
 
 
 def find_moved() -> Moved:
-    """Look up what was moved since this process began.
-
-    Returns
-    -------
-    Moved
-    """
+    """Look up what was moved since this process began."""
     return _total
 
 
 def take_moved() -> Moved:
-    """Take what was moved since it was last taken, so that sums of what is taken, by whatever thread, hold everything once.
-
-    Returns
-    -------
-    Moved
-    """
+    """Take what was moved since it was last taken, so that sums of what is taken, by whatever thread, hold everything once."""
     global _taken
     with _lock:
         before, _taken = _taken, _total

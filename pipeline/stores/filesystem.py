@@ -30,33 +30,13 @@ EXTRAS = {"gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}  # of this 
 
 
 def of_botocore(name: str) -> Any:
-    """Find an exception of botocore's to catch.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    type or ()
-        Nothing to catch where nothing imported botocore, which need not be installed for local files.
-    """
+    """Find an exception of botocore's to catch."""
     found = sys.modules.get("botocore.exceptions")
     return () if found is None else getattr(found, name)
 
 
 def find_code(error: OSError) -> str | None:
-    """Find what an S3 store called what went wrong.
-
-    Parameters
-    ----------
-    error : OSError
-
-    Returns
-    -------
-    str or None
-        Such as "PreconditionFailed"; None where no such store answered.
-    """
+    """Find what an S3 store called what went wrong."""
     answer = error.__cause__.response if isinstance(error.__cause__, of_botocore("ClientError")) else {}
     return answer.get("Error", {}).get("Code")
 
@@ -91,11 +71,6 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     ----------
     doing : str
         What is tried, as in "cannot read": "read", "write", "list".
-    uri : str
-
-    Yields
-    ------
-    None
 
     Raises
     ------
@@ -103,8 +78,6 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         The file is missing.
     NotAFile
         It is a folder, a pipe, a socket or a device.
-    StorageError
-        The store refuses, or it does not answer.
     """
     try:
         yield
@@ -123,17 +96,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
 
 @contextmanager
 def published() -> Iterator[None]:
-    """Take what is missing inside for damage: a finished run lists it, so it is not yet to come.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    InvalidRun
-        A file is missing.
-    """
+    """Take what is missing inside for damage: a finished run lists it, so it is not yet to come."""
     try:
         yield
     except NotThere as error:
@@ -165,8 +128,6 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
     ------
     UnknownStore
         The URI's scheme is unknown, or the package that serves it is missing; or it is none.
-    StorageError
-        Nobody answers.
     """
     if "\0" in uri:
         raise UnknownStore(f"{uri!r}: cannot open: has the character of code 0, which no name has")
@@ -187,25 +148,7 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
 
 
 def call_store(filesystem: Any, operation: str, *arguments: Any, n_bytes: int = 0, **given: Any) -> Any:
-    """Call an operation of a file system, with a deadline where the file system knows deadlines.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-    operation : str
-        Name of its method.
-    *arguments
-        Passed to the method.
-    n_bytes : int
-        Bytes that will be moved: every MiB adds a second to the deadline.
-    **given
-        Passed to the method by name.
-
-    Returns
-    -------
-    Any
-        What the method returns.
-    """
+    """Call an operation of a file system, with a deadline where the file system knows deadlines."""
     if not isinstance(filesystem, AsyncFileSystem):
         return retry_damaged(lambda: getattr(filesystem, operation)(*arguments, **given))
     method, deadline = getattr(filesystem, f"_{operation}"), SECONDS + n_bytes / BYTES_PER_SECOND  # not every method that waits for it takes one
@@ -213,17 +156,7 @@ def call_store(filesystem: Any, operation: str, *arguments: Any, n_bytes: int = 
 
 
 def retry_damaged(operation: Callable[[], Any]) -> Any:
-    """Call an operation once more where its answer arrived damaged: a client that finds so by the store's checksum does not ask again by itself.
-
-    Parameters
-    ----------
-    operation : callable
-
-    Returns
-    -------
-    Any
-        What the operation returns.
-    """
+    """Call an operation once more where its answer arrived damaged: a client that finds so by the store's checksum does not ask again by itself."""
     try:
         return operation()
     except of_botocore("FlexibleChecksumError"):
@@ -232,14 +165,5 @@ def retry_damaged(operation: Callable[[], Any]) -> Any:
 
 
 def is_local(filesystem: Any) -> bool:
-    """Tell whether a file system is this machine's own.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a file system is this machine's own."""
     return "file" in (filesystem.protocol if isinstance(filesystem.protocol, tuple) else (filesystem.protocol,))

@@ -163,19 +163,10 @@ def _naming(filesystem: Any, uri: str, path: str) -> Callable[[str], str]:
 def find_table(uri: str) -> str | None:
     """Tell whether a folder is a table with a log of its own.
 
-    Parameters
-    ----------
-    uri : str
-
     Returns
     -------
     str or None
         "Delta", "Iceberg", "Hudi" or "Spark's streaming"; None for anything else, also where there is nothing.
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
     """
     filesystem, path = open_filesystem(uri)
     with reported("list", uri):
@@ -204,8 +195,6 @@ def list_parquet(uri: str) -> list[Object]:
         that may not be looked at is not seen. Or a file of this machine is found under two names, of which one goes through a link.
     NotThere
         There is nothing, by what the store says; or a link leads there.
-    StorageError
-        A folder cannot be listed, links lead in a circle, or the store does not answer.
     """
     filesystem, path = open_filesystem(uri)
     as_uri = _naming(filesystem, uri, path)
@@ -247,10 +236,6 @@ def _find_size(entry: os.DirEntry) -> int:
 def list_folder(uri: str) -> Folder:
     """List what lies right below a folder.
 
-    Parameters
-    ----------
-    uri : str
-
     Returns
     -------
     Folder
@@ -260,8 +245,6 @@ def list_folder(uri: str) -> Folder:
     ------
     NotThere
         There is no such folder.
-    StorageError
-        It cannot be read, or the store does not answer.
     """
     filesystem, path = open_filesystem(uri)
     folders, files = list[str](), dict[str, int]()

@@ -50,22 +50,7 @@ def _read(target: Path) -> bytes | None:
 
 
 def exchange(path: str, change: Callable[[bytes | None], bytes | None], single_writer: bool = False) -> None:
-    """Exchange a file for another under its name, while nobody else may.
-
-    Parameters
-    ----------
-    path : str
-    change : callable
-        From what the file holds, None where there is none, to what it shall hold, None to leave it.
-    single_writer : bool
-        Nobody else writes it, so nothing is locked.
-
-    Raises
-    ------
-    OSError
-        The file system refuses, to lock too, or another writer does not give the lock back; or there is a pipe, a socket or a device, which would be
-        gone.
-    """
+    """Exchange a file for another under its name, while nobody else may."""
     target = Path(path)
     if target.exists() and not (target.is_file() or target.is_dir()):
         raise NotRegular("is a pipe, a socket or a device, expected a file")

@@ -33,8 +33,6 @@ def normalise(uri: str) -> str:
     ------
     UsageError
         It has credentials, which would be written into plans and logs; or a store's place has "..", which it would take for a name.
-    StorageError
-        Its scheme is unknown.
     """
     if redact(uri) != uri:
         raise UsageError(
@@ -77,10 +75,6 @@ def is_within(place: str, folder: str, below: tuple[str, ...] = ()) -> bool:
         Likewise, or a glob.
     below : tuple of str
         Names that will be there below ``place``, which a glob may find.
-
-    Returns
-    -------
-    bool
 
     Raises
     ------

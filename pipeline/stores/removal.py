@@ -31,19 +31,7 @@ def _delete_keys(filesystem: Any, names: list[str]) -> None:
 
 
 def delete_below(filesystem: Any, path: str) -> None:
-    """Delete a file or an object, or all below a folder.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-    path : str
-        The place on that file system. It is taken as it is, though it may have characters of patterns.
-
-    Raises
-    ------
-    OSError
-        The store refuses, be it one object of many; FileNotFoundError where there is nothing.
-    """
+    """Delete a file or an object, or all below a folder."""
     if is_local(filesystem):
         _delete_here(path)
         return

@@ -54,11 +54,6 @@ def join(uri: str, *parts: str) -> str:
     ----------
     uri : str
         Of the folder.
-    *parts : str
-
-    Returns
-    -------
-    str
     """
     return "/".join((uri.rstrip("/"), *parts))
 
@@ -83,11 +78,6 @@ def check_below(key: str) -> None:
 def beside(uri: str, name: str) -> str:
     """Name a place next to another one.
 
-    Parameters
-    ----------
-    uri : str
-    name : str
-
     Returns
     -------
     str
@@ -109,20 +99,7 @@ def _write_time(time: Any) -> Any:
 
 
 def describe(filesystem: Any, path: str, known: dict[str, Any] | None = None) -> Object:
-    """Look up a file or object of a file system.
-
-    Parameters
-    ----------
-    filesystem : fsspec.AbstractFileSystem
-    path : str
-        The place on that file system.
-    known : dict, optional
-        What it says of the file, where it has been asked already.
-
-    Returns
-    -------
-    Object
-    """
+    """Look up a file or object of a file system."""
     _refuse_endless(filesystem, path)
     found = known or call_store(filesystem, "info", path)
     if found["size"] is None:
@@ -135,21 +112,7 @@ def describe(filesystem: Any, path: str, known: dict[str, Any] | None = None) ->
 
 
 def stat(uri: str) -> Object:
-    """Look up a file or object.
-
-    Parameters
-    ----------
-    uri : str
-
-    Returns
-    -------
-    Object
-
-    Raises
-    ------
-    StorageError
-        There is none, or the store does not answer.
-    """
+    """Look up a file or object."""
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
         filesystem.invalidate_cache()
@@ -159,19 +122,10 @@ def stat(uri: str) -> Object:
 def stat_if_exists(uri: str) -> Object | None:
     """Look up a file or object that may be missing.
 
-    Parameters
-    ----------
-    uri : str
-
     Returns
     -------
     Object or None
         None where there is none.
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
     """
     try:
         return stat(uri)
@@ -180,21 +134,7 @@ def stat_if_exists(uri: str) -> Object | None:
 
 
 def read(uri: str) -> bytes:
-    """Read a file or object whole.
-
-    Parameters
-    ----------
-    uri : str
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    StorageError
-        There is none, or the store does not answer.
-    """
+    """Read a file or object whole."""
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
         _refuse_endless(filesystem, path)
@@ -206,19 +146,10 @@ def read(uri: str) -> bytes:
 def read_if_exists(uri: str) -> bytes | None:
     """Read a file or object that may be missing.
 
-    Parameters
-    ----------
-    uri : str
-
     Returns
     -------
     bytes or None
         None where there is none.
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
     """
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
@@ -232,21 +163,7 @@ def read_if_exists(uri: str) -> bytes | None:
 
 
 def exists(uri: str) -> bool:
-    """Tell whether there is a file, an object or a folder.
-
-    Parameters
-    ----------
-    uri : str
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
-    """
+    """Tell whether there is a file, an object or a folder."""
     filesystem, path = open_filesystem(uri)
     with reported("look up", uri):
         filesystem.invalidate_cache()
@@ -280,7 +197,6 @@ def opened(uri: str, ahead: bool = True) -> Iterator[Any]:
 
     Parameters
     ----------
-    uri : str
     ahead : bool
         Fetch more of an object than is asked for, since most readers go on from there.
 
@@ -288,11 +204,6 @@ def opened(uri: str, ahead: bool = True) -> Iterator[Any]:
     ------
     file object
         Binary and seekable. What goes wrong with the store while reading is a StorageError, so that it can be told from bytes that are wrong.
-
-    Raises
-    ------
-    StorageError
-        There is none, or the store does not answer.
     """
     filesystem, path = open_filesystem(uri)
     with reported("read", uri):
@@ -306,18 +217,7 @@ def opened(uri: str, ahead: bool = True) -> Iterator[Any]:
 
 
 def download(uri: str, local: Path) -> None:
-    """Copy an object to a local file that appears whole or not at all.
-
-    Parameters
-    ----------
-    uri : str
-    local : Path
-
-    Raises
-    ------
-    StorageError
-        There is no such object, the store does not answer, or the disk is full.
-    """
+    """Copy an object to a local file that appears whole or not at all."""
     filesystem, path = open_filesystem(uri)
     partial = local.with_name(f".{local.name}.{secrets.token_hex(8)}")
     with reported("read", uri):
@@ -334,11 +234,6 @@ def scratch() -> Iterator[Path]:
     Yields
     ------
     Path
-
-    Raises
-    ------
-    StorageError
-        The disk is full or cannot be written.
     """
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -351,10 +246,6 @@ def scratch() -> Iterator[Path]:
 def local_path(uri: str) -> Path | None:
     """Give the path behind a URI of this machine's file system.
 
-    Parameters
-    ----------
-    uri : str
-
     Returns
     -------
     Path or None
@@ -366,10 +257,6 @@ def local_path(uri: str) -> Path | None:
 
 def sha256(path: Path) -> str:
     """Digest a local file.
-
-    Parameters
-    ----------
-    path : Path
 
     Returns
     -------

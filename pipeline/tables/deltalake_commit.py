@@ -29,27 +29,7 @@ MANIFEST, RUN = "leafledger", "leafledger run"  # which was committed, and of wh
 
 
 def locate_delta(name: str, run: str, date: Date) -> str:
-    """Find the table that a run belongs to.
-
-    Parameters
-    ----------
-    name : str
-        Empty: the table has no other.
-    run : str
-        URI of the run's folder.
-    date : date
-        Of the run.
-
-    Returns
-    -------
-    str
-        URI of the folder above date=2026-11-22.
-
-    Raises
-    ------
-    UsageError
-        The run lies in no such folder, or there is a name.
-    """
+    """Find the table that a run belongs to."""
     root, folder, _ = f"{run}/".rpartition(f"/{DATE}={date}/")
     if name:
         raise UsageError(f"table is delta:{name}, expected delta alone: the table is the folder above {DATE}={date}")
@@ -65,24 +45,7 @@ def _exists(uri: str) -> bool:
 
 
 def check_delta(uri: str, names: Collection[str]) -> None:
-    """Refuse a table that parts cannot be added to as they are, while nothing is explained yet.
-
-    Parameters
-    ----------
-    uri : str
-        Of its folder, where there need not be one.
-    names : collection of str
-        Columns that parts will have.
-
-    Raises
-    ------
-    UsageError
-        The library is not installed, the table is not partitioned by the date alone, or asks more of who writes it than to add files.
-    SchemaMismatch
-        It has a column of every row that parts lack.
-    StorageError
-        The store does not answer.
-    """
+    """Refuse a table that parts cannot be added to as they are, while nothing is explained yet."""
     with reported("read", uri):
         if not _exists(uri):
             return
@@ -234,23 +197,6 @@ def _try(uri: str, share: Share) -> None:
 def commit_delta(uri: str, share: Share) -> None:
     """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them, or where another run
     has taken the run's place.
-
-    Parameters
-    ----------
-    uri : str
-        Of the table's folder, which need not be one yet.
-    share : Share
-        Whose run lies below it.
-
-    Raises
-    ------
-    SchemaMismatch
-        A column is of another type in the table, or one of every row there is none of the run's; or files of the earlier run were rewritten by
-        others.
-    UsageError
-        The table is partitioned otherwise, asks more of who writes it than to add files, or keeps those of the earlier run for ever.
-    StorageError
-        The store refuses or does not answer, or others were faster ATTEMPTS times in a row.
     """
     _repeat(uri, lambda: _try(uri, share))
 
@@ -272,48 +218,13 @@ def _repeat(uri: str, attempt: Any) -> None:
 
 
 def holds_delta(uri: str, run: str, manifest: str) -> bool:
-    """Tell whether a manifest is the last of a run that was committed to a table.
-
-    Parameters
-    ----------
-    uri : str
-        Of the table's folder, which need not be one yet.
-    run : str
-        URI of the run's folder.
-    manifest : str
-        SHA-256, hexadecimal.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer.
-    """
+    """Tell whether a manifest is the last of a run that was committed to a table."""
     with reported("read", uri):
         return _exists(uri) and _find_mark(open_table(uri), uri, run)[0] == _mark(manifest)
 
 
 def withdraw_delta(uri: str, leaving: Leaving) -> None:
-    """Take a run's parts out of a table, before they are removed; do nothing where it has none.
-
-    Parameters
-    ----------
-    uri : str
-        Of the table's folder.
-    leaving : Leaving
-
-    Raises
-    ------
-    SchemaMismatch
-        Its files were rewritten by others, or these have files of the table in its folder, all of which is going to be removed.
-    UsageError
-        The table asks more of who writes it than to remove files, or keeps them for ever.
-    StorageError
-        The store refuses or does not answer, or others were faster ATTEMPTS times in a row.
-    """
+    """Take a run's parts out of a table, before they are removed; do nothing where it has none."""
 
     def attempt() -> None:
         if not _exists(uri):

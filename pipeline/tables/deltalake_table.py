@@ -23,26 +23,7 @@ KNOWN = {"deletionVectors", "columnMapping", "timestampNtz", "v2Checkpoint", "va
 
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
-    """Turn what the library raises inside into one line.
-
-    Parameters
-    ----------
-    doing : str
-        What is tried, as in "cannot read": "read", "write".
-    uri : str
-        Of the table.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    UsageError
-        The library is not installed, or looks for the table elsewhere.
-    StorageError
-        Whatever else it says.
-    """
+    """Turn what the library raises inside into one line."""
     if _ENCODED.search(uri):
         raise UsageError(f"{uri}: has '%' before two digits, which the library deltalake takes for another character; call its folder otherwise")
     try:
@@ -58,44 +39,14 @@ def reported(doing: str, uri: str) -> Iterator[None]:
 
 
 def options_for(uri: str) -> dict[str, str]:
-    """Say how a store is reached. Credentials are the library's to find, in the environment.
-
-    Parameters
-    ----------
-    uri : str
-
-    Returns
-    -------
-    dict of str to str
-    """
+    """Say how a store is reached. Credentials are the library's to find, in the environment."""
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL", "")
     plain = uri.startswith("s3://") and endpoint.startswith("http://")
     return {"aws_endpoint": endpoint, "aws_allow_http": "true"} if plain else {}
 
 
 def open_table(uri: str, version: int | None = None) -> Any:
-    """Open a table.
-
-    Parameters
-    ----------
-    uri : str
-        Of its folder.
-    version : int, optional
-        By default the newest.
-
-    Returns
-    -------
-    deltalake.DeltaTable
-
-    Raises
-    ------
-    UsageError
-        The library is not installed.
-    NotThere
-        There is no such version yet.
-    StorageError
-        There is no such table, or its log cannot be read.
-    """
+    """Open a table."""
     with reported("read", uri):
         from deltalake import DeltaTable
 
@@ -136,47 +87,13 @@ def _values(partition: dict[str, Any] | None, uri: str) -> Hive:
 
 
 def place_of(path: str, uri: str) -> str:
-    """Find a file that a log names.
-
-    Parameters
-    ----------
-    path : str
-        As the log has it: below the table or absolute, with %20 for a space.
-    uri : str
-        Of the table.
-
-    Returns
-    -------
-    str
-        URI of the file.
-    """
+    """Find a file that a log names."""
     path = unquote(path)
     return path if "://" in path or path.startswith("/") else storage.join(uri, path)
 
 
 def read_delta(uri: str, version: int | None = None) -> Snapshot:
-    """List the files of a table that count.
-
-    Parameters
-    ----------
-    uri : str
-        Of its folder.
-    version : int, optional
-        By default the newest.
-
-    Returns
-    -------
-    Snapshot
-        Called TABLE@vN.
-
-    Raises
-    ------
-    UsageError
-        The library is not installed; the table has deletion vectors, mapped columns or other features that ask more of a reader than to read files;
-        it is partitioned by what is no text, whole number, boolean or date; or its log names a file twice, or with credentials.
-    StorageError
-        There is no such version, its log or a file cannot be read.
-    """
+    """List the files of a table that count."""
     table = open_table(uri, version)
     with reported("read", uri):
         _refuse_unread(table, uri)

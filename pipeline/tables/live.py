@@ -58,22 +58,7 @@ class Snapshot:
 
 
 def write_value(value: Any) -> str | None:
-    """Write a value that a log carries for a whole file as paths have it.
-
-    Parameters
-    ----------
-    value : bool, int, str, date or None
-
-    Returns
-    -------
-    str or None
-        None for a null.
-
-    Raises
-    ------
-    ValueError
-        It is of another type, which several texts may stand for.
-    """
+    """Write a value that a log carries for a whole file as paths have it."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -84,24 +69,7 @@ def write_value(value: Any) -> str | None:
 
 
 def list_once(listed: Iterable[tuple[str, Hive]], uri: str) -> dict[str, Hive]:
-    """Put files in the order of their names.
-
-    Parameters
-    ----------
-    listed : iterable of (str, Hive)
-        URIs of files as a log names them, and what it carries for each.
-    uri : str
-        Of the table, for the message.
-
-    Returns
-    -------
-    dict of str to Hive
-
-    Raises
-    ------
-    UsageError
-        The log names a file twice: readers of the table see its rows twice, and a run explains every row once.
-    """
+    """Put files in the order of their names."""
     found: dict[str, Hive] = {}
     for place, values in sorted(listed, key=lambda each: each[0]):
         if place in found:

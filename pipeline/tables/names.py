@@ -10,15 +10,6 @@ EXPECTED = "delta, or iceberg:CATALOG.NAMESPACE.TABLE"
 
 
 def names_table(text: str) -> bool:
-    """Tell whether a text names a table of some format.
-
-    Parameters
-    ----------
-    text : str
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a text names a table of some format."""
     found = TABLE.fullmatch(text)
     return found is not None and found[1] in NAMES and found[2] != ""

@@ -24,27 +24,7 @@ MANIFEST, RUN = "leafledger.manifest", "leafledger.run"  # properties of a snaps
 
 
 def locate_iceberg(name: str, run: str, date: Date) -> str:  # noqa: ARG001 - it may lie under any date
-    """Find the table that a run belongs to.
-
-    Parameters
-    ----------
-    name : str
-        As CATALOG.NAMESPACE.TABLE.
-    run : str
-        URI of the run's folder.
-    date : date
-        Of the run.
-
-    Returns
-    -------
-    str
-        The name, after ``iceberg:``.
-
-    Raises
-    ------
-    UsageError
-        It is no such name, or the run lies where the library does not find its files.
-    """
+    """Find the table that a run belongs to."""
     if len([part for part in name.split(".") if part]) < 3 or ".." in name:
         raise UsageError(f"table is iceberg:{name}, expected iceberg:CATALOG.NAMESPACE.TABLE")
     if "#" in run or "?" in run:  # one night of it, and no night of the table can be read
@@ -91,24 +71,7 @@ def _refuse_columns(table: Any, names: Collection[str], uri: str) -> None:
 
 
 def check_iceberg(uri: str, names: Collection[str]) -> None:
-    """Refuse a table that parts cannot be added to as they are, while nothing is explained yet.
-
-    Parameters
-    ----------
-    uri : str
-        As iceberg:CATALOG.NAMESPACE.TABLE; there need not be one.
-    names : collection of str
-        Columns that parts will have.
-
-    Raises
-    ------
-    UsageError
-        The library is not installed, or the table is not partitioned by the date alone.
-    SchemaMismatch
-        It has a column of every row that parts lack, or calls one of theirs otherwise by now.
-    StorageError
-        There is no such catalog or namespace, or it does not answer.
-    """
+    """Refuse a table that parts cannot be added to as they are, while nothing is explained yet."""
     with reported("read", uri):
         catalog, name, table = _open(uri)
         if table is None:
@@ -249,70 +212,19 @@ def _repeat(uri: str, attempt: Callable[[], None]) -> None:
 def commit_iceberg(uri: str, share: Share) -> None:
     """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them, or where another run
     has taken the run's place.
-
-    Parameters
-    ----------
-    uri : str
-        As iceberg:CATALOG.NAMESPACE.TABLE; there need not be one, but the namespace has to be.
-    share : Share
-
-    Raises
-    ------
-    SchemaMismatch
-        A column is of another type in the table, is called otherwise there by now, or one of every row there is none of the run's; or files of the
-        earlier run were rewritten by others.
-    UsageError
-        The table is partitioned otherwise, or has files that may say which rows of the earlier run are deleted.
-    StorageError
-        The catalog refuses or does not answer, or others were faster ATTEMPTS times in a row.
     """
     _repeat(uri, lambda: _try(uri, share))
 
 
 def holds_iceberg(uri: str, run: str, manifest: str) -> bool:
-    """Tell whether a manifest is the last of a run that was committed to a table.
-
-    Parameters
-    ----------
-    uri : str
-        As iceberg:CATALOG.NAMESPACE.TABLE; there need not be one.
-    run : str
-        URI of the run's folder.
-    manifest : str
-        SHA-256, hexadecimal.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    StorageError
-        The catalog refuses or does not answer.
-    """
+    """Tell whether a manifest is the last of a run that was committed to a table."""
     with reported("read", uri):
         _, _, table = _open(uri)
         return table is not None and _find_mark(table, run)[0] == manifest
 
 
 def withdraw_iceberg(uri: str, leaving: Leaving) -> None:
-    """Take a run's parts out of a table, before they are removed; do nothing where it has none.
-
-    Parameters
-    ----------
-    uri : str
-        As iceberg:CATALOG.NAMESPACE.TABLE.
-    leaving : Leaving
-
-    Raises
-    ------
-    SchemaMismatch
-        Its files were rewritten by others, or these have files of the table in its folder, all of which is going to be removed.
-    UsageError
-        The table has files that may say which rows of the run are deleted.
-    StorageError
-        The catalog refuses or does not answer, or others were faster ATTEMPTS times in a row.
-    """
+    """Take a run's parts out of a table, before they are removed; do nothing where it has none."""
 
     def attempt() -> None:
         _, _, table = _open(uri)

@@ -24,28 +24,7 @@ EPOCH = Date(1970, 1, 1)
 
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
-    """Turn what the library raises inside into one line.
-
-    Parameters
-    ----------
-    doing : str
-        What is tried, as in "cannot read": "read", "write".
-    uri : str
-        Of the table.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    UsageError
-        The library is not installed.
-    NotThere
-        What is read is not there.
-    StorageError
-        Whatever else it says.
-    """
+    """Turn what the library raises inside into one line."""
     try:
         import pyiceberg.table  # noqa: F401 - whether it is there
         from pyiceberg.exceptions import NoSuchTableError
@@ -61,26 +40,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
 
 
 def load_named(name: str) -> Any:
-    """Load a table by its name in a catalog, which the library's own configuration knows.
-
-    Parameters
-    ----------
-    name : str
-        As iceberg:CATALOG.NAMESPACE.TABLE.
-
-    Returns
-    -------
-    pyiceberg.table.Table
-
-    Raises
-    ------
-    UsageError
-        The library is not installed.
-    NotThere
-        There is no such table.
-    StorageError
-        There is no such catalog, or it does not answer.
-    """
+    """Load a table by its name in a catalog, which the library's own configuration knows."""
     catalog, _, table = name.removeprefix(CATALOG).partition(".")
     with reported("read", name):
         from pyiceberg.catalog import load_catalog
@@ -121,41 +81,14 @@ def _values(spec: Any, schema: Any, record: Any, uri: str) -> Hive:
 
 
 def number_columns(table: Any) -> Columns:
-    """Find the numbers of a table's columns, and what these are called in files that have no numbers.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-
-    Returns
-    -------
-    Columns
-    """
+    """Find the numbers of a table's columns, and what these are called in files that have no numbers."""
     mapping, now = table.name_mapping(), {field.name: field.field_id for field in table.schema().fields}
     unnumbered = {} if mapping is None else {name: field.field_id for field in mapping.root for name in field.names if field.field_id is not None}
     return Columns(now, unnumbered)
 
 
 def list_live(table: Any, uri: str) -> Iterator[tuple[Any, int]]:
-    """List all files of a table that count, those that say which rows are deleted with them.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-    uri : str
-        Of the table, for messages.
-
-    Yields
-    ------
-    found : pyiceberg.manifest.DataFile
-    spec : int
-        By which it is partitioned, as the table numbers such specifications.
-
-    Raises
-    ------
-    UsageError
-        The newest snapshot is missing.
-    """
+    """List all files of a table that count, those that say which rows are deleted with them."""
     snapshot = table.current_snapshot()
     if snapshot is None and table.metadata.current_snapshot_id is not None:
         raise UsageError(f"{uri}: has no snapshot {table.metadata.current_snapshot_id}, which is its newest; its metadata are damaged")
@@ -165,34 +98,12 @@ def list_live(table: Any, uri: str) -> Iterator[tuple[Any, int]]:
 
 
 def has_rows(found: Any) -> bool:
-    """Tell a file of rows from one that says which rows of others are deleted.
-
-    Parameters
-    ----------
-    found : pyiceberg.manifest.DataFile
-        Of a table of version 1 of the format, which has no others, the library has a plain 0 for what it holds.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell a file of rows from one that says which rows of others are deleted."""
     return int(found.content) == 0
 
 
 def refuse_deletes(found: Any, uri: str) -> None:
-    """Refuse a file that says which rows of others are deleted.
-
-    Parameters
-    ----------
-    found : pyiceberg.manifest.DataFile
-    uri : str
-        Of the table, for the message.
-
-    Raises
-    ------
-    UsageError
-        It is one.
-    """
+    """Refuse a file that says which rows of others are deleted."""
     if not has_rows(found):
         raise UsageError(
             f"{uri}: {found.file_path.rpartition('/')[2]} says which rows of its files are deleted ({found.content.name.lower()}); have them written "
@@ -201,26 +112,7 @@ def refuse_deletes(found: Any, uri: str) -> None:
 
 
 def list_entries(table: Any, uri: str) -> Iterator[tuple[Any, Hive]]:
-    """List the files of a table that count.
-
-    Parameters
-    ----------
-    table : pyiceberg.table.Table
-    uri : str
-        Of the table, for messages.
-
-    Yields
-    ------
-    found : pyiceberg.manifest.DataFile
-    values : Hive
-        What the log carries for all of its rows.
-
-    Raises
-    ------
-    UsageError
-        Rows are deleted by files of their own; files are not Parquet; it is partitioned by what is no text, whole number, boolean or date; or the
-        newest snapshot is missing.
-    """
+    """List the files of a table that count."""
     for found, spec in list_live(table, uri):
         refuse_deletes(found, uri)
         if found.file_format.name != "PARQUET":
@@ -229,28 +121,7 @@ def list_entries(table: Any, uri: str) -> Iterator[tuple[Any, Hive]]:
 
 
 def read_iceberg(uri: str) -> Snapshot:
-    """List the files of a table that count.
-
-    Parameters
-    ----------
-    uri : str
-        Its name in a catalog, as iceberg:CATALOG.NAMESPACE.TABLE; its folder, where that is its only catalog; or a file metadata/….metadata.json.
-
-    Returns
-    -------
-    Snapshot
-        Called as the metadata file that it is of.
-
-    Raises
-    ------
-    UsageError
-        The library is not installed; its catalog alone knows what counts; rows are deleted by files of their own; files are not Parquet; it is
-        partitioned by what is no text, whole number, boolean or date; the newest snapshot is missing; or a file is named twice, or with credentials.
-    NotThere
-        There is no such table, or a file of it is not there.
-    StorageError
-        Its catalog does not answer, or its metadata or a file cannot be read.
-    """
+    """List the files of a table that count."""
     if uri.startswith(CATALOG):
         table = load_named(uri)
     else:

@@ -31,8 +31,6 @@ def read_snapshot(uri: str) -> Snapshot | None:
     ------
     UsageError
         The library that reads it is not installed, or the table asks more of a reader than to read files.
-    StorageError
-        The store does not answer, or there is no such version.
     """
     versioned = _VERSION.fullmatch(uri)
     if versioned is not None and find_table(versioned[1]) == "Delta":

@@ -77,11 +77,6 @@ def refuse_alike(names: Iterable[str], where: str) -> None:
         Each once.
     where : str
         Whose they are, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        Two of them differ in case alone.
     """
     first: dict[str, str] = {}
     for name in names:
@@ -122,42 +117,12 @@ def plain(columns: Mapping[str, pa.DataType], where: str) -> pa.Schema:
 
 
 def plain_fields(schema: pa.Schema) -> list[pa.Field]:
-    """Write a table's columns as `plain` writes those of a run, so that both compare.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-
-    Returns
-    -------
-    list of pa.Field
-        Types that a run cannot have stay as they are.
-    """
+    """Write a table's columns as `plain` writes those of a run, so that both compare."""
     return [pa.field(field.name, _plain_type(field.type) or field.type) for field in schema]
 
 
 def new_columns(held: Mapping[str, str], mine: Mapping[str, str], where: str) -> list[str]:
-    """Compare the columns of a table with those of a run.
-
-    Parameters
-    ----------
-    held : mapping of str to str
-        Types of the table's columns, in the format's words.
-    mine : mapping of str to str
-        Of the run's.
-    where : str
-        The table, for the message.
-
-    Returns
-    -------
-    list of str
-        Names that the table has not yet.
-
-    Raises
-    ------
-    SchemaMismatch
-        A column is of another type in the table, or is called as another one there but for the case.
-    """
+    """Compare the columns of a table with those of a run."""
     refuse_alike(dict.fromkeys((*held, *mine)), where)
     for name, kind in mine.items():
         if held.get(name, kind) != kind:
@@ -166,61 +131,20 @@ def new_columns(held: Mapping[str, str], mine: Mapping[str, str], where: str) ->
 
 
 def refuse_lacking(required: Iterable[str], mine: Container[str], where: str) -> None:
-    """Refuse a run that has no values for a column which a table has of every row.
-
-    Parameters
-    ----------
-    required : iterable of str
-        Columns of the table that may not be null.
-    mine : container of str
-        Columns of the run.
-    where : str
-        The table, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        The run lacks one.
-    """
+    """Refuse a run that has no values for a column which a table has of every row."""
     for name in required:
         if name != DATE and name not in mine:
             raise SchemaMismatch(f"{where}: column {name!r} may not be null there, and the run has none; commit it to another table")
 
 
 def within(run: str, uris: Iterable[str]) -> set[str]:
-    """Pick the parts of a run; what others wrote into its folder is none, nor are parts of a run that lies in it.
-
-    Parameters
-    ----------
-    run : str
-        URI of the folder.
-    uris : iterable of str
-
-    Returns
-    -------
-    set of str
-    """
+    """Pick the parts of a run; what others wrote into its folder is none, nor are parts of a run that lies in it."""
     part = re.compile(rf"{re.escape(run)}/({REPLACEMENTS}/[^/]+/)?{PARTS}/[^/]+")
     return {uri for uri in uris if part.fullmatch(uri)}
 
 
 def check_all_there(held: int, live: int, run: str, where: str) -> None:
-    """Refuse to replace or remove what a run had in a table, where somebody else has changed that since.
-
-    Parameters
-    ----------
-    held : int
-        Files that were committed of it.
-    live : int
-        Parts in its folder that count now.
-    run, where : str
-        URIs of the run and the table, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        These are not as many.
-    """
+    """Refuse to replace or remove what a run had in a table, where somebody else has changed that since."""
     if held != live:
         raise SchemaMismatch(
             f"{where}: {held} files of a run in {run} were committed, {live} count now: others have rewritten, removed or added some, so that its "
@@ -229,22 +153,7 @@ def check_all_there(held: int, live: int, run: str, where: str) -> None:
 
 
 def check_alone(run: str, uris: Iterable[str], where: str) -> None:
-    """Refuse to remove a run's folder in which others have files of the table.
-
-    Parameters
-    ----------
-    run : str
-        URI of the folder.
-    uris : iterable of str
-        Files that count.
-    where : str
-        The table, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        One of them lies there and is no part of the run.
-    """
+    """Refuse to remove a run's folder in which others have files of the table."""
     below = {uri for uri in uris if uri.startswith(f"{run}/")}
     others = sorted(below - within(run, below))
     if others:

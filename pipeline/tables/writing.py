@@ -45,12 +45,7 @@ class Place:
         FORMATS[self.format].check(self.uri, names)
 
     def commit(self, share: Share) -> None:
-        """Let the table have a run's parts, once.
-
-        Parameters
-        ----------
-        share : Share
-        """
+        """Let the table have a run's parts, once."""
         FORMATS[self.format].commit(self.uri, share)
 
     def holds(self, run: str, manifest: str) -> bool:
@@ -58,24 +53,13 @@ class Place:
 
         Parameters
         ----------
-        run : str
-            URI of the run's folder.
         manifest : str
             SHA-256, hexadecimal.
-
-        Returns
-        -------
-        bool
         """
         return FORMATS[self.format].holds(self.uri, run, manifest)
 
     def withdraw(self, leaving: Leaving) -> None:
-        """Take a run's parts out of the table; do nothing where it has none.
-
-        Parameters
-        ----------
-        leaving : Leaving
-        """
+        """Take a run's parts out of the table; do nothing where it has none."""
         FORMATS[self.format].withdraw(self.uri, leaving)
 
 
@@ -86,14 +70,6 @@ def find_place(table: str, run: str, date: Date) -> Place:
     ----------
     table : str
         As `names_table` takes it.
-    run : str
-        URI of the run's folder.
-    date : date
-        Of the run.
-
-    Returns
-    -------
-    Place
 
     Raises
     ------

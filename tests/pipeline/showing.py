@@ -1,6 +1,7 @@
 """Rows as they are shown, made by hand for tests."""
 
-from leafledger.pipeline.finished.row_view import Shown, ShownOutput, ShownRow
+from leafledger.pipeline.finished.row_data import ShownOutput, ShownRow, Wording
+from leafledger.pipeline.finished.row_view import Shown
 from leafledger.pipeline.runs.lookup.row_lookup import Place
 
 
@@ -13,4 +14,4 @@ def one(steps=(), base=1.0, total=3.0, n_others=0, output="", **more):
 
 def shown(*rows, additive=True, ranks=False, n_found=None):
     column = "rank" if ranks else "phi"
-    return Shown("run", "abc", "shapley", column, ranks, "margin", additive, n_found or len(rows), rows)
+    return Shown("run", "abc", "shapley", Wording(column, ranks, "margin", additive), n_found or len(rows), rows)

@@ -115,14 +115,7 @@ def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
 
 
 def show_drift(console: Console, found: "Drift") -> None:
-    """Show what changed: what differs besides the rows first, then margins and attributions, and what drifted.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-        It is made at least 150 characters wide.
-    found : Drift
-    """
+    """Show what changed: what differs besides the rows first, then margins and attributions, and what drifted."""
     console.width = max(console.width, 150)
     say(console, f"{found.run} against {found.reference}")
     for line in found.differs:

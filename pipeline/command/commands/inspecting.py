@@ -53,15 +53,7 @@ def _count_statistics(found: "InspectedStatistics") -> str:
 
 
 def show_inspection(console: Console, model: str, found: "Inspection") -> None:
-    """Show what a model is made of, the features that are asked for most, and what methods cost.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    model : str
-        Where the model is.
-    found : Inspection
-    """
+    """Show what a model is made of, the features that are asked for most, and what methods cost."""
     for name, text in _describe(model, found).items():
         console.print(Text.assemble((f"{name:<11}", "bold"), printable(text)), soft_wrap=True, highlight=False)
     table = Table(

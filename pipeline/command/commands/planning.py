@@ -107,7 +107,7 @@ def _document(run: Any, found: Any) -> dict[str, Any]:
         "where": run.where,
         "slice_rows": run.plan.slice_rows,
         "memory": run.memory.total,
-        "memory_allowed": run.job.worker_memory,
+        "memory_allowed": run.job.placement.worker_memory,
         "rejected": [asdict(entry) for entry in run.plan.rejected],
         "forecast": None if found is None else asdict(found),
     }
@@ -185,7 +185,8 @@ def plan(
         "work": f"{count(len(run.plan.items), 'item')}, one part each, slices of {run.plan.slice_rows} rows",
         "where": run.where,
         "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
-        f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), {run.job.worker_memory >> 20} MiB allowed",
+        f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), "
+        f"{run.job.placement.worker_memory >> 20} MiB allowed",
         "output": run.out + _describe_place(run),
     } | ({} if found is None else _describe_forecast(found))
     console = Console()

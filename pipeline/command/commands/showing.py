@@ -113,7 +113,7 @@ def show(
     shown = finished.describe(found, output)
     verified, said = _verify(finished, found, model) if verify else (True, "")
     if html is not None:
-        from ...finished.row_html import save_page
+        from ...finished.row_page import save_page
 
         save_page(fill_day(html, date), shown, top, said)
     if json:

@@ -16,12 +16,7 @@ from ...runs.job.options import Options
 
 
 def list_methods() -> Table:
-    """List every method with its meaning and its parameters. Nothing else of the help imports kernels.
-
-    Returns
-    -------
-    Table
-    """
+    """List every method with its meaning and its parameters. Nothing else of the help imports kernels."""
     from leafledger.kernels.methods import METHODS
 
     table = Table.grid(padding=(0, 2))

@@ -30,18 +30,7 @@ def _is_another(done: Part | Rejected | WorkItem, before: int | None) -> bool:
 
 
 def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
-    """Write a line per piece on standard error, for jobs without a terminal.
-
-    Parameters
-    ----------
-    work : Work
-        What is about to be done; it gets a line of its own where it is all one piece, or may be done in several places.
-
-    Returns
-    -------
-    callable
-        Takes every Part, Rejected or WorkItem as it is done.
-    """
+    """Write a line per piece on standard error, for jobs without a terminal."""
     n_done, n_rows = 0, 0
     before: int | None = None
     if work.where or not work.n_items:

@@ -75,17 +75,7 @@ def show_settings(command: str, settings: Sequence[Setting], as_json: bool) -> N
 
 
 def option_names(arguments: Iterable[Argument]) -> dict[str, str]:
-    """Name the options of a command as files write them.
-
-    Parameters
-    ----------
-    arguments : iterable of Argument
-
-    Returns
-    -------
-    dict of str to str
-        From each way to write an option to its name.
-    """
+    """Name the options of a command as files write them."""
     return {name.removeprefix("--"): _name(argument) for argument in arguments if argument.parse for name in argument.names if name.startswith("--")}
 
 
@@ -94,25 +84,7 @@ def _name(argument: Argument) -> str:
 
 
 def read_settings(path: str | None, app: App) -> dict[str, dict[str, Any]]:
-    """Read a file of settings: a table for every command, in which options are named as flags.
-
-    Parameters
-    ----------
-    path : str or None
-        None for no file.
-    app : App
-        Whose commands there are.
-
-    Returns
-    -------
-    dict of str to dict
-        The tables.
-
-    Raises
-    ------
-    UsageError
-        It cannot be read, is no TOML, or has a table or an option that nothing is called.
-    """
+    """Read a file of settings: a table for every command, in which options are named as flags."""
     if path is None:
         return {}
     try:
@@ -138,18 +110,7 @@ def read_settings(path: str | None, app: App) -> dict[str, dict[str, Any]]:
 
 
 def check_variables(environment: Mapping[str, str], app: App) -> None:
-    """Refuse variables that would be passed over: whoever misspelt one would get another run than they asked for.
-
-    Parameters
-    ----------
-    environment : mapping of str to str
-    app : App
-
-    Raises
-    ------
-    UsageError
-        One is called as ours are, and is no option of any command.
-    """
+    """Refuse variables that would be passed over: whoever misspelt one would get another run than they asked for."""
     given = {name.removeprefix(PREFIX): value for name, value in environment.items() if name.startswith(PREFIX)}
     for name, value in given.items():
         if name in OWN or SERVICE.fullmatch(f"{name}={value}"):

@@ -19,17 +19,7 @@ UNTOLD = "booleans, of which the model does not tell whether it has them as 0 an
 
 
 def is_text(found: pa.DataType) -> bool:
-    """Tell whether a column holds texts.
-
-    Parameters
-    ----------
-    found : pa.DataType
-        Of the column.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a column holds texts."""
     return pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
 
 
@@ -64,27 +54,7 @@ def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
 
 
 def encode(values: pa.Array, categories: tuple, booleans: tuple[str, ...] = ()) -> np.ndarray:
-    """Find the code of every value.
-
-    Parameters
-    ----------
-    values : pa.Array
-        n values, no dictionary.
-    categories : tuple
-        Of the feature, at least one: texts, numbers, or hashes.
-    booleans : tuple of str
-        How hashed ones write false and true, see `Feature`.
-
-    Returns
-    -------
-    (n,) float64
-        Positions among the categories, their number where a value is none of them; NaN where missing.
-
-    Raises
-    ------
-    pa.ArrowException, ValueError
-        Values are not what the type says.
-    """
+    """Find the code of every value."""
     if isinstance(categories[0], HashedCategory):
         return encode_hashes(hash_values(values, booleans), categories)
     if pa.types.is_floating(values.type):
@@ -96,25 +66,7 @@ def encode(values: pa.Array, categories: tuple, booleans: tuple[str, ...] = ()) 
 
 
 def hash_values(values: pa.Array, booleans: tuple[str, ...] = DIGITS) -> np.ndarray:
-    """Hash categories as CatBoost does: by their texts, of integers in decimals; every distinct value once.
-
-    Parameters
-    ----------
-    values : pa.Array
-        n texts, integers or booleans, possibly dictionary-encoded.
-    booleans : tuple of str
-        How false and true are written, see `Feature`.
-
-    Returns
-    -------
-    (n,) float64
-        0..2**32 - 1; NaN where missing.
-
-    Raises
-    ------
-    pa.ArrowException, ValueError
-        Values are not what the type says, such as text that is no UTF-8; or booleans, of which it is not known how they are written.
-    """
+    """Hash categories as CatBoost does: by their texts, of integers in decimals; every distinct value once."""
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
     if not pa.types.is_dictionary(values.type):
@@ -131,20 +83,7 @@ def hash_values(values: pa.Array, booleans: tuple[str, ...] = DIGITS) -> np.ndar
 
 
 def encode_hashes(hashes: np.ndarray, categories: tuple[HashedCategory, ...]) -> np.ndarray:
-    """Find the code of every hash.
-
-    Parameters
-    ----------
-    hashes : (n,) float64
-        As `hash_values` returns them.
-    categories : tuple of HashedCategory
-        At least one.
-
-    Returns
-    -------
-    (n,) float64
-        Positions among the categories, their number where a hash is none of them; NaN where missing.
-    """
+    """Find the code of every hash."""
     known = np.array([category.code for category in categories], np.float64)
     order = np.argsort(known)
     place = np.searchsorted(known[order], hashes).clip(max=known.size - 1)
@@ -153,18 +92,7 @@ def encode_hashes(hashes: np.ndarray, categories: tuple[HashedCategory, ...]) ->
 
 
 def check_codes(codes: np.ndarray) -> None:
-    """Refuse what XGBoost takes for no category, and LightGBM cuts to the first one.
-
-    Parameters
-    ----------
-    codes : (n,) float64
-        NaN where missing.
-
-    Raises
-    ------
-    ValueError
-        A number between -1 and 0.
-    """
+    """Refuse what XGBoost takes for no category, and LightGBM cuts to the first one."""
     between = codes[(codes > -1.0) & (codes < 0.0)]
     if between.size:
         raise ValueError(f"code {between[0]} of a category, expected a whole number")
@@ -172,10 +100,6 @@ def check_codes(codes: np.ndarray) -> None:
 
 def say_codes(model: Model) -> str:
     """Say which columns hold codes of categories that the model does not list.
-
-    Parameters
-    ----------
-    model : Model
 
     Returns
     -------
@@ -190,21 +114,7 @@ def say_codes(model: Model) -> str:
 
 
 def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -> np.ndarray:
-    """Put NaN where a number stands for a missing value.
-
-    Parameters
-    ----------
-    feature : Feature
-        Says which number, if any.
-    values : (n,) float64
-        In their own units; left as they are.
-    single_precision : bool
-        Numbers are the same where they are as float32: the library compares them so, or the column holds them so.
-
-    Returns
-    -------
-    (n,) float64
-    """
+    """Put NaN where a number stands for a missing value."""
     if feature.missing is None:
         return values
     compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)

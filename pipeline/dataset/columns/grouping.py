@@ -45,11 +45,6 @@ def check_group_columns(names: Iterable[str], types: Mapping[str, pa.DataType], 
         Of all columns of the data, also those that the path carries.
     where : str
         URI of the file, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        A column has another type.
     """
     for name in names:
         if not _groups(_value_type(types[name])):
@@ -57,16 +52,7 @@ def check_group_columns(names: Iterable[str], types: Mapping[str, pa.DataType], 
 
 
 def same_values(a: GroupColumn, b: GroupColumn) -> bool:
-    """Tell whether groups by two columns can be the same: texts, integers, booleans or dates of both, of any width; nulls alone go with each.
-
-    Parameters
-    ----------
-    a, b : GroupColumn
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether groups by two columns can be the same: texts, integers, booleans or dates of both, of any width; nulls alone go with each."""
     types = [pa.type_for_alias(column.type) for column in (a, b)]
     kinds = is_text, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date
     return any(map(pa.types.is_null, types)) or any(all(map(is_one, types)) for is_one in kinds)
@@ -77,13 +63,8 @@ def make_group_columns(names: Iterable[str], types: Mapping[str, pa.DataType]) -
 
     Parameters
     ----------
-    names : iterable of str
     types : mapping of str to pa.DataType
         Of these columns.
-
-    Returns
-    -------
-    tuple of GroupColumn
     """
     return tuple(GroupColumn(name, str(_value_type(types[name]))) for name in names)
 
@@ -113,11 +94,6 @@ def type_values(values: Any, column: GroupColumn) -> pa.Array:
     ----------
     values : sequence of str, int, bool or None
         As JSON has them: dates as texts.
-    column : GroupColumn
-
-    Returns
-    -------
-    pa.Array
 
     Raises
     ------

@@ -104,7 +104,6 @@ def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_
 
     Parameters
     ----------
-    columns : LabelColumns
     batch : pa.RecordBatch
         The slice; it has all of these columns.
     where : str

@@ -23,7 +23,6 @@ def spell(
 
     Parameters
     ----------
-    features : sequence of Feature
     columns : iterable of str
         Names of all columns of the data, in their order.
     where : str
@@ -56,14 +55,8 @@ def call(model: Model, names: Sequence[str], by_position: bool) -> Model:
 
     Parameters
     ----------
-    model : Model
-    names : sequence of str
     by_position : bool
         As `spell` returns both.
-
-    Returns
-    -------
-    Model
     """
     nameless = not any(feature.named for feature in model.features)
     features = (replace(each, name=name, named=each.named or nameless) for each, name in zip(model.features, names, strict=True))

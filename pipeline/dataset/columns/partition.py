@@ -72,8 +72,6 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
     ------
     UsageError
         It is no mapping of names to lists of names, names what is no feature, a feature or a group twice, or a group as a feature outside of it.
-    StorageError
-        The file cannot be read.
     """
     if partition is None:
         return ()
@@ -104,20 +102,7 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
 
 
 def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | None:
-    """Number the group of every feature.
-
-    Parameters
-    ----------
-    groups : tuple of (str, tuple of str)
-        As `read_groups` returns them: every feature is in one of them.
-    features : sequence of Feature
-        Of the model, in its order.
-
-    Returns
-    -------
-    (features,) int32, or None
-        Positions in ``groups``; None where there are no groups, so that every feature is its own player.
-    """
+    """Number the group of every feature."""
     if not groups:
         return None
     group_of = {feature: number for number, (_, members) in enumerate(groups) for feature in members}

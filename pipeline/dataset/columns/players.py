@@ -45,13 +45,8 @@ def number_players(model: Model, groups: Groups) -> Players:
 
     Parameters
     ----------
-    model : Model
     groups : tuple of (str, tuple of str)
         The partition, empty where there is none.
-
-    Returns
-    -------
-    Players
     """
     numbers, statistics = group_numbers(groups, model.features), model.ensemble.statistics
     if not statistics.column.size:
@@ -69,7 +64,6 @@ def combination_names(model: Model, groups: Groups) -> tuple[str, ...]:
 
     Parameters
     ----------
-    model : Model
     groups : tuple of (str, tuple of str)
         The partition, empty where there is none.
 

@@ -26,16 +26,7 @@ def _is_number(found: pa.DataType) -> bool:
 
 
 def has_several_types(feature: Feature) -> bool:
-    """Tell whether a feature's categories are of several types, such as texts beside numbers, which no column of Arrow or Parquet holds.
-
-    Parameters
-    ----------
-    feature : Feature
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a feature's categories are of several types, such as texts beside numbers, which no column of Arrow or Parquet holds."""
     return len({float if type(category) is int else type(category) for category in feature.categories or ()}) > 1
 
 
@@ -48,11 +39,6 @@ def check_categories(features: Iterable[Feature], where: str) -> None:
         Those that splits ask for.
     where : str
         What the columns are of, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        A feature has categories of several types.
     """
     for feature in features:
         if has_several_types(feature):
@@ -69,17 +55,10 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
 
     Parameters
     ----------
-    feature : Feature
     found : pa.DataType
         Of the column. Dictionaries are categories, taken by the type of their values; columns of nulls always fit.
     where : str
         What the column is of, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        A numeric feature's column holds no numbers, or not the one that stands for missing values; or a categorical feature's no categories of the
-        kind that the model stores.
     """
     value_type = _value_type(found)
     if pa.types.is_float16(value_type) and feature.missing is not None and not _is_half(feature.missing):
@@ -108,16 +87,7 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
 
 
 def say_trained(feature: Feature) -> str:
-    """Say what training saw of a feature.
-
-    Parameters
-    ----------
-    feature : Feature
-
-    Returns
-    -------
-    str
-    """
+    """Say what training saw of a feature."""
     if feature.categories:
         return "categories or on their codes, and cannot tell which"
     if feature.categorical:
@@ -140,11 +110,6 @@ def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Sc
         Names of columns that the path carries; their types are not looked at.
     where : str
         What the data are, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        A feature or id column is missing or stands twice, or a feature's column has a type that does not fit.
     """
     names = Counter(schema.names)
     present = set(names) | set(partitions)
@@ -164,16 +129,7 @@ def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Sc
 
 
 def index_columns(schema: pa.Schema) -> tuple[str, ...]:
-    """Find the columns that pandas wrote for a frame's index, which are none of the frame's own.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-
-    Returns
-    -------
-    tuple of str
-    """
+    """Find the columns that pandas wrote for a frame's index, which are none of the frame's own."""
     try:
         found = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     except (ValueError, RecursionError):  # anybody may have written it
@@ -191,7 +147,6 @@ def column_values(feature: Feature, column: pa.Array, single_precision: bool = F
 
     Parameters
     ----------
-    feature : Feature
     column : pa.Array
         n values, possibly dictionary-encoded; texts where a path carries them.
     single_precision : bool
@@ -250,11 +205,6 @@ def check_numbers(numbers: Sequence[str], types: Mapping[str, pa.DataType], wher
         Of all columns of the data, also those that the path carries.
     where : str
         URI of the file, for the message.
-
-    Raises
-    ------
-    SchemaMismatch
-        A column has another type.
     """
     for name in numbers:
         found = types[name]
@@ -277,7 +227,6 @@ def player_columns(name: str, players: Sequence[str], outputs: Sequence[str], ta
     ----------
     name : str
         What they begin with.
-    players : sequence of str
     outputs : sequence of str
         Their names are left out where there is only one.
     taken : sequence of str
@@ -307,10 +256,6 @@ def name_columns(name: str, outputs: Sequence[str], taken: Sequence[str]) -> lis
         Their names are left out where there is only one.
     taken : sequence of str
         Names that other columns have.
-
-    Returns
-    -------
-    list of str
 
     Raises
     ------

@@ -24,7 +24,6 @@ def read_features(features: Features, bins: BinTables) -> tuple[Feature, ...]:
     Parameters
     ----------
     features : sequence of Feature, or mapping of int to Feature
-    bins : BinTables
 
     Returns
     -------
@@ -41,7 +40,6 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
     ----------
     features : sequence of Feature
         Those that are read, as `read_features` returns them.
-    bins : BinTables
     columns : sequence of pa.Array
         Theirs, of n rows each.
     out : (used, at least n) float64
@@ -73,7 +71,6 @@ def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarr
     ----------
     features : sequence of Feature
         Those that are read, as `read_features` returns them; none is looked up by hashes.
-    bins : BinTables
     numbers : (n, read) float64
         NaN where missing.
     out : (used, at least n) float64
@@ -103,7 +100,6 @@ def hash_column(feature: Feature, column: pa.Array) -> np.ndarray:
 
     Parameters
     ----------
-    feature : Feature
     column : pa.Array
         n values.
 

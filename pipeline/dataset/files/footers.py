@@ -33,26 +33,7 @@ class Footer:
 
 
 def read_footer(live: LiveFile, matching: Matching) -> Footer:
-    """Read the footer of a file and match its columns.
-
-    Parameters
-    ----------
-    live : LiveFile
-    matching : Matching
-
-    Returns
-    -------
-    Footer
-
-    Raises
-    ------
-    InvalidData
-        It is no Parquet file, or one of columns of a type that Arrow does not know.
-    SchemaMismatch
-        Its columns do not fit.
-    StorageError
-        The store does not answer.
-    """
+    """Read the footer of a file and match its columns."""
     file = live.file
     with storage.opened(file.uri) as opened:
         if file.local and file.size <= WHOLE:  # all of it is digested anyway
@@ -91,7 +72,6 @@ def read_footers(files: Sequence[LiveFile], matching: Matching) -> Iterator[Foot
     ----------
     files : sequence of LiveFile
         At least one.
-    matching : Matching
 
     Yields
     ------
@@ -102,8 +82,6 @@ def read_footers(files: Sequence[LiveFile], matching: Matching) -> Iterator[Foot
     ------
     SchemaMismatch
         Columns of a file do not fit.
-    StorageError
-        The store does not answer.
     """
     read = partial(_try_footer, matching=matching)
     first = FEW if files[0].file.local else 0

@@ -54,25 +54,7 @@ def _digest_some(file: Any, size: int) -> str:
 
 
 def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, columns: Sequence[int]) -> str:
-    """Make a text that differs for any other file in the place of this one.
-
-    Parameters
-    ----------
-    found : Object
-        As the store shows it.
-    file : file object
-        The same, opened.
-    metadata : pq.FileMetaData
-        Its footer.
-    columns : sequence of int
-        Positions of those that are read of it.
-
-    Returns
-    -------
-    str
-        The store's own mark, digests of the footer and of bytes: of all where the store has no mark or the footer no smallest and largest values;
-        of none where the store makes its mark of the bytes themselves; else of some, if it is a file of this machine, where that costs little.
-    """
+    """Make a text that differs for any other file in the place of this one."""
     of_bytes = ""
     if not found.proven:
         if not found.etag or not _says_enough(metadata, columns):
@@ -91,25 +73,10 @@ def is_still(identity: str, found: storage.Object | None) -> bool:
         As `identify` made it.
     found : Object or None
         What is there now.
-
-    Returns
-    -------
-    bool
     """
     return found is not None and found.etag == identity.rsplit(" ", 2)[0]
 
 
 def has_footer(identity: str, file: Any) -> bool:
-    """Tell whether an open file has the footer that it had.
-
-    Parameters
-    ----------
-    identity : str
-        As `identify` made it.
-    file : file object
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether an open file has the footer that it had."""
     return _digest_footer(file) == identity.rsplit(" ", 2)[1]

@@ -51,6 +51,9 @@ class WorkItem:
     partition: Hive
     joined: tuple[Joined, ...] = dataclasses.field(default=(), metadata={EMPTY: True})  # files after the first
 
+    def __str__(self) -> str:
+        return f"{self.uri}: row groups {list(self.row_groups)}"
+
     @property
     def pieces(self) -> tuple["WorkItem", ...]:
         """The item file by file."""
@@ -130,7 +133,6 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING, read: ReadFooters 
     ----------
     uri : str
         A Parquet file, a folder, a glob, or a Hive-partitioned data set; or a table of Delta Lake or Iceberg, see `read_snapshot`.
-    model : Model
     asked : Asked
         By default no column but the features.
     read : callable
@@ -150,8 +152,6 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING, read: ReadFooters 
         file.
     InvalidData
         No file can be read; it says why the first cannot.
-    StorageError
-        The store does not answer.
     """
     snapshot = _list_files(uri)
     if not snapshot.files:
@@ -204,7 +204,6 @@ def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[Wor
 
     Parameters
     ----------
-    found : Listing
     item_rows : int
         Rows that an item aims at. Row groups are put together up to it; only what has more than twice as many rows is cut.
     joins : bool
@@ -227,20 +226,7 @@ def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[Wor
 
 
 def join_items(items: Sequence[WorkItem], item_rows: int) -> tuple[WorkItem, ...]:
-    """Put items of whole files together.
-
-    Parameters
-    ----------
-    items : sequence of WorkItem
-        In the order of files and rows.
-    item_rows : int
-        Rows that those of several files have at most.
-
-    Returns
-    -------
-    tuple of WorkItem
-        In the same order.
-    """
+    """Put items of whole files together."""
     pieces, joined, held, n_rows = Counter(item.uri for item in items), list[WorkItem](), list[WorkItem](), 0
 
     def close() -> None:

@@ -63,33 +63,12 @@ class Matched:
 
 
 def list_used(model: Model) -> list[Feature]:
-    """List the features whose columns are read.
-
-    Parameters
-    ----------
-    model : Model
-
-    Returns
-    -------
-    list of Feature
-        In the model's order.
-    """
+    """List the features whose columns are read."""
     return [model.features[column] for column in read_columns(model.ensemble)]
 
 
 def make_shape(found: pa.Schema, live: LiveFile) -> Shape:
-    """Collect what decides how the columns of a file match.
-
-    Parameters
-    ----------
-    found : pa.Schema
-        By its footer.
-    live : LiveFile
-
-    Returns
-    -------
-    Shape
-    """
+    """Collect what decides how the columns of a file match."""
     fields = found.remove_metadata().serialize().to_pybytes()  # what the footer says besides, as of the number of rows, matters to no column
     return Shape(fields, schema.index_columns(found), tuple(name for name, _ in live.partition), found, live.file.uri)
 
@@ -114,17 +93,7 @@ class Matching:
 
     @classmethod
     def of(cls, model: Model, asked: Asked) -> "Matching":
-        """Match columns against a model's features.
-
-        Parameters
-        ----------
-        model : Model
-        asked : Asked
-
-        Returns
-        -------
-        Matching
-        """
+        """Match columns against a model's features."""
         return cls(model.features, read_columns(model.ensemble).tolist(), asked, known_hashes(model.ensemble.statistics))
 
     def __reduce__(self) -> tuple[type["Matching"], tuple[Any, ...]]:
@@ -158,13 +127,6 @@ class Matching:
         ----------
         shape : Shape
             Of the file.
-        live : LiveFile
-
-        Raises
-        ------
-        SchemaMismatch
-            A column is missing, stands twice, is called otherwise than in its table or none of it, or has a type or a value that does not
-            fit.
         """
         matched, uri = self.match(shape), live.file.uri
         if live.columns is not None:

@@ -18,23 +18,7 @@ def _is_category(feature: Feature, text: str, hashes: np.ndarray | None) -> bool
 
 
 def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | None = None) -> None:
-    """Refuse a text, as a path has it, that cannot be a value of the feature's own type.
-
-    Parameters
-    ----------
-    feature : Feature
-    text : str
-    where : str
-        What the text is of, for the message.
-    hashes : (n,) uint32, optional
-        Of categories that statistics know; None where there are no statistics of the feature, or their categories cannot be told.
-
-    Raises
-    ------
-    SchemaMismatch
-        The text is no number where the model has numbers; or it is none of the model's categories, but would be one without its leading zeros, or
-        may be one, so that it cannot be told which of the two is meant; or the model may have been trained on codes in its place.
-    """
+    """Refuse a text, as a path has it, that cannot be a value of the feature's own type."""
     if feature.perhaps_codes:
         codes = "give them in the files, as numbers" if feature.categorical else "give it in the files"
         advice = AS_CATEGORIES if feature.categories else codes
@@ -55,17 +39,7 @@ def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | Non
 
 
 def text_type(text: str | None) -> pa.DataType:
-    """Find the type of a column of numbers whose value a path carries.
-
-    Parameters
-    ----------
-    text : str or None
-
-    Returns
-    -------
-    pa.DataType
-        Null where there is none; float64 where it is a number; else string.
-    """
+    """Find the type of a column of numbers whose value a path carries."""
     if text is None:
         return pa.null()
     try:

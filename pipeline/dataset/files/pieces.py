@@ -17,7 +17,6 @@ def leave_out(item: WorkItem, uris: Container[str]) -> WorkItem:
 
     Parameters
     ----------
-    item : WorkItem
     uris : container of str
         Not all of its files.
 
@@ -35,7 +34,6 @@ def split_files(item: WorkItem, n: int) -> list[WorkItem]:
 
     Parameters
     ----------
-    item : WorkItem
     n : int
         How many groups at most, at least 1.
 
@@ -54,15 +52,10 @@ def take_rows(item: WorkItem, skip: int, n_rows: int) -> WorkItem:
 
     Parameters
     ----------
-    item : WorkItem
     skip : int
         How many rows come before them, fewer than the item has.
     n_rows : int
         How many, at least 1 and at most those that are left.
-
-    Returns
-    -------
-    WorkItem
     """
     kept = list[WorkItem]()
     for piece in item.pieces:

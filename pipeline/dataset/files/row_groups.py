@@ -19,19 +19,7 @@ PIECE_BYTES = 1 << 18  # of a column that are fetched at a time, at least
 
 
 def columns_of(metadata: pq.FileMetaData, names: Iterable[str]) -> list[int]:
-    """Find the columns of a file that belong, or by their names may belong, to some of its fields.
-
-    Parameters
-    ----------
-    metadata : pq.FileMetaData
-    names : iterable of str
-        Fields, of which a nested one has several columns.
-
-    Returns
-    -------
-    list of int
-        Positions.
-    """
+    """Find the columns of a file that belong, or by their names may belong, to some of its fields."""
     asked = set(names)
 
     def is_asked(path: str) -> bool:  # names may have dots, and so does the path of a field within another; where it ends cannot be told
@@ -55,39 +43,14 @@ def _is_paged(stored: int, n_columns: int) -> bool:
 
 
 def largest_held(metadata: pq.FileMetaData, columns: Sequence[int]) -> int:
-    """Find how much is held at most of a row group that is read.
-
-    Parameters
-    ----------
-    metadata : pq.FileMetaData
-    columns : sequence of int
-        Positions of those that are read.
-
-    Returns
-    -------
-    int
-        Bytes.
-    """
+    """Find how much is held at most of a row group that is read."""
     sizes = [_column_bytes(metadata, group, columns) for group in range(metadata.num_row_groups)]
     most = max((len(columns) * PAGES_BYTES if _is_paged(stored, len(columns)) else whole for stored, whole in sizes), default=0)
     return most + len(columns) * COLUMN_BYTES
 
 
 def choose_pieces(metadata: pq.FileMetaData, row_groups: Iterable[int], names: Iterable[str]) -> dict[str, Any]:
-    """Choose how the columns of row groups are fetched.
-
-    Parameters
-    ----------
-    metadata : pq.FileMetaData
-    row_groups : iterable of int
-    names : iterable of str
-        Fields that are read.
-
-    Returns
-    -------
-    dict of str to Any
-        Options for ``pq.ParquetFile``. None where all fit, which are fetched whole and ahead; else every column piece by piece, READ_BYTES of all.
-    """
+    """Choose how the columns of row groups are fetched."""
     columns = columns_of(metadata, names)
     if not any(_is_paged(_column_bytes(metadata, group, columns)[0], len(columns)) for group in row_groups):
         return {}
@@ -114,8 +77,6 @@ def read_batches(parquet: pq.ParquetFile, row_groups: Sequence[int], names: Sequ
 
     Parameters
     ----------
-    parquet : pq.ParquetFile
-    row_groups : sequence of int
     names : sequence of str
         Fields to read.
     n_rows : int

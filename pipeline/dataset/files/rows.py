@@ -60,7 +60,6 @@ def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Itera
 
     Parameters
     ----------
-    item : WorkItem
     wanted : sequence of str
         Columns to read, from the file or from its path.
     slice_rows : int
@@ -76,8 +75,6 @@ def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Itera
     InvalidData
         The file is gone, has changed since the run was planned, also while it was read, which is said after the last of its rows, or cannot be read;
         or a column wanted is in its path too, and says something else.
-    StorageError
-        The store does not answer.
     """
     for piece in item.pieces:
         _check_unchanged(piece)
@@ -125,7 +122,6 @@ def window(batches: Iterable[pa.RecordBatch], skip: int, n_rows: int) -> Iterato
 
     Parameters
     ----------
-    batches : iterable of pa.RecordBatch
     skip : int
         Rows to leave out at the beginning.
     n_rows : int
@@ -161,14 +157,6 @@ def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -
 def located(item: WorkItem) -> Iterator[None]:
     """Say of which rows it is that a column cannot be converted inside.
 
-    Parameters
-    ----------
-    item : WorkItem
-
-    Yields
-    ------
-    None
-
     Raises
     ------
     InvalidData
@@ -185,12 +173,7 @@ def miscounted(item: WorkItem, n_rows: int) -> InvalidData:
 
     Parameters
     ----------
-    item : WorkItem
     n_rows : int
         Rows that were read.
-
-    Returns
-    -------
-    InvalidData
     """
     return InvalidData(f"{item.uri}: row groups {item.row_groups}: got {n_rows} rows, the footer says {item.n_rows}")

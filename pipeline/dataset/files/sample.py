@@ -16,7 +16,6 @@ def spread(items: Sequence[WorkItem], n_items: int) -> list[WorkItem]:
 
     Parameters
     ----------
-    items : sequence of WorkItem
     n_items : int
         How many, at most.
 
@@ -50,7 +49,6 @@ def cut(item: WorkItem, n_rows: int, where: float) -> WorkItem:
 
     Parameters
     ----------
-    item : WorkItem
     n_rows : int
         How many, at most.
     where : float
@@ -60,11 +58,6 @@ def cut(item: WorkItem, n_rows: int, where: float) -> WorkItem:
     -------
     WorkItem
         The item itself, where it has no more rows.
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
     """
     if item.n_rows <= n_rows:
         return item

@@ -16,22 +16,7 @@ TEXT_BYTES = 1 << 26  # of texts that are decoded at a time, unless a single row
 
 
 def find_texts(parquet: pq.ParquetFile, row_groups: Sequence[int], names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Choose the columns of texts that can be read as dictionaries.
-
-    Parameters
-    ----------
-    parquet : pq.ParquetFile
-    row_groups : sequence of int
-        That are read.
-    names : iterable of str
-        Columns of it.
-
-    Returns
-    -------
-    dictionaries : list of str
-    others : list of str
-        Whose texts are stored as differences, as writers of Parquet's second version store many: Arrow makes no dictionaries of them.
-    """
+    """Choose the columns of texts that can be read as dictionaries."""
     found = [name for name in names if parquet.schema_arrow.field(name).type in TEXTS]
     chunks = [parquet.metadata.row_group(group).column(c) for group in row_groups for c in columns_of(parquet.metadata, found)]
     differing = {chunk.path_in_schema for chunk in chunks if not DIFFERENCES.isdisjoint(chunk.encodings)}
@@ -86,22 +71,7 @@ def _join(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def decode(batches: Iterable[pa.RecordBatch], schema: pa.Schema, slice_rows: int) -> Iterator[pa.RecordBatch]:
-    """Decode texts that were read as dictionaries.
-
-    Parameters
-    ----------
-    batches : iterable of pa.RecordBatch
-        As they were read, with dictionaries of texts, or with texts of a few rows.
-    schema : pa.Schema
-        Of the file: the types that columns are to have.
-    slice_rows : int
-        Rows of a batch, at most.
-
-    Yields
-    ------
-    pa.RecordBatch
-        The same rows. Batches that are cut where dictionaries or row groups end are put together again, up to ``slice_rows`` and TEXT_BYTES.
-    """
+    """Decode texts that were read as dictionaries."""
     held: list[pa.RecordBatch] = []
     n_rows = n_bytes = 0
     for batch in batches:

@@ -27,11 +27,6 @@ def compare_columns(current: Measured, reference: Measured) -> tuple[tuple[Split
         Of every output.
     shifts : tuple of Shift
         Of every column; tests are not corrected yet.
-
-    Raises
-    ------
-    InvalidRun
-        The means of one do not add up, or a summary is damaged.
     """
     plan, kind, shifts, splits = current.plan, TOTALS[current.plan.space], list[Shift](), list[Split]()
     for output in plan.written_outputs:

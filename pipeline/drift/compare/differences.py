@@ -26,10 +26,6 @@ ALIKE: dict[str, Callable[[Plan], object]] = {  # what two runs have to have in 
 def refuse_unlike(current: Measured, reference: Measured) -> None:
     """Refuse runs whose numbers mean different things.
 
-    Parameters
-    ----------
-    current, reference : Measured
-
     Raises
     ------
     UnlikeRuns
@@ -128,10 +124,6 @@ def _columns(current: Measured, reference: Measured) -> Iterator[str]:
 
 def list_differences(current: Measured, reference: Measured) -> tuple[str, ...]:
     """List what differs besides the rows, in words.
-
-    Parameters
-    ----------
-    current, reference : Measured
 
     Returns
     -------

@@ -57,14 +57,8 @@ def refuse_other_types(current: Measured, reference: Measured, groups: tuple[Mea
 
     Parameters
     ----------
-    current, reference : Measured
     groups : two MeasuredGroups
         Of both, the current run first.
-
-    Raises
-    ------
-    UsageError
-        A column is of two types. One without any value goes with each.
     """
     for mine, other in zip(groups[0].by, groups[1].by, strict=True):
         if not same_values(mine, other):
@@ -72,16 +66,7 @@ def refuse_other_types(current: Measured, reference: Measured, groups: tuple[Mea
 
 
 def list_groups(groups: tuple[MeasuredGroups, MeasuredGroups]) -> list[str]:
-    """List the groups of both nights, in the order of their values, none last.
-
-    Parameters
-    ----------
-    groups : two MeasuredGroups
-
-    Returns
-    -------
-    list of str
-    """
+    """List the groups of both nights, in the order of their values, none last."""
     names = np.array(sorted({*groups[0].groups, *groups[1].groups}), str)
     return [str(names[g]) for g in sort_groups(names)[0]]
 
@@ -98,11 +83,6 @@ def compare_groups(groups: tuple[MeasuredGroups, MeasuredGroups]) -> tuple[Group
     -------
     tuple of GroupDrift
         Tests are not corrected yet.
-
-    Raises
-    ------
-    InvalidRun
-        The means of a group do not add up.
     """
     current, reference = groups
     now, before, found = count_rows(current.groups), count_rows(reference.groups), list[GroupDrift]()
@@ -122,7 +102,6 @@ def mix_groups(groups: tuple[MeasuredGroups, MeasuredGroups], outputs: Sequence[
     ----------
     groups : two MeasuredGroups
         Of the current run, and of the reference.
-    outputs : sequence of str
 
     Returns
     -------
@@ -143,11 +122,6 @@ def _list(found: Sequence[GroupDrift], say_rows: bool) -> str:
 
 def list_states(by: Sequence[GroupColumn], found: Sequence[GroupDrift]) -> tuple[str, ...]:
     """Say which groups are new, gone, or of too few rows to be tested.
-
-    Parameters
-    ----------
-    by : sequence of GroupColumn
-    found : sequence of GroupDrift
 
     Returns
     -------

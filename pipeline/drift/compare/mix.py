@@ -42,19 +42,6 @@ def split_mix(output: str, names: Sequence[str], reference: Mapping[str, Group],
 
     That all rows' means are taken off adds up to nothing, since shares change by 0 in all: so a group that grows adds to the mean where it is above
     it. A group that one night alone has is all mix.
-
-    Parameters
-    ----------
-    output : str
-    names : sequence of str
-        Of all groups, their values as a JSON list, in the order of the result.
-    reference, current : mapping of str to (int, float)
-        Rows and mean of the groups that a night has.
-
-    Returns
-    -------
-    Mix
-        NaN, and no groups, where a night has no rows.
     """
     totals = [sum(rows for rows, _ in night.values()) for night in (reference, current)]
     if not all(totals):

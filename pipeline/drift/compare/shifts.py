@@ -100,21 +100,7 @@ def _total(measured: Measured, output: str) -> Found | None:
 
 
 def shift_total(kind: str, output: str, current: Measured, reference: Measured, nights: tuple[Night, Night]) -> Shift:
-    """Compare margins or predictions.
-
-    Parameters
-    ----------
-    kind : str
-        "margin" or "prediction".
-    output : str
-    current, reference : Measured
-    nights : tuple of two Night
-        The reference first.
-
-    Returns
-    -------
-    Shift
-    """
+    """Compare margins or predictions."""
     return _shift(kind, output, "", nights[0].total, nights[1].total, _compare(_total(reference, output), _total(current, output)))
 
 
@@ -127,20 +113,7 @@ def _rank(values: np.ndarray) -> tuple[np.ndarray, list[int] | list[None]]:
 
 
 def shift_phi(output: str, current: Measured, reference: Measured, nights: tuple[Night, Night]) -> list[Shift]:
-    """Compare attributions. What one of two models does not have contributes 0.
-
-    Parameters
-    ----------
-    output : str
-    current, reference : Measured
-    nights : tuple of two Night
-        The reference first.
-
-    Returns
-    -------
-    list of Shift
-        Of every player of the current run, then of those that are gone.
-    """
+    """Compare attributions. What one of two models does not have contributes 0."""
     before, now = (night.phi for night in nights)
     players = list(dict.fromkeys((*now, *before)))
     pairs = [(before.get(player, nothing(nights[0].total.rows)), now.get(player, nothing(nights[1].total.rows))) for player in players]
@@ -196,19 +169,6 @@ def shift_values(current: Measured, reference: Measured) -> Iterator[Shift]:
     """Compare the values of features that both runs have, and how many are missing or no category of the model.
 
     Categories that one of two models does not list are one with those that neither does: values that stay the same do not move with the list.
-
-    Parameters
-    ----------
-    current, reference : Measured
-
-    Yields
-    ------
-    Shift
-
-    Raises
-    ------
-    LeafledgerError
-        A summary is damaged or missing.
     """
     before, now = _inputs(reference), _inputs(current)
     lists = [_known(reference), _known(current)]
@@ -246,17 +206,7 @@ def shift_groups(by: str, before: Mapping[str, int], now: Mapping[str, int]) -> 
 
 
 def judge(shifts: list[Shift], thresholds: Thresholds) -> list[Shift]:
-    """Correct all tests for their number, and say which columns drifted.
-
-    Parameters
-    ----------
-    shifts : list of Shift
-    thresholds : Thresholds
-
-    Returns
-    -------
-    list of Shift
-    """
+    """Correct all tests for their number, and say which columns drifted."""
     corrected = correct_p(np.array([shift.p for shift in shifts], np.float64)).tolist()
     return [replace(shift, corrected=q, drifted=_drifts(shift, q, thresholds)) for shift, q in zip(shifts, corrected, strict=True)]
 
@@ -272,13 +222,8 @@ def set_parts(shifts: list[Shift], parts: Mapping[tuple[str, str], tuple[float, 
 
     Parameters
     ----------
-    shifts : list of Shift
     parts : mapping of (str, str) to (float, float)
         By output and player.
-
-    Returns
-    -------
-    list of Shift
     """
     return [
         replace(shift, data=parts[shift.output, shift.feature][0], model=parts[shift.output, shift.feature][1])

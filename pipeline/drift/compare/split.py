@@ -37,25 +37,7 @@ def _reach(measured: Measured, k: int) -> float:
 
 
 def take_night(measured: Measured, phi: Mapping[str, Means], output: str) -> Night:
-    """Put the means of an output together, and check that they add up.
-
-    Parameters
-    ----------
-    measured : Measured
-    phi : mapping of str to Means
-        By player.
-    output : str
-        One of the plan's ``written_outputs``.
-
-    Returns
-    -------
-    Night
-
-    Raises
-    ------
-    InvalidRun
-        The mean of the margins is farther from base value and attributions than rounding allows.
-    """
+    """Put the means of an output together, and check that they add up."""
     plan, manifest = measured.plan, measured.manifest
     attributed, k = math.fsum(each.mean for each in phi.values()), plan.written_outputs.index(output)
     base = manifest.base[k]
@@ -94,20 +76,7 @@ class Split:
 
 
 def split_change(output: str, reference: Night, current: Night, additive: bool, ndcg: float) -> Split:
-    """Share out the change of the mean margin.
-
-    Parameters
-    ----------
-    output : str
-    reference, current : Night
-    additive : bool
-        Attributions add up to margins.
-    ndcg : float
-
-    Returns
-    -------
-    Split
-    """
+    """Share out the change of the mean margin."""
     before, now = reference.total, current.total
     adds_up = additive and before.rows > 0 and now.rows > 0 and not math.isnan(current.base - reference.base)
     features = math.fsum((*(each.mean for each in current.phi.values()), *(-each.mean for each in reference.phi.values())))

@@ -51,17 +51,6 @@ def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, n
     """Count two nights' values in the same places: one by one where that is known of both, else by the wider of their cells.
 
     Where one night keeps them in fewer bits, those of both are rounded to these: no value moves by being stored otherwise.
-
-    Parameters
-    ----------
-    reference, current : Distribution
-
-    Returns
-    -------
-    lower, upper : (places,) float64 each
-        Where the values lie.
-    reference, current : (places,) int64 each
-        Counts.
     """
     bits = min(reference.bits, current.bits)
     if bits < 64:
@@ -80,18 +69,7 @@ def _hides(lower: np.ndarray, upper: np.ndarray, a: np.ndarray, b: np.ndarray) -
 
 
 def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
-    """Measure how far two distributions of numbers are apart. Missing values are left out, infinite ones are the first and the last.
-
-    Parameters
-    ----------
-    reference, current : Distribution
-
-    Returns
-    -------
-    Apart
-        The distance of Wasserstein is of the finite values, and at least the change of their mean. Where most values of both nights are in one cell,
-        and nothing sure is seen of them, nothing is known.
-    """
+    """Measure how far two distributions of numbers are apart. Missing values are left out, infinite ones are the first and the last."""
     if not reference.there or not current.there:
         return Apart()
     lower, upper, a, b = align(reference, current)
@@ -108,17 +86,7 @@ def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
 
 
 def compare_categories(reference: Categories, current: Categories) -> Apart:
-    """Measure how far counts of categories are apart. Missing values are left out; those that a model does not know are one more category.
-
-    Parameters
-    ----------
-    reference, current : Categories
-
-    Returns
-    -------
-    Apart
-        Nothing where one of them has too many categories to count.
-    """
+    """Measure how far counts of categories are apart. Missing values are left out; those that a model does not know are one more category."""
     if not reference.there or not current.there or reference.counts is None or current.counts is None:
         return Apart()
     nights = [{**{(name,): n for name, n in each.counts or ()}, (): each.unseen or 0} for each in (reference, current)]
@@ -129,18 +97,7 @@ def compare_categories(reference: Categories, current: Categories) -> Apart:
 
 
 def compare_shares(reference: int, n_reference: int, current: int, n_current: int) -> Apart:
-    """Measure how far two shares of rows are apart.
-
-    Parameters
-    ----------
-    reference, n_reference : int
-        Rows of a kind, and all.
-    current, n_current : int
-
-    Returns
-    -------
-    Apart
-    """
+    """Measure how far two shares of rows are apart."""
     if not n_reference or not n_current:
         return Apart()
     distance, p = measure_shares(reference, n_reference, current, n_current)

@@ -32,16 +32,10 @@ def read_thresholds(given: Given | None) -> Thresholds:
     given : mapping, str, path or None
         Some of the fields of Thresholds by name, or a TOML or JSON file of them. None for all as they are by default.
 
-    Returns
-    -------
-    Thresholds
-
     Raises
     ------
     UsageError
         A name is unknown, or a value is no number from 0 to 1; ``psi`` may be larger.
-    StorageError
-        The file cannot be read.
     """
     if given is None:
         return Thresholds()

@@ -57,17 +57,7 @@ class Where:
 
 
 def refuse_both_ways(measured: Measured) -> None:
-    """Refuse runs the change of whose mean margin is not that of base value and attributions.
-
-    Parameters
-    ----------
-    measured : Measured
-
-    Raises
-    ------
-    UsageError
-        Attributions need not add up to margins, or every row has a base value of its own.
-    """
+    """Refuse runs the change of whose mean margin is not that of base value and attributions."""
     plan, expected = measured.plan, "expected attributions that add up to it with one base value for all rows"
     if not plan.additive:
         raise UsageError(f"{measured.uri}: both ways share out the mean margin, to which method {plan.method!r} need not add up; {expected}")
@@ -138,18 +128,7 @@ def _take(measured: Measured, manifest: Manifest) -> dict[str, Night]:
 
 
 def split_two_ways(output: str, old_old: Night, old_new: Night, new_old: Night, new_new: Night) -> Parts:
-    """Split changes of means into what the data did and what the model did, in both orders, averaged.
-
-    Parameters
-    ----------
-    output : str
-    old_old, old_new, new_old, new_new : mapping of str to float
-        Means by player, the base value as that of the player "": of the old model on the old and the new rows, and of the new model.
-
-    Returns
-    -------
-    Parts
-    """
+    """Split changes of means into what the data did and what the model did, in both orders, averaged."""
     players = list(dict.fromkeys((*new_new, *old_old)))
     parts = []
     for player in players:
@@ -167,7 +146,6 @@ def explain_both_ways(current: Measured, reference: Measured, where: Where) -> t
     ----------
     current, reference : Measured
         Runs that were made alike, see `refuse_unlike`, of attributions that add up, see `refuse_both_ways`.
-    where : Where
 
     Returns
     -------
@@ -178,8 +156,6 @@ def explain_both_ways(current: Measured, reference: Measured, where: Where) -> t
     ------
     NotRepeatable
         A model, its background or the rows are not those of the runs any more.
-    LeafledgerError
-        A model cannot explain the other night's rows.
     """
     own = [_take(each, each.manifest) for each in (reference, current)]
     if _explained_by(current) == _explained_by(reference):

@@ -26,18 +26,7 @@ class Column:
 
 
 def list_columns(plan: Plan) -> tuple[Column, ...]:
-    """List the columns that are measured.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    tuple of Column
-        Margins or predictions first, then attributions, of every output, without scores that are no player's; then values. None where the run has
-        summaries alone.
-    """
+    """List the columns that are measured."""
     if plan.global_only:
         return ()
     totals, phi, _ = plan.columns
@@ -50,30 +39,12 @@ def list_columns(plan: Plan) -> tuple[Column, ...]:
 
 
 def has_categories(feature: Feature) -> bool:
-    """Tell whether values are categories, of which there is no order.
-
-    Parameters
-    ----------
-    feature : Feature
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether values are categories, of which there is no order."""
     return feature.categorical or feature.hashed
 
 
 def lists_categories(feature: Feature) -> bool:
-    """Tell whether the model says what its categories are: all of them, and not their hashes or codes alone.
-
-    Parameters
-    ----------
-    feature : Feature
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether the model says what its categories are: all of them, and not their hashes or codes alone."""
     return (
         bool(feature.categories) and feature.tells_seen and not feature.hashed and not isinstance((feature.categories or (None,))[0], HashedCategory)
     )

@@ -94,18 +94,7 @@ class Distribution:
         return float(lower[at] + (upper[at] - lower[at]) * min(max(within, 0.0), 1.0))
 
     def cdf(self, values: np.ndarray) -> np.ndarray:
-        """Find the share of the values, missing ones aside, that lie below others, as if they were spread evenly over their cells.
-
-        Parameters
-        ----------
-        values : (m,) float64
-            Exact at edges of cells.
-
-        Returns
-        -------
-        (m,) float64
-            NaN where there is no value.
-        """
+        """Find the share of the values, missing ones aside, that lie below others, as if they were spread evenly over their cells."""
         values = np.asarray(values, np.float64)
         if not self.there:
             return np.full(values.shape, np.nan)
@@ -141,7 +130,6 @@ def find_edges(cells: np.ndarray, level: int, low: float, high: float) -> tuple[
     Parameters
     ----------
     cells : (places,) int64
-    level : int
     low, high : float
         The smallest and the largest finite value.
 

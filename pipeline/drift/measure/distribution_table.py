@@ -77,19 +77,7 @@ def _are_of(rows: Sequence[dict], columns: Sequence[Column]) -> bool:
 
 
 def pack(columns: Sequence[Column], found: Sequence[Distribution | Categories]) -> bytes:
-    """Write distributions.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    found : sequence of Distribution or Categories
-        Of each column.
-
-    Returns
-    -------
-    bytes
-        Of a Parquet file, the same for the same distributions.
-    """
+    """Write distributions."""
     return _write(pa.Table.from_pylist([_row(column, each) for column, each in zip(columns, found, strict=True)], SCHEMA))
 
 
@@ -104,41 +92,14 @@ def _read(row: dict) -> Distribution | Categories:
 
 
 def unpack(data: bytes, columns: Sequence[Column]) -> tuple[Distribution | Categories, ...] | None:
-    """Read distributions.
-
-    Parameters
-    ----------
-    data : bytes
-        As `pack` wrote them.
-    columns : sequence of Column
-        That they have to be of.
-
-    Returns
-    -------
-    tuple of Distribution or Categories
-        Of each column; None where it is the object of another version, or of other columns.
-    """
+    """Read distributions."""
     table = _read_table(data, SCHEMA)
     rows = [] if table is None else table.to_pylist()
     return tuple(map(_read, rows)) if table is not None and _are_of(rows, columns) else None
 
 
 def pack_groups(by: Sequence[GroupColumn], columns: Sequence[Column], groups: Mapping[str, Sequence[Distribution | Categories]]) -> bytes:
-    """Write distributions of groups of rows.
-
-    Parameters
-    ----------
-    by : sequence of GroupColumn
-        That make the groups.
-    columns : sequence of Column
-    groups : mapping of str to sequence of Distribution or Categories
-        Of each column, by the group's values as a JSON list.
-
-    Returns
-    -------
-    bytes
-        Of a Parquet file, the same for the same distributions.
-    """
+    """Write distributions of groups of rows."""
     rows = [{GROUP.name: name} | _row(column, each) for name, found in groups.items() for column, each in zip(columns, found, strict=True)]
     schema = SCHEMA.insert(0, GROUP).with_metadata({KEY: FORMAT, BY: json.dumps([asdict(column) for column in by])})
     return _write(pa.Table.from_pylist(rows, schema))
@@ -147,24 +108,7 @@ def pack_groups(by: Sequence[GroupColumn], columns: Sequence[Column], groups: Ma
 def unpack_groups(
     data: bytes, names: Sequence[str], columns: Sequence[Column]
 ) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[Distribution | Categories, ...]]] | None:
-    """Read distributions of groups of rows.
-
-    Parameters
-    ----------
-    data : bytes
-        As `pack_groups` wrote them.
-    names : sequence of str
-        Of the columns that have to make the groups.
-    columns : sequence of Column
-        That they have to be of.
-
-    Returns
-    -------
-    by : tuple of GroupColumn
-        The columns that make the groups.
-    groups : dict of str to tuple of Distribution or Categories
-        As they were packed. None in the place of both where it is the object of another version, or of other columns.
-    """
+    """Read distributions of groups of rows."""
     table = _read_table(data, SCHEMA.insert(0, GROUP))
     if table is None:
         return None

@@ -29,30 +29,12 @@ class Means:
 
 
 def nothing(rows: int) -> Means:
-    """Give the means of what a model does not have: it contributes 0 to every row.
-
-    Parameters
-    ----------
-    rows : int
-
-    Returns
-    -------
-    Means
-    """
+    """Give the means of what a model does not have: it contributes 0 to every row."""
     return Means(rows, 0.0, 0.0, 0.0, 0.0)
 
 
 def means_of(found: Distribution) -> Means:
-    """Take the means of a distribution.
-
-    Parameters
-    ----------
-    found : Distribution
-
-    Returns
-    -------
-    Means
-    """
+    """Take the means of a distribution."""
     return Means(found.n, found.mean, found.standard_error, found.mean_abs, found.standard_error_abs)
 
 
@@ -71,24 +53,10 @@ def _read(run: str, uri: str, sha256: str) -> pa.Table:
 def read_summary(run: str, manifest: Manifest, name: str) -> list[dict] | None:
     """Read a summary of a run.
 
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    manifest : Manifest
-    name : str
-
     Returns
     -------
     list of dict or None
         Its rows; None where the run has no such summary.
-
-    Raises
-    ------
-    InvalidRun
-        It is not what the manifest lists.
-    StorageError
-        It is missing, or the store does not answer.
     """
     entry = manifest.summary(f"{name}.parquet")
     return None if entry is None else _read(run, entry["uri"], entry["sha256"]).to_pylist()
@@ -108,7 +76,6 @@ def find_means(measured: Measured, output: str) -> dict[str, Means]:
 
     Parameters
     ----------
-    measured : Measured
     output : str
         One of the plan's ``written_outputs``.
 
@@ -116,11 +83,6 @@ def find_means(measured: Measured, output: str) -> dict[str, Means]:
     -------
     dict of str to Means
         By player, in the plan's order; of no rows NaN.
-
-    Raises
-    ------
-    LeafledgerError
-        The summary that they are read from is damaged or missing.
     """
     found = {player: measured.phi(output, player) for player in measured.plan.players}
     if all(each is not None for each in found.values()):

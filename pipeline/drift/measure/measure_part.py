@@ -64,17 +64,7 @@ class MeasuredPart:
 
 
 def merge_values(a: Values, b: Values) -> Values:
-    """Add counts of two lists of categories. The result does not depend on the order: too many are too many, wherever they are.
-
-    Parameters
-    ----------
-    a, b : Values
-        Of one column.
-
-    Returns
-    -------
-    Values
-    """
+    """Add counts of two lists of categories. The result does not depend on the order: too many are too many, wherever they are."""
     counts = None
     if a.counts is not None and b.counts is not None:
         counts = {name: a.counts.get(name, 0) + b.counts.get(name, 0) for name in {**a.counts, **b.counts}}
@@ -106,23 +96,7 @@ def _count_texts(column: pa.Array) -> Values:
 
 
 def count_values(feature: Feature, column: pa.Array) -> Values:
-    """Count the values of a feature that has categories.
-
-    Parameters
-    ----------
-    feature : Feature
-    column : pa.Array
-        n values, as the data have them.
-
-    Returns
-    -------
-    Values
-
-    Raises
-    ------
-    InvalidColumn
-        Values are not what the type says.
-    """
+    """Count the values of a feature that has categories."""
     return _count_known(feature, column) if lists_categories(feature) else _count_texts(column)
 
 
@@ -180,28 +154,7 @@ def _join(states: Sequence[Spreads]) -> Spreads:
 
 
 def measure_columns(uri: str, plan: Plan, parquet: pq.ParquetFile, rows: Rows) -> list[MeasuredPart]:
-    """Measure groups of rows of a part.
-
-    Parameters
-    ----------
-    uri : str
-        Of the part, for messages.
-    plan : Plan
-    parquet : pq.ParquetFile
-        The part, open.
-    rows : sequence of sequences
-        Of every group and row group of the part, which of its rows are measured: places, ascending, a slice of all, or NOWHERE.
-
-    Returns
-    -------
-    list of MeasuredPart
-        Of every group.
-
-    Raises
-    ------
-    InvalidRun
-        The part lacks a column.
-    """
+    """Measure groups of rows of a part."""
     columns, features = list_columns(plan), {feature.name: feature for feature in plan.features}
     categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
     numbers = [c for c in range(len(columns)) if c not in set(categorical)]
@@ -219,24 +172,7 @@ def measure_columns(uri: str, plan: Plan, parquet: pq.ParquetFile, rows: Rows) -
 
 
 def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
-    """Measure the part of a work item.
-
-    Parameters
-    ----------
-    asked : Measuring
-    item : WorkItem
-
-    Returns
-    -------
-    MeasuredPart
-
-    Raises
-    ------
-    InvalidRun
-        The part is damaged, or is not of the run.
-    StorageError
-        It is missing, or the store does not answer.
-    """
+    """Measure the part of a work item."""
     plan, uri = read_plan(asked.run, asked.plan_digest), part_uri(asked.run, item.part)
     with opened_part(uri) as (parquet, file):
         read_footer(uri, file, read_recipe(asked.run, asked.plan_digest), item)
@@ -245,10 +181,5 @@ def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
 
 
 def warm(asked: Measuring) -> None:  # noqa: ARG001 - what is measured does not matter
-    """Compile, or read from the cache, the kernel that measuring parts calls.
-
-    Parameters
-    ----------
-    asked : Measuring
-    """
+    """Compile, or read from the cache, the kernel that measuring parts calls."""
     count_column(np.zeros(1), make_tally())

@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 
 from leafledger.kernels.distributions.histogram import NOTHING, Counts, merge_counts
 
-from ...cluster import tasks as tasks_
+from ...cluster.map_items import map_items
+from ...cluster.placement import Placement
 from ...dataset.columns.grouping import GroupColumn, check_group_columns, make_group_columns, name_groups, write_values
 from ...dataset.files.listing import WorkItem
 from ...errors import StorageError, UsageError
 from ...progress import Progress, Work
-from ...runs.job.job import Job, keep_small
 from ...runs.lookup.row_lookup import opened_part
 from ...runs.records.derived import FOLDER, read_made, write_made
 from ...runs.records.folder import part_uri
@@ -78,14 +78,8 @@ def refuse_ungrouped(measured: Measured, by: Sequence[str]) -> None:
 
     Parameters
     ----------
-    measured : Measured
     by : sequence of str
         Id columns, or features whose values are kept.
-
-    Raises
-    ------
-    UsageError
-        The run's parts lack one of them, or columns of attributions.
     """
     plan = measured.plan
     if plan.global_only or not plan.wide:
@@ -121,28 +115,7 @@ def _find_rows(parquet: pq.ParquetFile, by: Sequence[GroupColumn], columns: Sequ
 
 
 def measure_groups_of_item(asked: MeasuringGroups, item: WorkItem) -> GroupedPart:
-    """Measure the part of a work item group by group: what a Dask task does.
-
-    Parameters
-    ----------
-    asked : MeasuringGroups
-    item : WorkItem
-
-    Returns
-    -------
-    GroupedPart
-
-    Raises
-    ------
-    UsageError
-        There are more groups than can be measured.
-    SchemaMismatch
-        A column has values by which rows are not grouped.
-    InvalidRun
-        The part is damaged, or is not of the run.
-    StorageError
-        It is missing, or the store does not answer.
-    """
+    """Measure the part of a work item group by group: what a Dask task does."""
     plan, uri = read_plan(asked.run.run, asked.run.plan_digest), part_uri(asked.run.run, item.part)
     columns = _find_columns(plan, asked.by)
     with opened_part(uri) as (parquet, file):
@@ -160,17 +133,17 @@ def _warm(asked: MeasuringGroups) -> None:
 
 
 def _measure_parts(
-    job: Job, measured: Measured, by: tuple[str, ...], progress: Progress
+    placement: Placement, measured: Measured, by: tuple[str, ...], progress: Progress
 ) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[Found, ...]]]:
     """Of every group, in the order of their names. The bits do not depend on where it is done."""
     manifest, plan, columns = measured.manifest, measured.plan, measured.columns
     items = [plan.items[entry["part"]] for entry in manifest.parts]
-    job = keep_small(job, manifest.n_rows * len(columns) < FEW)
-    on_done = progress(Work("measuring groups", job.out, len(items), sum(item.n_rows for item in items)))
-    asked = MeasuringGroups(Measuring(manifest.home(job.out), manifest.plan), by)
+    placement = placement.here_if(manifest.n_rows * len(columns) < FEW)
+    on_done = progress(Work("measuring groups", measured.uri, len(items), sum(item.n_rows for item in items)))
+    asked = MeasuringGroups(Measuring(manifest.home(measured.uri), manifest.plan), by)
     described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)
     parts, counts = dict[str, dict[int, MeasuredPart]](), dict[str, dict[int, Counts]]()
-    for item, made in tasks_.map_items(job, measure_groups_of_item, _warm, asked, items, TASK_BYTES):
+    for item, made in map_items(placement, measure_groups_of_item, _warm, asked, items, TASK_BYTES):
         described = made.by
         for name, part in made.groups.items():
             mine = counts.setdefault(name, dict.fromkeys(part.numbers, NOTHING))
@@ -182,37 +155,24 @@ def _measure_parts(
     return described, {name: gather(plan, columns, parts[name], counts[name]) for name in sorted(parts)}
 
 
-def measure_groups(job: Job, measured: Measured, by: tuple[str, ...], progress: Progress) -> MeasuredGroups:
+def measure_groups(placement: Placement, measured: Measured, by: tuple[str, ...], progress: Progress) -> MeasuredGroups:
     """Measure the distributions of a finished run group by group, or read them where they were measured before.
 
     They are kept below the run by the columns that make the groups, beside those of all rows.
 
     Parameters
     ----------
-    job : Job
-        Says where it is done; its ``out`` is the run.
     measured : Measured
         The run as a whole.
     by : tuple of str
         Id columns, or features whose values are kept, see `refuse_ungrouped`.
-    progress : callable
-        See `explain`.
-
-    Returns
-    -------
-    MeasuredGroups
-
-    Raises
-    ------
-    LeafledgerError
-        There are too many groups, a column's values make none, a part is damaged or missing, or the cluster does not do it.
     """
     uri, manifest, columns = measured.uri, measured.manifest, measured.columns
     name = f"{FOLDER}/distributions-{hashlib.sha256(json.dumps(by).encode()).hexdigest()[:16]}.parquet"
     kept = read_made(uri, manifest.sha256, name)
     found = None if kept is None else unpack_groups(kept, by, columns)
     if found is None:
-        found = _measure_parts(job, measured, by, progress)
+        found = _measure_parts(placement, measured, by, progress)
         try:
             write_made(uri, manifest.sha256, {name: pack_groups(found[0], columns, found[1])})
         except StorageError as error:
@@ -242,7 +202,6 @@ def say_group(by: Sequence[GroupColumn], group: str) -> str:
 
     Parameters
     ----------
-    by : sequence of GroupColumn
     group : str
         As it is called among the groups.
 
@@ -255,14 +214,5 @@ def say_group(by: Sequence[GroupColumn], group: str) -> str:
 
 
 def count_rows(groups: Mapping[str, Measured]) -> dict[str, int]:
-    """Count the rows of every group.
-
-    Parameters
-    ----------
-    groups : mapping of str to Measured
-
-    Returns
-    -------
-    dict of str to int
-    """
+    """Count the rows of every group."""
     return {name: each.found[0].rows for name, each in groups.items()}

@@ -10,11 +10,10 @@ from leafledger.kernels.distributions.column_distribution import SPREADS, Spread
 from leafledger.kernels.distributions.histogram import NOTHING, Counts, merge_counts
 from leafledger.kernels.reductions.reduction import merge_all
 
-from ...cluster import tasks as tasks_
+from ...cluster.map_items import map_items
+from ...cluster.placement import Placement, make_placement
 from ...errors import StorageError
 from ...progress import Progress, Work, no_progress
-from ...runs.job.job import Job, keep_small
-from ...runs.job.run_job import make_run_job
 from ...runs.records.derived import FOLDER, read_made, write_made
 from ...runs.records.finished_run import read_finished
 from ...runs.records.manifest import Manifest
@@ -75,10 +74,6 @@ class Measured:
         output : str
             One of the plan's ``written_outputs``.
 
-        Returns
-        -------
-        Distribution
-
         Raises
         ------
         KeyError
@@ -96,7 +91,6 @@ class Measured:
         ----------
         output : str
             One of the plan's ``written_outputs``.
-        player : str
 
         Returns
         -------
@@ -109,10 +103,6 @@ class Measured:
     def value(self, feature: str) -> Found | None:
         """Give what the values of a feature are like.
 
-        Parameters
-        ----------
-        feature : str
-
         Returns
         -------
         Distribution or Categories or None
@@ -122,23 +112,7 @@ class Measured:
 
 
 def make_distribution(merged: Spreads, at: int, counts: Counts, bits: int = 64) -> Distribution:
-    """Put together what is known of a column.
-
-    Parameters
-    ----------
-    merged : Spreads
-        Of several columns.
-    at : int
-        The column's place among them.
-    counts : Counts
-        Of the column.
-    bits : int
-        Of the column.
-
-    Returns
-    -------
-    Distribution
-    """
+    """Put together what is known of a column."""
     rows, missing, infinite, *moments = (array[at].item() for array in merged)
     if rows == missing + infinite:
         moments = [math.nan] * len(moments)
@@ -147,23 +121,7 @@ def make_distribution(merged: Spreads, at: int, counts: Counts, bits: int = 64) 
 
 
 def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Counts]) -> tuple[Found, ...]:
-    """Merge what came of parts: moments in the order of the plan, whatever the order in which they came.
-
-    Parameters
-    ----------
-    plan : Plan
-    columns : sequence of Column
-        As `list_columns` returns them.
-    parts : mapping of int to MeasuredPart
-        By number.
-    counts : mapping of int to Counts
-        Of all parts, by the places of columns of numbers.
-
-    Returns
-    -------
-    tuple of Distribution or Categories
-        Of each column.
-    """
+    """Merge what came of parts: moments in the order of the plan, whatever the order in which they came."""
     features = {feature.name: feature for feature in plan.features}
     ordered = [parts[part] for part in sorted(parts)]
     categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
@@ -180,35 +138,15 @@ def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPa
     return tuple(found[c] for c in range(len(columns)))
 
 
-def measure_parts(job: Job, manifest: Manifest, plan: Plan, progress: Progress) -> tuple[Found, ...]:
-    """Measure all parts of a run where the job wants it done. The bits do not depend on where.
-
-    Parameters
-    ----------
-    job : Job
-        Its ``out`` is the run.
-    manifest : Manifest
-    plan : Plan
-    progress : callable
-        See `explain`.
-
-    Returns
-    -------
-    tuple of Distribution or Categories
-        Of every column, in the order of `list_columns`.
-
-    Raises
-    ------
-    LeafledgerError
-        A part is damaged or missing, or the cluster does not do it.
-    """
+def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan, progress: Progress) -> tuple[Found, ...]:
+    """Measure all parts of a run where it is to be done. The bits do not depend on where."""
     columns = list_columns(plan)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
-    job = keep_small(job, manifest.n_rows * len(columns) < FEW)
-    on_done = progress(Work("measuring", job.out, len(items), sum(item.n_rows for item in items)))
+    placement = placement.here_if(manifest.n_rows * len(columns) < FEW)
+    on_done = progress(Work("measuring", uri, len(items), sum(item.n_rows for item in items)))
     parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
-    asked = Measuring(manifest.home(job.out), manifest.plan)
-    for item, made in tasks_.map_items(job, measure_item, work.warm, asked, items, TASK_BYTES):
+    asked = Measuring(manifest.home(uri), manifest.plan)
+    for item, made in map_items(placement, measure_item, work.warm, asked, items, TASK_BYTES):
         for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since counts add up exactly
             counts[c] = merge_counts(counts[c], found)
         parts[item.part] = replace(made, counts=())
@@ -231,15 +169,6 @@ def measure_run(
     ``after/distributions.parquet``, which ``after.json`` lists; where it is not as listed, or of another run, it is made again. Where nothing can be
     written, it is kept nowhere, and a warning says so.
 
-    Parameters
-    ----------
-    run : str or path
-        Of the run's folder.
-    scheduler, workers, plain_tcp, wait : optional
-        As for `explain`.
-    progress : callable
-        As for `explain`.
-
     Returns
     -------
     Measured
@@ -249,20 +178,16 @@ def measure_run(
     ------
     NotFinished
         It is not finished.
-    InvalidRun
-        A part is damaged or missing.
-    StorageError
-        The store does not answer.
     """
     uri = normalise(str(run))
     manifest, plan = read_finished(uri)
-    job, columns = make_run_job(uri, scheduler, workers, plain_tcp, wait), list_columns(plan)
+    placement, columns = make_placement(scheduler, workers, plain_tcp, wait), list_columns(plan)
     if plan.global_only:
         return Measured(uri, manifest, plan, columns, ())
     kept = read_made(uri, manifest.sha256, DISTRIBUTIONS)
     found = None if kept is None else unpack(kept, columns)
     if found is None:
-        found = measure_parts(job, manifest, plan, progress)
+        found = measure_parts(placement, uri, manifest, plan, progress)
         try:
             write_made(uri, manifest.sha256, {DISTRIBUTIONS: pack(columns, found)})
         except StorageError as error:

@@ -41,26 +41,7 @@ def _take_column(found: "Attributions", name: str) -> Any:
 
 
 def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
-    """Lay attributions out as a run does.
-
-    Parameters
-    ----------
-    found : Attributions
-    ids : sequence of str
-        Columns of their rows, which come first.
-
-    Returns
-    -------
-    pa.Table
-        Numbers are float64, ranks int32; null where a label is missing.
-
-    Raises
-    ------
-    UsageError
-        The rows have no such column, or one that stands twice or that Arrow cannot read.
-    SchemaMismatch
-        Two columns would have the same name.
-    """
+    """Lay attributions out as a run does."""
     method, outputs = METHODS[found.method], found.outputs
     chosen = () if found.output is None else (OUTPUT,)
     names, taken = (TOTALS[found.space], method.phi.column), (*ids, *chosen)

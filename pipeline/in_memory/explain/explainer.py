@@ -56,28 +56,7 @@ class Explainer:
         self._scratch, self._names = Scratch(), dict[Header | None, Names]()
 
     def __call__(self, rows: Any, *, label: Any = None, weight: Any = None) -> Any:
-        """Attribute every row.
-
-        Parameters
-        ----------
-        rows : data frame, Arrow table or batch, array, or Dask DataFrame
-            As `attribute` takes them: features by name, or an (n, features) matrix.
-        label : array or str, optional
-            What the model predicts, (n,) numbers, or the name of a column of the rows; for method "r2".
-        weight : array or str, optional
-            How much each row counts, (n,) numbers, or the name of a column of the rows; by default 1.
-
-        Returns
-        -------
-        Attributions
-            Of a Dask DataFrame another one, with the columns of `Attributions.to_frame`, the index and the divisions of the rows: a partition is
-            explained when it is computed, on one thread, and its rows are numbered, judged for unknown categories and refused by themselves.
-
-        Raises
-        ------
-        LeafledgerError
-            One line: what was got, what was expected, where.
-        """
+        """Attribute every row."""
         if is_dask(rows):
             return explain_partitions(self._explain_frame, rows, label, weight)
         return self._explain(rows, label, weight, count_cores())

@@ -66,24 +66,7 @@ class Question:
     in_order: tuple[str, ...] | None  # columns of the background, where the model's features are taken by position in it
 
     def name_players(self, header: Header | None) -> Names:
-        """Call everything as the columns of rows are called.
-
-        Parameters
-        ----------
-        header : (tuple of str, tuple of str), or None
-            As `read_header` returns it.
-
-        Returns
-        -------
-        Names
-
-        Raises
-        ------
-        SchemaMismatch
-            Columns do not match the model's features, see `spell_features`, or stand in another order than those of the background.
-        UsageError
-            A group is called as a column outside of it.
-        """
+        """Call everything as the columns of rows are called."""
         model = self.model if header is None else spell_header(self.model, header)
         names = tuple(feature.name for feature in model.features)
         if model.by_position and self.in_order not in (None, names):
@@ -203,28 +186,7 @@ def ask(
     space: Space,
     rows: Any = None,
 ) -> tuple[Question, Prepared]:
-    """Check what is asked, and make its tables.
-
-    Parameters
-    ----------
-    model : Model
-    row_output : RowOutput or None
-        Which output each row is explained for; None for all that the model has.
-    method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space : Any
-        As `prepare` takes them.
-    rows : Any
-        That choose what parameters leave open, as `attribute` takes them; None where there are none yet.
-
-    Returns
-    -------
-    question : Question
-    prepared : Prepared
-
-    Raises
-    ------
-    LeafledgerError
-        They do not fit the model or each other.
-    """
+    """Check what is asked, and make its tables."""
     chosen = find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)

@@ -48,7 +48,6 @@ class Scratch(threading.local):
         ----------
         prepared : Prepared
             The same at every call.
-        n_rows : int
 
         Returns
         -------
@@ -115,37 +114,7 @@ def _keep(out: Attributions, prepared: Prepared, buffers: Buffers, margin: np.nd
 def attribute_rows(
     question: Question, prepared: Prepared, names: Names, rows: Any, read: tuple[int, Fill], targets: Targets | None, scratch: Scratch, n_threads: int
 ) -> Attributions:
-    """Attribute rows by the tables of what is asked.
-
-    Parameters
-    ----------
-    question : Question
-    prepared : Prepared
-        Its tables.
-    names : Names
-        What the rows call features.
-    rows : Any
-        As they were given, for who looks at the attributions.
-    read : (int, callable)
-        How many they are and how slices are filled, as `read_rows` returns it.
-    targets : two (n,) float64, or None
-        Their labels and weights.
-    scratch : Scratch
-        Of these tables.
-    n_threads : int
-        On how many threads slices are worked on, at most.
-
-    Returns
-    -------
-    Attributions
-
-    Raises
-    ------
-    AdditivityBreach
-        A row's do not add up.
-    InvalidColumn, SchemaMismatch
-        Values are not what their column says, or unknown to the model.
-    """
+    """Attribute rows by the tables of what is asked."""
     (n, fill), method, row_output = read, find_method(question.method), question.row_output
     n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
     model, check = names.model, method.check_of(question.parameters)

@@ -30,17 +30,7 @@ class InspectedStatistics:
 
 
 def inspect_statistics(statistics: Statistics) -> InspectedStatistics | None:
-    """Count a model's statistics.
-
-    Parameters
-    ----------
-    statistics : Statistics
-
-    Returns
-    -------
-    InspectedStatistics or None
-        None where it has none.
-    """
+    """Count a model's statistics."""
     if not statistics.column.size:
         return None
     categories = np.concatenate(([0], np.cumsum(statistics.kind == CATEGORY)))[statistics.element_start]

@@ -220,8 +220,6 @@ def save_leaf_tables(model: Model | str | PathLike | Any, uri: str | PathLike, p
         A tree is not symmetric, or its leaves have no weights.
     RunConflict
         There is another file.
-    StorageError
-        The file cannot be written.
     """
     place, asked, n_rows = normalise(str(uri)), _ask(model, "shapley", None, None), 0
     with storage.scratch() as folder:

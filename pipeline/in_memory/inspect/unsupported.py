@@ -29,18 +29,7 @@ class Refusal:
 
 
 def check_given(model: Model, method: Method) -> None:
-    """Refuse a method that there is not for a model, or that needs more than a model and rows.
-
-    Parameters
-    ----------
-    model : Model
-    method : Method
-
-    Raises
-    ------
-    LeafledgerError
-        Why it cannot be had, or what it needs.
-    """
+    """Refuse a method that there is not for a model, or that needs more than a model and rows."""
     check_method(model, method)
     if method.labelled:
         raise UsageError("needs a label of every row")
@@ -63,17 +52,7 @@ def _questions(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def find_refusals(model: Model) -> tuple[Refusal, ...]:
-    """Find what cannot be had for a model.
-
-    Parameters
-    ----------
-    model : Model
-
-    Returns
-    -------
-    tuple of Refusal
-        Methods, the model as its own background (and with it look-up tables of leaves), comparisons, parts of the model, outputs row by row.
-    """
+    """Find what cannot be had for a model."""
     found = []
     for what, ask in _questions(model):
         try:

@@ -59,24 +59,7 @@ def _check_distribution(noise: Callable[[Any], Any]) -> None:
 
 
 def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
-    """Find a distribution of perturbations.
-
-    Parameters
-    ----------
-    noise : str or callable
-        One of NOISE_NAMES; or the function P(noise <= z), which maps an array of z, in units of the scale, to probabilities of its shape. It is
-        taken for the distribution of a noise of mean 0.
-
-    Returns
-    -------
-    Noise
-        For "empirical" the first there is: all numeric features are drawn anew then, and noise is added to none.
-
-    Raises
-    ------
-    UsageError
-        It is neither, or the function is no distribution function.
-    """
+    """Find a distribution of perturbations."""
     if callable(noise):
         _check_distribution(noise)
         return Noise("given", noise, lambda z: 1.0 - noise(z))
@@ -86,26 +69,7 @@ def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
 
 
 def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
-    """Read the scale of every feature.
-
-    Parameters
-    ----------
-    scale : float, sequence of float, or mapping of str or int to float
-        A number for all, one for each feature, or by name or position, as a pandas Series has them in its index. What is by name may leave
-        categorical features out, which noise is not added to.
-    features : sequence of Feature
-        Of the model, in its order.
-
-    Returns
-    -------
-    (features,) float64
-        At least 0 and finite; in the unit that the caller gave.
-
-    Raises
-    ------
-    UsageError
-        It is no such numbers, some are negative or not finite, or a mapping has an unknown name or lacks a numeric feature.
-    """
+    """Read the scale of every feature."""
     names = [feature.name for feature in features]
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(scale, pandas.Series):
         if not scale.index.is_unique:
@@ -186,18 +150,7 @@ def _numbers(names: Any, players: Sequence[str], what: str, expected: str) -> li
 
 
 def rank_players(phi: np.ndarray) -> np.ndarray:
-    """Rank players by the size of their attributions, the largest first, equal ones in their own order.
-
-    Parameters
-    ----------
-    phi : (n, outputs, players) float64
-        Any units; the sign does not matter.
-
-    Returns
-    -------
-    (n, outputs, players) int64
-        Positions of players.
-    """
+    """Rank players by the size of their attributions, the largest first, equal ones in their own order."""
     return np.argsort(-np.abs(phi), axis=2, kind="stable")
 
 

@@ -68,7 +68,6 @@ def as_batch(model: Model, rows: Any, used: Sequence[int], where: str = ROWS) ->
 
     Parameters
     ----------
-    model : Model
     rows : data frame, Arrow table, array, or pandas Series
         Columns by name, categories as values; a Series is one row of such a frame; or an (n, features) matrix in the model's order, categories as
         the library takes them there, see `Feature`. NaN or null where missing.
@@ -163,7 +162,6 @@ def read_rows(model: Model, rows: Any, bins: BinTables) -> tuple[int, Fill]:
         Features as `spell_features` names them.
     rows : data frame, Arrow table, array, or pandas Series
         As `as_batch` takes them.
-    bins : BinTables
 
     Returns
     -------

@@ -10,16 +10,7 @@ Explain = Callable[[Any, str | None, str | None], Any]  # a frame with its label
 
 
 def is_dask(rows: Any) -> bool:
-    """Tell whether rows are a Dask DataFrame; Dask is not imported to find out.
-
-    Parameters
-    ----------
-    rows : Any
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether rows are a Dask DataFrame; Dask is not imported to find out."""
     dask = sys.modules.get("dask.dataframe")
     return dask is not None and isinstance(rows, dask.DataFrame)
 
@@ -47,7 +38,6 @@ def explain_partitions(explain: Explain, rows: Any, label: Any, weight: Any) -> 
     ----------
     explain : callable
         ``explain(frame, label, weight)`` of a pandas frame; it can be pickled.
-    rows : dask.dataframe.DataFrame
     label, weight : str or None
         Columns of the rows.
 
@@ -60,8 +50,6 @@ def explain_partitions(explain: Explain, rows: Any, label: Any, weight: Any) -> 
     ------
     UsageError
         Labels are no column, or weights.
-    LeafledgerError
-        The columns do not fit.
     """
     import dask
 

@@ -65,10 +65,6 @@ def as_numbers(given: Any) -> np.ndarray:
 def say_given(given: Any) -> str:
     """Write what was given in the place of numbers as part of a one-line message.
 
-    Parameters
-    ----------
-    given : Any
-
     Returns
     -------
     str
@@ -84,7 +80,6 @@ def in_order(given: Any, names: Sequence[str], what: str) -> Any:
 
     Parameters
     ----------
-    given : Any
     names : sequence of str
         Of features or groups.
     what : str
@@ -121,17 +116,7 @@ def _check_matrix(rows: np.ndarray, where: str) -> None:
 
 
 def are_turned(given: Any, others: Any) -> bool:
-    """Tell whether pandas has two things with the same labels, each once, but not in the same order: their numbers are taken as they stand.
-
-    Parameters
-    ----------
-    given, others : Any
-        A Series, a frame, or anything else, which has no labels.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether pandas has two things with the same labels, each once, but not in the same order: their numbers are taken as they stand."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(given, pandas.Series) or not isinstance(others, pandas.Series | pandas.DataFrame):
         return False
@@ -156,7 +141,6 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
 
     Parameters
     ----------
-    rows : Any
     where : str
         What they are, for messages.
 
@@ -201,8 +185,6 @@ def spell_features(model: Model, rows: Any, *others: Any, where: str = ROWS) -> 
 
     Parameters
     ----------
-    model : Model
-    rows : Any
     *others : Any
         Arguments that may name columns which are no features, such as the label's.
     where : str
@@ -227,7 +209,6 @@ def read_header(rows: Any, *others: Any) -> Header | None:
 
     Parameters
     ----------
-    rows : Any
     *others : Any
         As `spell_features` takes them.
 
@@ -253,15 +234,10 @@ def spell_header(model: Model, header: Header, where: str = ROWS) -> Model:
 
     Parameters
     ----------
-    model : Model
     header : (tuple of str, tuple of str, tuple of str)
         As `read_header` returns it.
     where : str
         What the rows are, for messages.
-
-    Returns
-    -------
-    Model
 
     Raises
     ------
@@ -276,22 +252,7 @@ def spell_header(model: Model, header: Header, where: str = ROWS) -> Model:
 
 
 def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Feature, ...], Any]:
-    """Turn categories of several types, as texts beside numbers, into their codes, as LightGBM does: Arrow has no column for them.
-
-    Parameters
-    ----------
-    features : sequence of Feature
-        Of the model.
-    rows : Any
-        As `as_rows` returns them.
-
-    Returns
-    -------
-    features : tuple of Feature
-        Those whose columns hold codes now are without categories.
-    rows : Any
-        A pandas frame whose columns of categories these are has codes in their place, NaN where missing; anything else as it is.
-    """
+    """Turn categories of several types, as texts beside numbers, into their codes, as LightGBM does: Arrow has no column for them."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
         return tuple(features), rows
@@ -313,7 +274,6 @@ def fill_columns(features: Sequence[Feature], bins: BinTables, batch: pa.RecordB
     ----------
     features : sequence of Feature
         All features of the model, as `as_batch` returns them.
-    bins : BinTables
     batch : pa.RecordBatch
         Of n rows, from `as_batch`.
     out : (used, at least n) float64
@@ -334,7 +294,6 @@ def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatc
     ----------
     features : sequence of Feature
         All features of the model, as `as_batch` returns them.
-    bins : BinTables
     batch : pa.RecordBatch
         Of n rows, from `as_batch`.
 
@@ -358,18 +317,12 @@ def refuse_unknown(features: Sequence[Feature], bins: BinTables, batch: pa.Recor
     ----------
     features : sequence of Feature
         All features of the model, as `as_batch` returns them.
-    bins : BinTables
     batch : pa.RecordBatch
         Of n rows, from `as_batch`.
     where : str
         What they are, for the message.
     allow_unseen : bool
         Refuse nothing.
-
-    Raises
-    ------
-    SchemaMismatch
-        As `refuse_unseen` says it.
     """
     if allow_unseen or batch.num_rows < ENOUGH or not bins.n_codes.any():
         return

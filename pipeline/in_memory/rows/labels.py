@@ -48,11 +48,8 @@ def read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int
 
     Parameters
     ----------
-    method : Method
     label, weight : Any
         Numbers, the name of a column of the rows, or None.
-    rows : Any
-    n_rows : int
 
     Returns
     -------

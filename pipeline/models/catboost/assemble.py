@@ -51,18 +51,7 @@ class Contents:
 
 
 def loss_name(parameters: Any) -> str:
-    """Find the loss function in a model's training parameters.
-
-    Parameters
-    ----------
-    parameters : dict or str
-        The parameters, or their JSON text.
-
-    Returns
-    -------
-    str
-        Without its options; "" where there is none.
-    """
+    """Find the loss function in a model's training parameters."""
     found = json.loads(parameters) if isinstance(parameters, str | bytes) else parameters
     loss = found.get("loss_function") if isinstance(found, dict) else None
     name = loss.get("type") if isinstance(loss, dict) else None
@@ -70,19 +59,7 @@ def loss_name(parameters: Any) -> str:
 
 
 def symmetric_tree(splits: Sequence[int], value: np.ndarray, weight: np.ndarray) -> Tree:
-    """Expand a symmetric tree into nodes, the last split at the root: CatBoost's own SHAP values take the levels in that order.
-
-    Parameters
-    ----------
-    splits : sequence of int
-        The tree's splits; split number b decides bit b of a leaf's index.
-    value : (leaves, outputs) float64
-    weight : (leaves,) float64
-
-    Returns
-    -------
-    Tree
-    """
+    """Expand a symmetric tree into nodes, the last split at the root: CatBoost's own SHAP values take the levels in that order."""
     depth, n_inner = len(splits), len(weight) - 1
     levels = [weight]
     for _ in range(depth):
@@ -99,31 +76,7 @@ def symmetric_tree(splits: Sequence[int], value: np.ndarray, weight: np.ndarray)
 
 
 def free_tree(split: Sequence[int], left: Sequence[int], right: Sequence[int], value: np.ndarray, weight: np.ndarray, where: str) -> Tree:
-    """Finish a tree of any shape, with the weight of every inner node the sum of its children's.
-
-    Parameters
-    ----------
-    split : sequence of int
-        (nodes,), number of the split, -1 at leaves.
-    left, right : sequence of int
-        (nodes,), children, -1 at leaves.
-    value : (nodes, outputs) float64
-    weight : (nodes,) float64
-        0 at inner nodes.
-    where : str
-        Name of the file and the tree, for messages.
-
-    Returns
-    -------
-    Tree
-
-    Raises
-    ------
-    InvalidModel
-        A child does not come after its parent.
-    UnsupportedModel
-        The tree is too large or too deep.
-    """
+    """Finish a tree of any shape, with the weight of every inner node the sum of its children's."""
     if len(split) > MAX_NODES:
         raise UnsupportedModel(f"{where} has {len(split)} nodes, expected at most {MAX_NODES}")
     depth, total = [0] * len(split), weight.tolist()
@@ -173,28 +126,7 @@ def _join(trees: Sequence[Tree], n_outputs: int) -> tuple[Tree, np.ndarray]:
 
 
 def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
-    """Turn a CatBoost model into arrays, and check them.
-
-    Parameters
-    ----------
-    contents : Contents
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    ensemble : TreeEnsemble
-    features : tuple of Feature
-    outputs : tuple of str
-    objective : Objective
-
-    Raises
-    ------
-    InvalidModel
-        Trees, features, statistics and classes do not fit together.
-    UnsupportedModel
-        The model has too many features, trees or categories, or no counts for its statistics.
-    """
+    """Turn a CatBoost model into arrays, and check them."""
     order = order_columns(contents.columns, where)
     statistics, of_statistic = lay_out_statistics(contents.statistics, contents.tables, contents.columns, order, where)
     if len(contents.trees) > MAX_TREES:

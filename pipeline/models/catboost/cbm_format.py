@@ -287,25 +287,7 @@ def _core(data: bytes, where: str) -> Table:
 
 
 def read_cbm(data: bytes, where: str) -> Contents:
-    """Read a model from the bytes of a ``.cbm`` file.
-
-    Parameters
-    ----------
-    data : bytes
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    Contents
-
-    Raises
-    ------
-    InvalidModel
-        The bytes are cut off, or are no such file.
-    UnsupportedModel
-        The model has no leaf weights, computes features of its own, or is too large.
-    """
+    """Read a model from the bytes of a ``.cbm`` file."""
     try:
         core = _core(data, where)
         model = core.table(1)

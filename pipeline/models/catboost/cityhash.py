@@ -20,16 +20,7 @@ class HashedCategory:
 
     @classmethod
     def of(cls, value: str | int) -> "HashedCategory":
-        """Hash a value as CatBoost does: an integer by its decimal text, a boolean as 1 or 0.
-
-        Parameters
-        ----------
-        value : str or int
-
-        Returns
-        -------
-        HashedCategory
-        """
+        """Hash a value as CatBoost does: an integer by its decimal text, a boolean as 1 or 0."""
         text = value if isinstance(value, str) else str(int(value))
         return cls(city_hash(text.encode()) & HASH_MASK)
 
@@ -176,17 +167,7 @@ def _hash(data: np.ndarray, start: np.ndarray, size: np.ndarray) -> np.ndarray:
 
 
 def city_hash(s: bytes) -> int:
-    """Hash bytes by CityHash64 in its first version (Pike and Alakuijala 2011, CityHash 1.0), the one in CatBoost's ``util/digest/city``.
-
-    Parameters
-    ----------
-    s : bytes
-
-    Returns
-    -------
-    int
-        0..2**64 - 1.
-    """
+    """Hash bytes by CityHash64 in its first version (Pike and Alakuijala 2011, CityHash 1.0), the one in CatBoost's ``util/digest/city``."""
     return int(_hash(np.frombuffer(s, np.uint8), np.zeros(1, np.int64), np.array([len(s)], np.int64))[0])
 
 

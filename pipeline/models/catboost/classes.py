@@ -18,24 +18,7 @@ class Classes:
 
 
 def read_classes(parameters: Any, where: str) -> Classes:
-    """Read what a file says of classes.
-
-    Parameters
-    ----------
-    parameters : Any
-        Its ``class_params``; None where there are none.
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    Classes
-
-    Raises
-    ------
-    InvalidModel
-        They are something else.
-    """
+    """Read what a file says of classes."""
     if parameters is None:
         return Classes()
     if not isinstance(parameters, dict):
@@ -47,25 +30,7 @@ def read_classes(parameters: Any, where: str) -> Classes:
 
 
 def read_threshold(text: str | None, where: str) -> float | None:
-    """Read from which probability on a model predicts the second of two classes.
-
-    Parameters
-    ----------
-    text : str or None
-        Its ``binclass_probability_threshold``; None where it has none.
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    float or None
-        None for one half.
-
-    Raises
-    ------
-    InvalidModel
-        It is no probability.
-    """
+    """Read from which probability on a model predicts the second of two classes."""
     try:
         found = 0.5 if text is None else float(text)
     except (TypeError, ValueError):
@@ -76,18 +41,7 @@ def read_threshold(text: str | None, where: str) -> float | None:
 
 
 def name_both(classes: Classes, n_outputs: int) -> tuple[str, ...]:
-    """Name the two classes that a single output is of.
-
-    Parameters
-    ----------
-    classes : Classes
-    n_outputs : int
-
-    Returns
-    -------
-    tuple of str
-        None where there are several outputs, or the file has no names.
-    """
+    """Name the two classes that a single output is of."""
     if n_outputs > 1 or not 1 <= len(classes.names) <= 2:
         return ()
     first, *second = classes.names  # of a label that was the same on every row, CatBoost names that alone
@@ -95,24 +49,7 @@ def name_both(classes: Classes, n_outputs: int) -> tuple[str, ...]:
 
 
 def name_outputs(classes: Classes, n_outputs: int, where: str) -> tuple[str, ...]:
-    """Name the outputs of a model: as the classes where there is one for each, by their numbers where the file says nothing of classes.
-
-    Parameters
-    ----------
-    classes : Classes
-    n_outputs : int
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    tuple of str
-
-    Raises
-    ------
-    InvalidModel
-        There are several outputs, and other classes than they are of.
-    """
+    """Name the outputs of a model: as the classes where there is one for each, by their numbers where the file says nothing of classes."""
     names, seen = classes.names, classes.seen
     if n_outputs == 1 or not (names or seen):  # a single output is of two classes, or of none
         return tuple(str(k) for k in range(n_outputs))

@@ -26,26 +26,7 @@ class Column:
 
 
 def order_columns(columns: Sequence[Column], where: str) -> dict[int, int]:
-    """Check features, and put them in order.
-
-    Parameters
-    ----------
-    columns : sequence of Column
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    dict
-        Positions in the ensemble by flat index.
-
-    Raises
-    ------
-    InvalidModel
-        The features do not fit together.
-    UnsupportedModel
-        There are too many.
-    """
+    """Check features, and put them in order."""
     if len(columns) > MAX_FEATURES:
         raise UnsupportedModel(f"{where}: {len(columns)} features, expected at most {MAX_FEATURES}")
     order = {flat: position for position, flat in enumerate(sorted(column.flat for column in columns))}

@@ -76,26 +76,7 @@ class _Asked:
 
 
 def make_counts(key: np.ndarray, counts: np.ndarray, denominator: int, kind: str, where: str) -> Counts:
-    """Sort and check a table of counts.
-
-    Parameters
-    ----------
-    key : (keys,) uint64
-    counts : (keys, width) int64, for means (keys, 2) float32
-    denominator : int
-    kind : str
-    where : str
-        Name of the file and the table, for messages.
-
-    Returns
-    -------
-    Counts
-
-    Raises
-    ------
-    InvalidModel
-        A key is there twice, or counts are none.
-    """
+    """Sort and check a table of counts."""
     if kind in OF_CLASSES and counts.shape[1] < 2:
         raise InvalidModel(f"{where}: counts of {counts.shape[1]} classes, expected at least 2")
     rows = counts[:, 1:] if kind in MEANS else counts
@@ -114,17 +95,7 @@ def make_counts(key: np.ndarray, counts: np.ndarray, denominator: int, kind: str
 
 
 def count_targets(kind: str, table: Counts) -> int:
-    """Count the target borders that a table has columns for.
-
-    Parameters
-    ----------
-    kind : str
-    table : Counts
-
-    Returns
-    -------
-    int
-    """
+    """Count the target borders that a table has columns for."""
     return table.counts.shape[1] - (kind == BORDERS) if kind in OF_CLASSES else 1
 
 
@@ -160,18 +131,7 @@ def _good_and_total(statistic: Statistic, table: Counts) -> tuple[np.ndarray, np
 
 
 def count_borders(statistic: Statistic, table: Counts) -> np.ndarray:
-    """Count the borders that are below a statistic, in single precision and with one rounding per operation, as CatBoost does.
-
-    Parameters
-    ----------
-    statistic : Statistic
-    table : Counts
-
-    Returns
-    -------
-    (keys + 1,) uint8
-        At last for any other key. 0 where 0 is divided by 0, for NaN is above no border.
-    """
+    """Count the borders that are below a statistic, in single precision and with one rounding per operation, as CatBoost does."""
     good, total = _good_and_total(statistic, table)
     prior, denominator, shift, scale = np.array((*statistic.prior, statistic.shift, statistic.scale), np.float32)
     with np.errstate(all="ignore"):
@@ -249,34 +209,7 @@ def _check_all(statistics: Sequence[Statistic], tables: Mapping[Counted, Counts]
 def lay_out_statistics(
     statistics: Sequence[Statistic], tables: Mapping[Counted, Counts], columns: Sequence[Column], order: Mapping[int, int], where: str
 ) -> tuple[Statistics, np.ndarray]:
-    """Compute the codes of all columns of statistics, and lay out what they are looked up by.
-
-    Parameters
-    ----------
-    statistics : sequence of Statistic
-        In file order.
-    tables : mapping
-        Counts by what is counted.
-    columns : sequence of Column
-    order : mapping
-        Positions in the ensemble by flat index.
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    laid_out : Statistics
-        Its columns are behind those of features, projections one after the other.
-    column : (statistics,) int64
-        Columns of the ensemble, in file order.
-
-    Raises
-    ------
-    InvalidModel
-        Columns, tables and features do not fit together.
-    UnsupportedModel
-        A column has no table or too many borders, or all have too many codes.
-    """
+    """Compute the codes of all columns of statistics, and lay out what they are looked up by."""
     if not statistics:
         return NO_STATISTICS, np.zeros(0, np.int64)
     _check_all(statistics, tables, where)

@@ -20,10 +20,6 @@ def _invert(key: np.ndarray, n_bits: int) -> np.ndarray:
 def known_hashes(statistics: Statistics) -> dict[int, np.ndarray]:
     """Tell the categories back that statistics know.
 
-    Parameters
-    ----------
-    statistics : Statistics
-
     Returns
     -------
     dict of int to np.ndarray

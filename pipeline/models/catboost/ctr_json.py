@@ -47,24 +47,7 @@ def _counted(record: Any, elements: str, kind: str, where: str) -> Counted:
 
 
 def read_statistics(model: Any, where: str) -> tuple[Statistic, ...]:
-    """Read the columns of statistics.
-
-    Parameters
-    ----------
-    model : dict
-        The whole export.
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    tuple of Statistic
-
-    Raises
-    ------
-    InvalidModel
-        Something else stands where they should be.
-    """
+    """Read the columns of statistics."""
     found = []
     for number, record in enumerate(list_of(model.get("features_info"), "ctrs", where)):
         label = f"{where}: target statistic {number}"
@@ -96,26 +79,7 @@ def _counts(record: Any, kind: str, where: str) -> Counts:
 
 
 def read_tables(model: Any, statistics: Sequence[Statistic], where: str) -> dict[Counted, Counts]:
-    """Read the tables that statistics need.
-
-    Parameters
-    ----------
-    model : dict
-        The whole export.
-    statistics : sequence of Statistic
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    dict
-        Counts by what is counted.
-
-    Raises
-    ------
-    InvalidModel
-        Something else stands where they should be, or two are of the same.
-    """
+    """Read the tables that statistics need."""
     needed, found = {statistic.counted for statistic in statistics}, dict[Counted, Counts]()
     tables = model.get("ctr_data")
     if not needed or tables is None:
@@ -162,19 +126,6 @@ def check_unambiguous(contents: Contents, info: Any, where: str) -> None:
 
     Counts depend on how the target was made classes. A model may have several ways for one projection and kind, but the export keeps the table of
     one of them, under a key that does not say of which, and CatBoost itself reads it wrongly.
-
-    Parameters
-    ----------
-    contents : Contents
-    info : Any
-        The export's ``model_info``, with the parameters of training.
-    where : str
-        Name of the file, for messages.
-
-    Raises
-    ------
-    UnsupportedModel
-        The model has several ways, or the file does not say that it has not.
     """
     counted = {statistic.counted.kind for statistic in contents.statistics} - set(COUNTERS)
     if not counted:

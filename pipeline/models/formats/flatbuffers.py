@@ -24,13 +24,8 @@ class Buffer:
 
         Parameters
         ----------
-        position : int
         form : str
             As ``struct`` has it.
-
-        Returns
-        -------
-        float or int
 
         Raises
         ------
@@ -57,26 +52,7 @@ class Buffer:
         return position + int(self.scalar(position, "<I"))
 
     def vector(self, position: int, width: int) -> tuple[int, int]:
-        """Find the items of a vector, and count their bytes as read.
-
-        Parameters
-        ----------
-        position : int
-        width : int
-            Bytes of an item.
-
-        Returns
-        -------
-        start : int
-        count : int
-
-        Raises
-        ------
-        struct.error
-            They are not all inside.
-        TooMuchError
-            More bytes were read than there are.
-        """
+        """Find the items of a vector, and count their bytes as read."""
         count = int(self.scalar(position, "<I"))
         if position + 4 + count * width > len(self.data):
             raise struct.error(f"{count} items")
@@ -105,53 +81,24 @@ class Table:
 
         Parameters
         ----------
-        field : int
         form : str
             As ``struct`` has it.
         default : float
-
-        Returns
-        -------
-        float or int
         """
         place = self._place(field)
         return default if place is None else self.buffer.scalar(place, form)
 
     def integer(self, field: int, default: int) -> int:
-        """Read a signed integer of 32 bits.
-
-        Parameters
-        ----------
-        field : int
-        default : int
-
-        Returns
-        -------
-        int
-        """
+        """Read a signed integer of 32 bits."""
         return int(self.number(field, "<i", default))
 
     def table(self, field: int) -> "Table | None":
-        """Find a table within.
-
-        Parameters
-        ----------
-        field : int
-
-        Returns
-        -------
-        Table or None
-        """
+        """Find a table within."""
         place = self._place(field)
         return None if place is None else Table(self.buffer, self.buffer.offset(place))
 
     def array(self, field: int, dtype: str | np.dtype) -> np.ndarray:
         """Read a vector of numbers, or of structs.
-
-        Parameters
-        ----------
-        field : int
-        dtype : str or np.dtype
 
         Returns
         -------
@@ -165,16 +112,7 @@ class Table:
         return np.frombuffer(self.buffer.data, kind, count, start)
 
     def text(self, field: int) -> bytes:
-        """Read a text.
-
-        Parameters
-        ----------
-        field : int
-
-        Returns
-        -------
-        bytes
-        """
+        """Read a text."""
         return self.array(field, "u1").tobytes()
 
     def _items(self, field: int) -> list[int]:
@@ -187,29 +125,11 @@ class Table:
         return [self.buffer.offset(start + 4 * i) for i in range(count)]
 
     def tables(self, field: int) -> list["Table"]:
-        """Find the tables of a list.
-
-        Parameters
-        ----------
-        field : int
-
-        Returns
-        -------
-        list of Table
-        """
+        """Find the tables of a list."""
         return [Table(self.buffer, position) for position in self._items(field)]
 
     def texts(self, field: int) -> list[bytes]:
-        """Read the texts of a list.
-
-        Parameters
-        ----------
-        field : int
-
-        Returns
-        -------
-        list of bytes
-        """
+        """Read the texts of a list."""
         found = []
         for position in self._items(field):
             start, count = self.buffer.vector(position, 1)
@@ -218,15 +138,6 @@ class Table:
 
 
 def root(data: bytes) -> Table:
-    """Find the table that a buffer is of.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    Table
-    """
+    """Find the table that a buffer is of."""
     buffer = Buffer(data, len(data))
     return Table(buffer, buffer.offset(0))

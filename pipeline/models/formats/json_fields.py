@@ -28,13 +28,8 @@ def parse(text: str | bytes, where: str) -> Any:
 
     Parameters
     ----------
-    text : str or bytes
     where : str
         Place, for messages.
-
-    Returns
-    -------
-    Any
 
     Raises
     ------
@@ -54,15 +49,10 @@ def get(record: Any, key: str, kind: type, where: str) -> Any:
     ----------
     record : Any
         An object, or else it is refused.
-    key : str
     kind : type
         Of KINDS.
     where : str
         Place, for messages.
-
-    Returns
-    -------
-    Any
 
     Raises
     ------
@@ -81,14 +71,8 @@ def list_of(record: Any, key: str, where: str) -> list[Any]:
 
     Parameters
     ----------
-    record : Any
-    key : str
     where : str
         Place, for messages.
-
-    Returns
-    -------
-    list
 
     Raises
     ------
@@ -103,7 +87,6 @@ def numbers(found: Any, where: str) -> np.ndarray:
 
     Parameters
     ----------
-    found : Any
     where : str
         Place, for messages.
 
@@ -129,8 +112,6 @@ def single(record: Any, key: str, where: str) -> float:
 
     Parameters
     ----------
-    record : dict
-    key : str
     where : str
         Place, for messages.
 

@@ -108,22 +108,7 @@ class _Cursor:
 
 
 def read_ubjson(data: bytes) -> Any:
-    """Read one UBJSON document.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    dict, list, str, number or (n,) array
-        Packed arrays of numbers are arrays of their type.
-
-    Raises
-    ------
-    ValueError
-        One line that gives the byte: cut off, lengths beyond the end, unknown types, keys given twice, trailing bytes.
-    """
+    """Read one UBJSON document."""
     cursor = _Cursor(data)
     document = cursor.value(0)
     if cursor.at != len(data):
@@ -140,16 +125,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """Write a value for a message: containers by their size, as they may be as large as the file.
-
-    Parameters
-    ----------
-    value : Any
-
-    Returns
-    -------
-    str
-    """
+    """Write a value for a message: containers by their size, as they may be as large as the file."""
     return f"{len(value)} elements" if isinstance(value, list | dict | np.ndarray) else repr(value[:40] if isinstance(value, str) else value)
 
 
@@ -158,8 +134,6 @@ def member(parent: dict[str, Any], key: str, kind: type, where: str) -> Any:
 
     Parameters
     ----------
-    parent : dict
-    key : str
     kind : type
         Of the member.
     where : str
@@ -186,18 +160,12 @@ def integer(parent: dict[str, Any], key: str, low: int, high: int, where: str, d
 
     Parameters
     ----------
-    parent : dict
-    key : str
     low, high : int
         The least and the largest number that is accepted.
     where : str
         Name of the file and the object, for messages.
     default : str or None
         What stands for a missing member; without one it is refused.
-
-    Returns
-    -------
-    int
 
     Raises
     ------
@@ -216,8 +184,6 @@ def numbers(parent: dict[str, Any], key: str, kind: type, count: int | None, whe
 
     Parameters
     ----------
-    parent : dict
-    key : str
     kind : type
         int or float.
     count : int or None
@@ -256,13 +222,8 @@ def read_document(data: bytes, where: str) -> Any:
 
     Parameters
     ----------
-    data : bytes
     where : str
         Name of the file, for messages.
-
-    Returns
-    -------
-    Any
 
     Raises
     ------

@@ -53,23 +53,6 @@ def place_lists(lists: Sequence[list[Any]], trained: Trained, where: str) -> dic
     As many lists as categorical features is what ``categorical_feature="auto"`` writes: each feature has its list, but see `find_doubtful`. With
     fewer, some categorical columns held integer codes, and the lists are placed only if one placement is possible. With more, an ordered category
     column was split on its codes as a number.
-
-    Parameters
-    ----------
-    lists : sequence of list
-    trained : Trained
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    dict of int to int
-        Features by the positions of their lists.
-
-    Raises
-    ------
-    UnsupportedModel
-        Several placements are possible, or none.
     """
     every = len(lists) == len(trained.categorical)
     candidates = trained.categorical if every else sorted({*trained.categorical, *trained.spare})
@@ -87,18 +70,6 @@ def find_doubtful(lists: Sequence[list[Any]], columns: dict[int, int], trained: 
 
     ``categorical_feature`` may have named a column of integers and left out one of categories, whose list is the other's then. There is no doubt
     about a feature that had all codes of its list, unless another had them all too; nor where codes are the values, so that nothing hangs on it.
-
-    Parameters
-    ----------
-    lists : sequence of list
-    columns : dict of int to int
-        As `place_lists` returns them.
-    trained : Trained
-
-    Returns
-    -------
-    set of int
-        Features that a list was given to, and those that it may belong to instead.
     """
     needed, seen, sizes = trained.needed, trained.seen, [len(values) for values in lists]
     whole = [bool(seen[columns[i]] == size) for i, size in enumerate(sizes)]

@@ -22,17 +22,7 @@ def _columns(model: Any) -> np.ndarray:
 
 
 def list_categories(model: Any) -> dict[int, tuple[Any, ...]]:
-    """List the values of categorical features, by the features' numbers.
-
-    Parameters
-    ----------
-    model : sklearn.ensemble.BaseHistGradientBoosting
-
-    Returns
-    -------
-    dict of int to tuple
-        A value's place is its code; missing ones have none.
-    """
+    """List the values of categorical features, by the features' numbers."""
     if getattr(model, "_preprocessor", None) is None:
         return {}
     encoder = model._preprocessor.named_transformers_["encoder"]
@@ -55,17 +45,7 @@ def _bits(words: np.ndarray) -> np.ndarray:
 
 
 def read_histogram_boosting(model: Any) -> TreeEnsemble:
-    """Read a fitted estimator: the start, and the sum of the trees.
-
-    Parameters
-    ----------
-    model : sklearn.ensemble.BaseHistGradientBoosting
-
-    Returns
-    -------
-    TreeEnsemble
-        Covers are numbers of rows, for the estimator keeps no weights.
-    """
+    """Read a fitted estimator: the start, and the sum of the trees."""
     columns, categories = _columns(model), list_categories(model)
     n_categories = np.array([len(categories.get(j, ())) for j in range(model.n_features_in_)], np.int32)
     known, number = model._bin_mapper.make_known_categories_bitsets()

@@ -36,16 +36,7 @@ TREES = {"BaseDecisionTree"}  # classes of which a Bagging's and a boosting's es
 
 
 def find_kinds(model: Any) -> set[str]:
-    """Name an object's class and those that it is made from.
-
-    Parameters
-    ----------
-    model : Any
-
-    Returns
-    -------
-    set of str
-    """
+    """Name an object's class and those that it is made from."""
     return {kind.__name__ for kind in type(model).__mro__}
 
 
@@ -263,24 +254,7 @@ def _names_of_outputs(model: Any, n: int) -> tuple[str, ...]:
 
 
 def serialise(model: Any) -> bytes:
-    """Write a fitted estimator as a neutral file.
-
-    Parameters
-    ----------
-    model : Any
-        An estimator, or what has its attributes.
-
-    Returns
-    -------
-    bytes
-
-    Raises
-    ------
-    InvalidModel
-        It is not fitted.
-    UnsupportedModel
-        It is no sum of trees, or starts from one that is none.
-    """
+    """Write a fitted estimator as a neutral file."""
     reader = _reader(model)
     if not any(hasattr(model, name) for name in FITTED):
         raise InvalidModel(f"{_name(model)} object: not fitted")
@@ -290,10 +264,6 @@ def serialise(model: Any) -> bytes:
 
 def unwrap(model: Any) -> Any:
     """Find what a search for parameters found.
-
-    Parameters
-    ----------
-    model : Any
 
     Returns
     -------

@@ -199,16 +199,7 @@ def _check_estimator(model: Any) -> None:
 
 
 def is_stored(data: bytes) -> bool:
-    """Tell whether a file is one of skops.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a file is one of skops."""
     return data.startswith(MAGIC) and SCHEMA.encode() in data
 
 
@@ -220,10 +211,6 @@ def sound(where: str) -> Iterator[None]:
     ----------
     where : str
         Name of the file, for messages.
-
-    Yields
-    ------
-    None
 
     Raises
     ------
@@ -242,10 +229,6 @@ def sound(where: str) -> Iterator[None]:
 
 def read_estimator(data: bytes) -> Any:
     """Read the estimator of a file as an object that has its attributes, and none of its code.
-
-    Parameters
-    ----------
-    data : bytes
 
     Returns
     -------

@@ -160,17 +160,6 @@ KNOWN = _families()
 
 
 def find_family(module: str, name: str) -> type[Stored]:
-    """Find what an object is read as.
-
-    Parameters
-    ----------
-    module, name : str
-        Of its class.
-
-    Returns
-    -------
-    type
-        Of scikit-learn's classes that are not known, and of others, a name and attributes alone; others' have their module in the name.
-    """
+    """Find what an object is read as."""
     full = f"{module}.{name}"
     return KNOWN.get(full) or type(name if module.startswith("sklearn.") else full, (Stored,), {"__module__": module})

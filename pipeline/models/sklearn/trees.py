@@ -23,38 +23,14 @@ class Tree(NamedTuple):
 
 
 def single_below(threshold: np.ndarray) -> np.ndarray:
-    """Round thresholds down to single precision: the same rows in single precision are below them.
-
-    Parameters
-    ----------
-    threshold : float64
-
-    Returns
-    -------
-    float64 of numbers in single precision
-    """
+    """Round thresholds down to single precision: the same rows in single precision are below them."""
     with np.errstate(over="ignore"):
         near = threshold.astype(np.float32)
     return np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near).astype(np.float64)
 
 
 def read_tree(model: Any, value: np.ndarray, columns: Any = None, output: int = 0) -> Tree:
-    """Read a fitted decision tree, which compares values in single precision with thresholds in double precision.
-
-    Parameters
-    ----------
-    model : sklearn.tree.BaseDecisionTree
-    value : (nodes, width) float64
-        What its nodes add.
-    columns : sequence of int, optional
-        Of the ensemble's features those that the tree sees, by default all.
-    output : int
-        That it adds to.
-
-    Returns
-    -------
-    Tree
-    """
+    """Read a fitted decision tree, which compares values in single precision with thresholds in double precision."""
     tree = model.tree_
     left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
     leaf = left < 0
@@ -74,21 +50,7 @@ def read_tree(model: Any, value: np.ndarray, columns: Any = None, output: int = 
 
 
 def join(trees: Sequence[Tree], base: np.ndarray, n_categories: np.ndarray, single_precision: bool = True) -> TreeEnsemble:
-    """Lay trees end to end.
-
-    Parameters
-    ----------
-    trees : sequence of Tree
-    base : (outputs,) float64
-    n_categories : (features,) int32
-        Known categories of each feature, 0 of numeric ones.
-    single_precision : bool
-        Values are compared in single precision.
-
-    Returns
-    -------
-    TreeEnsemble
-    """
+    """Lay trees end to end."""
     sizes = [tree.feature.size for tree in trees]
     root = np.cumsum([0, *sizes])[:-1]
     shift = np.repeat(root, sizes)
@@ -124,16 +86,5 @@ def join(trees: Sequence[Tree], base: np.ndarray, n_categories: np.ndarray, sing
 
 
 def add_iterations(ensemble: TreeEnsemble, per_iteration: int) -> TreeEnsemble:
-    """Say which trees were added together.
-
-    Parameters
-    ----------
-    ensemble : TreeEnsemble
-    per_iteration : int
-        Trees of an iteration of boosting.
-
-    Returns
-    -------
-    TreeEnsemble
-    """
+    """Say which trees were added together."""
     return ensemble._replace(iteration=(np.arange(ensemble.root.size) // per_iteration).astype(np.int32))

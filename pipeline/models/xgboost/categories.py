@@ -18,22 +18,6 @@ def check_lost(attributes: Any, kinds: Sequence[str], name: str, where: str) -> 
     """Refuse a model that has lost its lists: an estimator in Python that was trained on a data frame with categories has them from the start.
 
     A Booster's file does not tell a slice of such a model from one that was trained on codes.
-
-    Parameters
-    ----------
-    attributes : Any
-        Of the file.
-    kinds : sequence of str
-        Types of all features.
-    name : str
-        Of a feature that is split on categories.
-    where : str
-        Name of the file, for messages.
-
-    Raises
-    ------
-    UnsupportedModel
-        It has.
     """
     if isinstance(attributes, dict) and "scikit_learn" in attributes and not FRAME_TYPES.isdisjoint(kinds):
         raise UnsupportedModel(
@@ -43,29 +27,7 @@ def check_lost(attributes: Any, kinds: Sequence[str], name: str, where: str) -> 
 
 
 def read_list(entry: Any, name: str, version: tuple[int, ...], where: str) -> tuple[Any, ...]:
-    """Read a feature's categories as its ``cats`` entry encodes them: UTF-8 with Arrow offsets, or numbers of a stated type.
-
-    Parameters
-    ----------
-    entry : Any
-    name : str
-        Of the feature.
-    version : tuple of int
-        Of the XGBoost that wrote it.
-    where : str
-        Name of the file, for messages.
-
-    Returns
-    -------
-    tuple
-
-    Raises
-    ------
-    InvalidModel
-        It is no list of distinct categories.
-    UnsupportedModel
-        Categories are not ASCII, and the version stores them cut in pieces.
-    """
+    """Read a feature's categories as its ``cats`` entry encodes them: UTF-8 with Arrow offsets, or numbers of a stated type."""
     where = f"{where}: categories of feature {name!r}"
     if not isinstance(entry, dict):
         raise InvalidModel(f"{where}: are {shown(entry)}, expected an object")

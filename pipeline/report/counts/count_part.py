@@ -76,16 +76,7 @@ class PartCounts:
 
 
 def nothing(columns: Sequence[Counted]) -> PartCounts:
-    """Make what comes of no part.
-
-    Parameters
-    ----------
-    columns : sequence of Counted
-
-    Returns
-    -------
-    PartCounts
-    """
+    """Make what comes of no part."""
     return PartCounts(tuple(map(no_rows, columns)), (None, None, None, None))
 
 
@@ -94,38 +85,13 @@ def _nearest(spots: Iterable[Spot | None]) -> Spot | None:
 
 
 def merge_parts(a: PartCounts, b: PartCounts) -> PartCounts:
-    """Add what comes of parts, in any order.
-
-    Parameters
-    ----------
-    a, b : PartCounts
-
-    Returns
-    -------
-    PartCounts
-    """
+    """Add what comes of parts, in any order."""
     counts = tuple(mine + theirs for mine, theirs in zip(a.counts, b.counts, strict=True))
     return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))))
 
 
 def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
-    """Find the rows of the highest and lowest margin, of that nearest to another, and of that farthest from the row's label.
-
-    Parameters
-    ----------
-    totals : (n,) float64
-    labels : (n,) float64
-        In the same units, NaN where a row has none.
-    middle : float
-    part : int
-    first_row : int
-        Place of the first of them in the part.
-
-    Returns
-    -------
-    tuple of (Spot or None)
-        None where no number is finite.
-    """
+    """Find the rows of the highest and lowest margin, of that nearest to another, and of that farthest from the row's label."""
     spots: list[Spot | None] = []
     for distance in (-totals, totals, np.abs(totals - middle), -np.abs(totals - labels)):
         known = np.where(np.isfinite(distance), distance, np.inf)
@@ -135,24 +101,7 @@ def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int,
 
 
 def count_part(asked: Asked, item: WorkItem) -> PartCounts:
-    """Count the part of a work item.
-
-    Parameters
-    ----------
-    asked : Asked
-    item : WorkItem
-
-    Returns
-    -------
-    PartCounts
-
-    Raises
-    ------
-    InvalidRun
-        The part is damaged, or is not of the run.
-    StorageError
-        It is missing, or the store does not answer.
-    """
+    """Count the part of a work item."""
     uri, found, first_row = part_uri(asked.run, item.part), nothing(asked.columns), 0
     names = list(
         dict.fromkeys(
@@ -181,9 +130,4 @@ def count_part(asked: Asked, item: WorkItem) -> PartCounts:
 
 
 def warm(asked: Asked) -> None:
-    """Compile nothing: counting is NumPy's.
-
-    Parameters
-    ----------
-    asked : Asked
-    """
+    """Compile nothing: counting is NumPy's."""

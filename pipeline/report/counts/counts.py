@@ -132,16 +132,7 @@ def lay_edges(own: tuple[float, float], whole: tuple[float, float]) -> tuple[flo
 
 
 def no_rows(asked: Counted) -> Counts:
-    """Make the counts of no rows.
-
-    Parameters
-    ----------
-    asked : Counted
-
-    Returns
-    -------
-    Counts
-    """
+    """Make the counts of no rows."""
     n = asked.values.n_bins if asked.values else 1
     sums, ends = np.full(n, Fraction(), object), (np.full(n, np.inf), np.full(n, -np.inf))
     return Counts(np.zeros((SWARM + 2, n), np.int64), np.zeros((n, len(asked.own) - 1), np.int64), sums, *ends)
@@ -160,22 +151,7 @@ def _count_own(edges: tuple[float, ...], phi: np.ndarray, bins: np.ndarray, n: i
 
 
 def place_on(ends: tuple[float, float], n: int, numbers: np.ndarray) -> np.ndarray:
-    """Place numbers in bins of one width.
-
-    Parameters
-    ----------
-    ends : (float, float)
-        The lower below the upper.
-    n : int
-        Bins between them.
-    numbers : (rows,) float64
-        None of them NaN.
-
-    Returns
-    -------
-    (rows,) int64
-        From 1 to n; 0 for what is below, n + 1 for what is above, and the upper end is in bin n.
-    """
+    """Place numbers in bins of one width."""
     low, high = ends
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.floor((numbers - low) / (high - low) * n)
@@ -184,22 +160,7 @@ def place_on(ends: tuple[float, float], n: int, numbers: np.ndarray) -> np.ndarr
 
 
 def place_values(asked: Values, column: pa.Array) -> np.ndarray:
-    """Place values in their bins.
-
-    Parameters
-    ----------
-    asked : Values
-    column : pa.Array
-
-    Returns
-    -------
-    (rows,) int64
-
-    Raises
-    ------
-    InvalidColumn
-        Values are not what the type says.
-    """
+    """Place values in their bins."""
     if asked.ordered:
         numbers = column_values(asked.feature, column)
         return np.where(np.isnan(numbers), MISSING, np.searchsorted(np.array(asked.edges), numbers, side="right") + 1)
@@ -214,19 +175,7 @@ def place_values(asked: Values, column: pa.Array) -> np.ndarray:
 
 
 def count_rows(table: pa.Table, asked: Sequence[Counted]) -> list[Counts]:
-    """Count the rows of a table.
-
-    Parameters
-    ----------
-    table : pa.Table
-        Columns of attributions and values.
-    asked : sequence of Counted
-
-    Returns
-    -------
-    list of Counts
-        Of each; rows without an attribution are left out.
-    """
+    """Count the rows of a table."""
     placed, counted = dict[str, np.ndarray](), list[Counts]()
     for each in asked:
         phi = table[each.column].to_numpy().astype(np.float64)

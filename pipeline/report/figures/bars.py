@@ -33,19 +33,7 @@ def _number(value: float | None) -> float:
 
 
 def error_of_size(row: Row, n_rows: int) -> float:
-    """Find the standard error of a mean magnitude over rows: squares have the mean std² + mean².
-
-    Parameters
-    ----------
-    row : mapping of str to Any
-        Of the summary of importances.
-    n_rows : int
-
-    Returns
-    -------
-    float
-        NaN of fewer than two rows, or where moments are missing.
-    """
+    """Find the standard error of a mean magnitude over rows: squares have the mean std² + mean²."""
     size, mean, std = (_number(row[name]) for name in ("mean_abs", "mean", "std"))
     if n_rows < 2:
         return math.nan
@@ -59,8 +47,6 @@ def draw_importance(rows: Sequence[Row], n_rows: int, unit: str, background: Map
     ----------
     rows : sequence of mapping
         Of the summary of importances, of one output.
-    n_rows : int
-        Of the run.
     unit : str
         Of attributions.
     background : mapping of str to float
@@ -124,10 +110,6 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
         Of the summary of shares.
     most : int
         Features that are drawn.
-
-    Returns
-    -------
-    Figure
     """
     ranked = _by_rank(rows)
     shown = ranked[:most]
@@ -165,10 +147,6 @@ def draw_ranks(rows: Sequence[Row], order: str, most: int = BARS) -> Figure:
         SCORE or SIZE, what features are ranked by.
     most : int
         Features that are drawn.
-
-    Returns
-    -------
-    Figure
     """
     ranked = _by_rank(rows)
     shown = ranked[:most]
@@ -208,10 +186,6 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
         Columns whose values make groups.
     most : int
         Groups that are drawn.
-
-    Returns
-    -------
-    Figure
     """
     groups = {tuple(row[name] for name in by): row for row in sorted(rows, key=lambda row: -row["n"])}
     shown = [(", ".join(write_values(key)), row) for key, row in list(groups.items())[:most]]
@@ -291,10 +265,6 @@ def tabulate_inputs(rows: Sequence[Row], most: int = BARS) -> Table:
         Of the summary of inputs.
     most : int
         Features that are listed, those with the most missing or unseen values first.
-
-    Returns
-    -------
-    Table
     """
     listed = sorted(rows, key=lambda row: -_lacks(row))[:most]
     kinds = ("missing", "unseen", "below", "above")

@@ -160,8 +160,6 @@ def draw_dependence(name: str, asked: Counted, counts: Counts, unit: str) -> Fig
     ----------
     name : str
         Of the feature, as it is written.
-    asked : Counted
-    counts : Counts
     unit : str
         Of attributions.
 

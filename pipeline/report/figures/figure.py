@@ -227,34 +227,15 @@ def draw_bar(axis: Axis, start: float, end: float, kind: str) -> Mark:
 
     Parameters
     ----------
-    axis : Axis
     start, end : float
         In any order.
-    kind : str
-
-    Returns
-    -------
-    Mark
     """
     low, high = sorted((axis.at(start), axis.at(end)))
     return Mark(low, round(high - low, 2), kind)
 
 
 def draw_whisker(axis: Axis, middle: float, error: float) -> tuple[tuple[float, float], ...]:
-    """Draw a number's error to both sides.
-
-    Parameters
-    ----------
-    axis : Axis
-    middle : float
-    error : float
-        Of none, or of NaN, nothing is drawn.
-
-    Returns
-    -------
-    tuple of (float, float)
-        None or one.
-    """
+    """Draw a number's error to both sides."""
     return ((axis.at(middle - error), axis.at(middle + error)),) if error > 0 else ()
 
 
@@ -263,7 +244,6 @@ def say_left_out(shown: int, n: int, noun: str) -> str:
 
     Parameters
     ----------
-    shown, n : int
     noun : str
         In the plural.
 
@@ -276,14 +256,5 @@ def say_left_out(shown: int, n: int, noun: str) -> str:
 
 
 def write_path(runs: Sequence[tuple[float, float, float, float]]) -> str:
-    """Write rectangles as one path.
-
-    Parameters
-    ----------
-    runs : sequence of (left, top, width, height)
-
-    Returns
-    -------
-    str
-    """
+    """Write rectangles as one path."""
     return "".join(f"M{left:g} {top:g}h{width:g}v{height:g}h-{width:g}z" for left, top, width, height in runs)

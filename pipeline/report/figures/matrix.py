@@ -23,7 +23,6 @@ def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
     ----------
     rows : sequence of mapping
         Of the summary of interactions, of one output.
-    unit : str
 
     Returns
     -------
@@ -77,7 +76,6 @@ def draw_lines(title: str, description: str, lines: Mapping[str, Sequence[tuple[
 
     Parameters
     ----------
-    title, description : str
     lines : mapping
         From the name of a line to its points (step, number).
     axis, side : str

@@ -32,7 +32,6 @@ def write_number(number: float | None, signed: bool = False, digits: int = DIGIT
     number : float or None
     signed : bool
         Positive numbers have a plus.
-    digits : int
 
     Returns
     -------
@@ -54,18 +53,7 @@ def write_number(number: float | None, signed: bool = False, digits: int = DIGIT
 
 
 def write_apart(numbers: Sequence[float]) -> list[str]:
-    """Write numbers with as many digits as tell them apart.
-
-    Parameters
-    ----------
-    numbers : sequence of float
-        Finite.
-
-    Returns
-    -------
-    list of str
-        Each is nearer to its number than a tenth of how far the nearest two are apart.
-    """
+    """Write numbers with as many digits as tell them apart."""
     ascending = sorted(set(numbers))
     least = min((upper / 10 - lower / 10 for lower, upper in pairwise(ascending)), default=math.inf)
     texts = list[str]()
@@ -119,7 +107,6 @@ def shorten_name(name: str, most: int = NAME) -> str:
 
     Parameters
     ----------
-    name : str
     most : int
         Characters that are kept.
 
@@ -142,7 +129,6 @@ def shorten_names(names: Sequence[str], most: int = NAME) -> list[str]:
 
     Parameters
     ----------
-    names : sequence of str
     most : int
         Characters that are kept, if these tell names apart.
 
@@ -232,12 +218,7 @@ class Axis:
         return found if n == 1 or sum(len(tick.text) + 2 for tick in found) <= room else self.ticks(n - 1, room)
 
     def percent(self) -> tuple[Tick, ...]:
-        """Choose round numbers for shares, in percent.
-
-        Returns
-        -------
-        tuple of Tick
-        """
+        """Choose round numbers for shares, in percent."""
         return Axis(100 * self.low, 100 * self.high).ticks()
 
     def _spread(self, n: int) -> tuple[Tick, ...]:

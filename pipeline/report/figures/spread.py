@@ -51,18 +51,7 @@ class Spread:
 
 
 def find_spread(asked: Counted, counts: Counts, bins: slice = EVERY) -> Spread:
-    """Put together the attributions of the rows of some value bins.
-
-    Parameters
-    ----------
-    asked : Counted
-    counts : Counts
-    bins : slice
-
-    Returns
-    -------
-    Spread
-    """
+    """Put together the attributions of the rows of some value bins."""
     cells, edges = counts.own[bins].sum(axis=0), np.array(asked.own)
     n = int(cells.sum())
     if not n:

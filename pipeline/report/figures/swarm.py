@@ -16,34 +16,12 @@ THIN = 0.045  # half the height of a bin with few rows, so that it is seen
 
 
 def shade(percentile: float) -> str:
-    """Choose a class of the style sheet by how high a value is.
-
-    Parameters
-    ----------
-    percentile : float
-        From 0 to 1, or NaN.
-
-    Returns
-    -------
-    str
-    """
+    """Choose a class of the style sheet by how high a value is."""
     return UNKNOWN if np.isnan(percentile) else f"v{min(int(percentile * SHADES), SHADES - 1)}"
 
 
 def colour_bins(counts: Counts, coloured: bool) -> np.ndarray:
-    """Average how high values are in every bin of attributions.
-
-    Parameters
-    ----------
-    counts : Counts
-    coloured : bool
-        Values have an order.
-
-    Returns
-    -------
-    (SWARM,) float64
-        NaN where no value is known.
-    """
+    """Average how high values are in every bin of attributions."""
     inner = counts.swarm[1:-1]
     if not coloured:
         return np.full(SWARM, np.nan)
@@ -95,10 +73,6 @@ def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[
         Of each.
     unit : str
         Of attributions.
-
-    Returns
-    -------
-    Figure
     """
     low, high = asked[0].shared
     axis = Axis(low, high)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...display.waterfall import Step
-from ...finished.row_view import ROUNDED, Shown, ShownOutput, ShownRow, left_out, row_title, shown_steps
+from ...finished.row_data import ROUNDED, ShownOutput, ShownRow, Wording, left_out, row_title, shown_steps
 from .figure import Figure, Table, Track, Tracks, draw_bar
 from .scale import NARROW, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_two
 
@@ -22,15 +22,11 @@ def _label_all(steps: Sequence[Step], most: int) -> list[str]:
     return labels
 
 
-def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, label: float | None = None) -> Figure:
+def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: str, label: float | None = None) -> Figure:
     """Draw a row's attributions to an output.
 
     Parameters
     ----------
-    shown : Shown
-        What the row is among.
-    row : ShownRow
-    found : ShownOutput
     what : str
         Why it is shown, such as "Highest margin".
     label : float, optional
@@ -41,39 +37,42 @@ def draw_waterfall(shown: Shown, row: ShownRow, found: ShownOutput, what: str, l
     Figure
         Where attributions add up, each step begins where the one before ended; ranks are listed alone.
     """
-    steps = [step for step in shown_steps(shown, found, STEPS) if not math.isnan(step.phi)]
-    base, before = found.base if shown.additive else 0.0, []
+    steps = [step for step in shown_steps(wording, found, STEPS) if not math.isnan(step.phi)]
+    base, before = found.base if wording.additive else 0.0, []
     for step in steps:
         before.append(base)
-        base += step.phi if shown.additive else 0.0
+        base += step.phi if wording.additive else 0.0
     ends = [end for start, step in zip(before, steps, strict=True) for end in (start, start + step.phi)]
-    differ = shown.additive and abs(found.total - found.base) > ROUNDED * abs(found.total)
+    differ = wording.additive and abs(found.total - found.base) > ROUNDED * abs(found.total)
     begin, total = write_two(found.base, found.total) if differ else (write_number(found.base), write_number(found.total))
-    axis = make_axis([*ends, found.total] if shown.additive else ends, zero=not shown.additive)
+    axis = make_axis([*ends, found.total] if wording.additive else ends, zero=not wording.additive)
     tracks = [
         Track(
             name,
-            (draw_bar(axis, start, start + step.phi, "plain" if shown.ranks else "down" if step.phi < 0 else "up"),),
-            text=write_number(step.phi, not shown.ranks, 3),
+            (draw_bar(axis, start, start + step.phi, "plain" if wording.ranks else "down" if step.phi < 0 else "up"),),
+            text=write_number(step.phi, not wording.ranks, 3),
         )
         for name, start, step in zip(_label_all(steps, PLAYER), before, steps, strict=True)
     ]
-    if shown.additive:
+    if wording.additive:
         first = Track("base value", (), points=(axis.at(found.base),), text=begin)
-        last = Track(shown.total, (), points=(axis.at(found.total),), text=total)
+        last = Track(wording.total, (), points=(axis.at(found.total),), text=total)
         tracks = [first, *tracks, last]
     which, where = shorten_name(row_title(row), TITLE), shorten_name(row.file.rpartition("/")[2])
     output = f" of output {shorten_name(found.output)}" if found.output else ""
     missed = "" if label is None else f", label {write_number(float(label))}, residual {write_number(float(label) - found.total, signed=True)}"
-    more = f" Left out: {others}." if (others := left_out(shown, found, STEPS)) else ""
-    numbers = [(name, write_number(step.phi, signed=not shown.ranks)) for name, step in zip(_label_all(steps, WHOLE), steps, strict=True)]
-    numbers = [("base value", begin), *numbers] if shown.additive else numbers
+    more = f" Left out: {others}." if (others := left_out(wording, found, STEPS)) else ""
+    numbers = [(name, write_number(step.phi, signed=not wording.ranks)) for name, step in zip(_label_all(steps, WHOLE), steps, strict=True)]
+    numbers = [("base value", begin), *numbers] if wording.additive else numbers
     return Figure(
         what,
-        f"R{which[1:]}: {shown.total}{output} {total}{missed}. {where}, row {row.file_row:,}.{more}",
+        f"R{which[1:]}: {wording.total}{output} {total}{missed}. {where}, row {row.file_row:,}.{more}",
         Tracks(
-            tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, shown.total if shown.additive else shown.column
+            tuple(tracks),
+            axis.ticks(4, NARROW),
+            axis.at(0) if axis.low <= 0 <= axis.high else None,
+            wording.total if wording.additive else wording.column,
         ),
-        Table(("feature", shown.column), (*numbers, (shown.total, total))),
+        Table(("feature", wording.column), (*numbers, (wording.total, total))),
         small=True,
     )

@@ -20,8 +20,8 @@ from leafledger.kernels.reductions.merge_tree import FAN_IN
 from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.readers import shorten
-from ...cluster import tasks as tasks_
-from ...cluster.placement import SERIAL
+from ...cluster.map_items import map_items
+from ...cluster.placement import SERIAL, Placement, make_placement
 from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun, LeafledgerError, NotFinished, NotRepeatable, UsageError
 from ...json_records import as_fields
@@ -35,8 +35,6 @@ from ...stores.filesystem import published
 from ...stores.places import normalise
 from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
-from ..job.job import Job, describe_where
-from ..job.run_job import make_run_job
 from ..publish.summaries import aggregate
 from ..publish.table_objects import write_rows
 from ..records.derived import check_after
@@ -184,19 +182,19 @@ def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> I
         yield Listed(item, entry, tuple(left_out.get(item.part, ())), other)
 
 
-def _check_parts(job: Job, asked: Asked, plan: Plan, parts: Sequence[Listed], prepared: Prepared | None, progress: Progress) -> Checks:
-    """Check all parts where the job wants it done. What is found is the same anywhere, and so is the first thing wrong: that of the first part.
+def _check_parts(placement: Placement, asked: Asked, plan: Plan, parts: Sequence[Listed], prepared: Prepared | None, progress: Progress) -> Checks:
+    """Check all parts where it is to be done. What is found is the same anywhere, and so is the first thing wrong: that of the first part.
 
     Parts are checked several at a time, as small items are explained. Where one is not sound, those before it are waited for.
     """
     level = choose_level([each.item for each in parts])
     grouped = ((place, tuple(some)) for place, some in groupby(parts, lambda each: each.item.part // FAN_IN**level))
     left = {place: Several(level, place, some) for place, some in grouped}
-    on_done = progress(Work("checking", asked.run, len(parts), sum(each.item.n_rows for each in parts), describe_where(job, len(left))))
-    work: Callable[[Any, Any], Checked] = partial(check_parts, plan=plan, prepared=prepared) if job.options.scheduler == SERIAL else check_parts
+    on_done = progress(Work("checking", asked.run, len(parts), sum(each.item.n_rows for each in parts), placement.describe(len(left))))
+    work: Callable[[Any, Any], Checked] = partial(check_parts, plan=plan, prepared=prepared) if placement.is_serial else check_parts
     merged, found, wrong = MergedStates(plan.summaries), dict[int, tuple[Found, ...]](), dict[int, LeafledgerError]()
     memory = WORKER_OVERHEAD + 2 * SLICE_BYTES + (0 if prepared is None else table_bytes(prepared))
-    for several, made in tasks_.map_items(job, work, warm, asked, list(left.values()), memory):
+    for several, made in map_items(placement, work, warm, asked, list(left.values()), memory):
         del left[several.place]
         if made.wrong is None:
             found[several.place] = made.found
@@ -265,7 +263,7 @@ def check_run(
     run, deep = normalise(str(uri)), deep or all_rows
     if model is not None and not deep:
         raise UsageError("a model is given, but no row is explained again; ask for a deep check")
-    job = make_run_job(run, SERIAL if scheduler is None and workers is None else scheduler, workers, plain_tcp, wait)
+    placement = make_placement(SERIAL if scheduler is None and workers is None else scheduler, workers, plain_tcp, wait)
     manifest, plan = _check_lists(run)
     check_after(run, manifest.sha256, bool(manifest.place))
     unverified = list[str]()
@@ -273,11 +271,11 @@ def check_run(
     unverified += [f"{len(changed)} of {n_digested + len(changed)} input files: {next(iter(changed.values()))}"] if changed else []
     tables = _prepare(plan, None if model is None else str(model), background, unverified) if deep else None
     game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
-    prepared, alone, parts = None if tables is None else tables.prepared, job.options.scheduler == SERIAL, list(_list_parts(plan, manifest, changed))
+    prepared, alone, parts = None if tables is None else tables.prepared, placement.is_serial, list(_list_parts(plan, manifest, changed))
     with nullcontext("") if prepared is None or alone else aside(run) as place:
         put = broadcast_tables(prepared, place) if place else ""
         asked = Asked(run, manifest.home(run), manifest.plan, manifest.base, manifest.bound, deep, all_rows, put)
-        checks = _check_parts(job, asked, plan, parts, prepared, progress)
+        checks = _check_parts(placement, asked, plan, parts, prepared, progress)
     with storage.scratch() as folder, published():
         summaries = _check_summaries(run, plan, manifest, checks.states, folder / "object")
     entries = sorted(manifest.parts, key=lambda entry: entry["part"])

@@ -95,22 +95,7 @@ class Checked:
 
 @contextmanager
 def right_shapes(run: str) -> Iterator[None]:
-    """Refuse states with arrays of other shapes than they should have.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder, for the message.
-
-    Yields
-    ------
-    None
-
-    Raises
-    ------
-    InvalidRun
-        States cannot be merged, or make no summaries.
-    """
+    """Refuse states with arrays of other shapes than they should have."""
     try:
         yield
     except (ValueError, IndexError, TypeError, OverflowError, UsageError) as error:
@@ -118,26 +103,7 @@ def right_shapes(run: str) -> Iterator[None]:
 
 
 def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
-    """Refuse an object that the manifest lists where it is missing or has another size.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    entry : PartEntry or SummaryEntry
-
-    Returns
-    -------
-    str
-        URI of the object.
-
-    Raises
-    ------
-    InvalidRun
-        It has another size.
-    StorageError
-        It is missing, or the store does not answer.
-    """
+    """Refuse an object that the manifest lists where it is missing or has another size."""
     uri = storage.join(run, entry["uri"])
     size = storage.stat(uri).size
     if size != entry["size"]:
@@ -146,28 +112,7 @@ def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
 
 
 def fetch(run: str, entry: PartEntry | SummaryEntry, local: Path) -> str:
-    """Fetch what the manifest lists, and refuse other bytes.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    entry : PartEntry or SummaryEntry
-    local : Path
-        Where it is copied to.
-
-    Returns
-    -------
-    str
-        URI of the object.
-
-    Raises
-    ------
-    InvalidRun
-        It has another digest.
-    StorageError
-        It is missing, or the store does not answer.
-    """
+    """Fetch what the manifest lists, and refuse other bytes."""
     uri = storage.join(run, entry["uri"])
     storage.download(uri, local)
     found = storage.sha256(local)
@@ -272,22 +217,7 @@ def _check_part(plan: Plan, made_by: str, asked: Asked, each: Listed, prepared: 
 
 
 def check_parts(asked: Asked, several: Several, plan: Plan | None = None, prepared: Prepared | None = None) -> Checked:
-    """Check parts in turn, and merge their states.
-
-    Parameters
-    ----------
-    asked : Asked
-    several : Several
-    plan : Plan, optional
-        Where it is at hand; by default it is read, once in every process.
-    prepared : Prepared, optional
-        The method's tables, where they are at hand; by default those that ``asked`` names, if it does.
-
-    Returns
-    -------
-    Checked
-        What is wrong with the first part that is not sound is in it: whoever checks several at a time says the first of all.
-    """
+    """Check parts in turn, and merge their states."""
     found = list[Found]()
     try:
         plan, made_by = (plan, recipe(plan)) if plan is not None else (read_plan(asked.home, asked.plan), read_recipe(asked.home, asked.plan))
@@ -306,12 +236,7 @@ def check_parts(asked: Asked, several: Several, plan: Plan | None = None, prepar
 
 
 def warm(asked: Asked) -> None:
-    """Compile, or read from the cache, every kernel that checking parts calls.
-
-    Parameters
-    ----------
-    asked : Asked
-    """
+    """Compile, or read from the cache, every kernel that checking parts calls."""
     if asked.tables:
         plan = read_plan(asked.home, asked.plan)
         call_kernels(METHODS[plan.method], open_tables(asked.tables))

@@ -43,27 +43,7 @@ from ..records.plan import Plan
 
 
 def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics]:
-    """Count the background of a run once more, in this process and without what is kept of it.
-
-    Parameters
-    ----------
-    plan : Plan
-        With a background.
-    model : Model
-        That it was made for.
-
-    Returns
-    -------
-    query : BackgroundQuery
-    counted : BackgroundStatistics
-
-    Raises
-    ------
-    NotRepeatable
-        The background's files are others by now.
-    LeafledgerError
-        The background cannot be read.
-    """
+    """Count the background of a run once more, in this process and without what is kept of it."""
     method, background = METHODS[plan.method], str(plan.background)
     listing = None if background == MODEL else _whole(background, list_data(background, model))
     if listing is not None and listing.digest != plan.background_digest:
@@ -89,29 +69,7 @@ class Tables:
 
 
 def prepare_again(plan: Plan, model: str | None) -> Tables:
-    """Read the model of a run and make the method's tables once more.
-
-    Parameters
-    ----------
-    plan : Plan
-    model : str or None
-        URI of the model's file; None for where it was.
-
-    Returns
-    -------
-    Tables
-
-    Raises
-    ------
-    NotRepeatable
-        The version is another one, or the model or the background is not there any more.
-    UsageError
-        ``model`` is another model than that of the run.
-    InvalidRun
-        The plan has other features, outputs or another link than its model.
-    LeafledgerError
-        The model given cannot be read.
-    """
+    """Read the model of a run and make the method's tables once more."""
     if plan.version != version("leafledger"):
         raise NotRepeatable(f"the run is of leafledger {plan.version}, this is {version('leafledger')}")
     try:
@@ -146,16 +104,7 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
 
 
 def same_values(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
-    """Tell whether columns hold the same values, of which NaN is one: id columns may have it.
-
-    Parameters
-    ----------
-    found, stored : pa.ChunkedArray
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether columns hold the same values, of which NaN is one: id columns may have it."""
     if found.equals(stored):
         return True
     if found.type != stored.type or not pa.types.is_floating(found.type) or not found.is_null().equals(stored.is_null()):
@@ -200,40 +149,7 @@ def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequenc
 def explain_again(
     uri: str, plan: Plan, made_by: str, item: WorkItem, prepared: Prepared, local: Path, all_rows: bool, rejected: Mapping[str, str]
 ) -> int:
-    """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare.
-
-    Parameters
-    ----------
-    uri : str
-        Of the part, for messages.
-    plan : Plan
-    made_by : str
-        Recipe of the plan, see `plan.recipe`.
-    item : WorkItem
-        That the part is of.
-    prepared : Prepared
-        The method's tables.
-    local : Path
-        The part.
-    all_rows : bool
-        Then what the part's footer says is compared as well.
-    rejected : mapping of str to str
-        URIs of files of the item that the part leaves out, and why.
-
-    Returns
-    -------
-    int
-        Rows that were compared.
-
-    Raises
-    ------
-    NotRepeatable
-        The rows are not those of the run any more, or there are none to compare.
-    InvalidRun
-        They differ.
-    StorageError
-        The store does not answer.
-    """
+    """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare."""
     if plan.global_only and not all_rows:
         raise NotRepeatable(f"{uri}: it has summaries alone, for which all rows would have to be explained again")
     there = leave_out(item, rejected)

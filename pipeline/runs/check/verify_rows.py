@@ -57,10 +57,6 @@ def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: s
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
-    manifest : Manifest
-    plan : Plan
     found : Found
         The rows, with all columns.
     model : str, optional
@@ -68,14 +64,10 @@ def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: s
 
     Raises
     ------
-    InvalidRun
-        They differ, or the base values; or a part is of another plan.
     NotRepeatable
         The model, the data, the background or the version of leafledger is not that of the plan any more.
     UsageError
         ``model`` is another model than that of the run.
-    StorageError
-        The store does not answer.
     """
     tables = prepare_again(plan, model)
     said = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs)

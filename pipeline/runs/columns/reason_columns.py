@@ -38,29 +38,7 @@ class Chosen:
 
 
 def choose(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Reasons, dtype: np.dtype) -> Chosen:
-    """Choose what is told of every row.
-
-    Parameters
-    ----------
-    phi : (things, n) float64
-        Attributions; those that are equal as stored come in the order of the things.
-    without : (lots, things, n) float64
-        The same without each lot of the background; of no lots where errors are not asked for.
-    named : (things,) bool
-        Which may be named.
-    reasons : Reasons
-    dtype : float32 or float64
-        In which attributions are stored.
-
-    Returns
-    -------
-    Chosen
-
-    Raises
-    ------
-    UsageError
-        A number is beyond what is stored.
-    """
+    """Choose what is told of every row."""
     n, sign = phi.shape[1], 1.0 if reasons.direction == "raises" else -1.0
     sizes = np.maximum(sign * round_to(phi, dtype), 0.0).astype(np.float64)
     total = sizes.sum(axis=0)
@@ -222,7 +200,6 @@ def make_columns(
     phi : (rows of phi, n) float64
     without : (lots, rows of phi, n) float64
         The same without each lot of the background; of no lots where errors are not asked for.
-    reasons : Reasons
     prepared : Prepared
         Says whose each row of ``phi`` is.
     names : sequence of str

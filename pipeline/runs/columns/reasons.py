@@ -88,54 +88,18 @@ class Reasons:
     worded: tuple[Worded, ...]
 
     def bands_of(self, player: str) -> tuple[Band, ...]:
-        """List the words of a feature, or group.
-
-        Parameters
-        ----------
-        player : str
-
-        Returns
-        -------
-        tuple of Band
-            The default last, unless there are others for all values.
-        """
+        """List the words of a feature, or group."""
         own = next((each.bands for each in self.worded if each.player == player), ())
         return own if self.default is None or (own and own[-1].for_others) else (*own, self.default)
 
 
 def has_texts(feature: Feature) -> bool:
-    """Tell whether values are written as texts to name them: of categories, unless the column holds their codes.
-
-    Parameters
-    ----------
-    feature : Feature
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether values are written as texts to name them: of categories, unless the column holds their codes."""
     return feature.hashed or feature.categories is not None
 
 
 def find_codes(feature: Feature, column: pa.Array) -> np.ndarray:
-    """Turn values into numbers that are equal where the model takes them for equal.
-
-    Parameters
-    ----------
-    feature : Feature
-    column : pa.Array
-        n values.
-
-    Returns
-    -------
-    (n,) float64
-        Numbers, or codes of categories, -1 of none; NaN where missing.
-
-    Raises
-    ------
-    InvalidColumn
-        Values are not what the type says.
-    """
+    """Turn values into numbers that are equal where the model takes them for equal."""
     if feature.hashed:
         return hash_column(feature, column)
     found = column_values(feature, column)

@@ -67,8 +67,6 @@ def load_settings(given: Mapping[str, Any] | str | PathLike, name: str) -> tuple
     ------
     UsageError
         It is neither TOML nor JSON.
-    StorageError
-        The file cannot be read.
     """
     if isinstance(given, Mapping):
         try:
@@ -217,32 +215,7 @@ def _check_values(values: tuple[str | float, ...], feature: Feature, where: str)
 
 
 def read_reasons(given: ReasonsFile, players: Sequence[str], features: Sequence[Feature], groups: Groups, used: Sequence[str]) -> Reasons:
-    """Read what is told of a row, and refuse what would not do for every row.
-
-    Parameters
-    ----------
-    given : mapping, str or path
-        Or where it is, in TOML or JSON.
-    players : sequence of str
-        Features, or groups, that have attributions.
-    features : sequence of Feature
-        Of the model.
-    groups : tuple of (str, tuple of str)
-        The partition, if players are its groups.
-    used : sequence of str
-        Features that some split asks for: others are never reasons.
-
-    Returns
-    -------
-    Reasons
-
-    Raises
-    ------
-    UsageError
-        Something is unknown, overlaps, cannot be filled in, or has no words.
-    StorageError
-        The file cannot be read.
-    """
+    """Read what is told of a row, and refuse what would not do for every row."""
     found, digest, where = load_settings(given, "reasons")
     _refuse_unknown(found, FIELDS, where)
     if "direction" not in found:
@@ -278,16 +251,10 @@ def check_reasons(reasons: Reasons, players: Sequence[str], features: Sequence[F
 
     Parameters
     ----------
-    reasons : Reasons
     players, features, groups, used
         As of `read_reasons`.
     where : str
         What messages start with.
-
-    Raises
-    ------
-    UsageError
-        Something is unknown, overlaps, cannot be filled in, or has no words.
     """
     of_name, worded = {feature.name: feature for feature in features}, {each.player: each for each in reasons.worded}
     for what, names in (("reason", worded), ("never", reasons.never)):
@@ -316,8 +283,6 @@ def plan_reasons(job: Job, model: Model, groups: Groups) -> Reasons | None:
 
     Parameters
     ----------
-    job : Job
-    model : Model
     groups : tuple of (str, tuple of str)
         The partition, empty where there is none.
 
@@ -330,8 +295,6 @@ def plan_reasons(job: Job, model: Model, groups: Groups) -> Reasons | None:
     ------
     UsageError
         They are not of rows with attributions of the margin, or see `read_reasons`.
-    StorageError
-        The file cannot be read.
     """
     options, method = job.options, METHODS[job.options.method]
     if options.reasons is None:

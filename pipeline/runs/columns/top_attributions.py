@@ -35,7 +35,6 @@ def read_top(options: Options, attributes: bool) -> Top | None:
 
     Parameters
     ----------
-    options : Options
     attributes : bool
         The method finds attributions of the margin, not ranks or shares of an error.
 
@@ -83,7 +82,6 @@ def feature_of(player: str, groups: Groups) -> str:
 
     Parameters
     ----------
-    player : str
     groups : tuple of (str, tuple of str)
         The partition, if players are its groups.
 
@@ -97,18 +95,7 @@ def feature_of(player: str, groups: Groups) -> str:
 
 
 def take(column: pa.Array, rows: np.ndarray) -> pa.Array:
-    """Take some values of a column.
-
-    Parameters
-    ----------
-    column : pa.Array
-    rows : (n,) int64
-
-    Returns
-    -------
-    pa.Array
-        n values; views of texts as texts, since Arrow takes none of views.
-    """
+    """Take some values of a column."""
     return (column.cast(pa.string()) if pa.types.is_string_view(column.type) else column).take(pa.array(rows))
 
 
@@ -131,19 +118,7 @@ def as_texts(column: pa.Array) -> pa.Array:
 
 
 def write_values(feature: Feature, column: pa.Array) -> pa.Array:
-    """Write a feature's values as people write them, but for a number that stands for a missing one.
-
-    Parameters
-    ----------
-    feature : Feature
-    column : pa.Array
-        n values, possibly dictionary-encoded.
-
-    Returns
-    -------
-    pa.StringArray
-        n texts; null where missing.
-    """
+    """Write a feature's values as people write them, but for a number that stands for a missing one."""
     texts = as_texts(column)
     if feature.missing is None:
         return texts
@@ -164,7 +139,6 @@ def make_column(
     Parameters
     ----------
     phi : (rows of phi, n) float64
-    top : Top
     prepared : Prepared
         Says whose each row of ``phi`` is.
     names : sequence of str

@@ -47,12 +47,7 @@ class Bundle:
         return f"{self.level}-{self.place}-{_digest(self.items, sorted(self.rejected.items()))}"
 
     def split(self) -> list["Bundle"]:
-        """Each item alone.
-
-        Returns
-        -------
-        list of Bundle
-        """
+        """Each item alone."""
         return [Bundle(0, item.part, (item,), _some(self.earlier, (item,))) for item in self.items]
 
 
@@ -72,22 +67,7 @@ def _digest(*does: Any) -> str:
 
 
 def name_run(run: str, recipe: str, tables: str) -> str:
-    """Make a part of the keys of tasks: two attempts of one run share it, and two runs do not, also where one is made in the folder of the other.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    recipe : str
-        SHA-256 of the recipe that was broadcast, hexadecimal. It says which background there is.
-    tables : str
-        URI of what else was broadcast, named by its content.
-
-    Returns
-    -------
-    str
-        Hexadecimal.
-    """
+    """Make a part of the keys of tasks: two attempts of one run share it, and two runs do not, also where one is made in the folder of the other."""
     return _digest(run, recipe, tables)
 
 
@@ -97,10 +77,6 @@ def _some(earlier: Mapping[int, tuple[str, WorkItem]], items: Sequence[WorkItem]
 
 def choose_level(items: Sequence[WorkItem]) -> int:
     """Decide how many items a task does: FAN_IN to this power. Nothing but time depends on it.
-
-    Parameters
-    ----------
-    items : sequence of WorkItem
 
     Returns
     -------
@@ -124,56 +100,19 @@ def make_bundles(items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, Wor
         Ascending by their parts; some of a plan's may be missing.
     earlier : mapping of int to (str, WorkItem)
         See `reuse.find_earlier`.
-    level : int
-
-    Returns
-    -------
-    list of Bundle
     """
     grouped = ((place, tuple(some)) for place, some in groupby(items, lambda item: item.part // FAN_IN**level))
     return [Bundle(level, place, some, _some(earlier, some)) for place, some in grouped]
 
 
 def try_files(task: Task, bundle: Bundle) -> dict[str, str]:
-    """Read and explain each file of a bundle by itself, and publish nothing.
-
-    Parameters
-    ----------
-    task : Task
-    bundle : Bundle
-        Of one item, or some of its files.
-
-    Returns
-    -------
-    dict of str to str
-        URIs of files that cannot be read, and why.
-
-    Raises
-    ------
-    LeafledgerError
-        As of `find_unreadable`.
-    """
+    """Read and explain each file of a bundle by itself, and publish nothing."""
     (item,) = bundle.items
     return find_unreadable(task.run, task.recipe, task.tables, item)
 
 
 def do_bundle(task: Task, bundle: Bundle) -> Done:
-    """Do a bundle's items in turn, see `try_part`, and merge their states; take parts over where an earlier run has them.
-
-    Parameters
-    ----------
-    task : Task
-    bundle : Bundle
-
-    Returns
-    -------
-    Done
-
-    Raises
-    ------
-    LeafledgerError
-        As of `try_part`.
-    """
+    """Do a bundle's items in turn, see `try_part`, and merge their states; take parts over where an earlier run has them."""
     merged, pieces = MergedStates(open_recipe(task.run, task.recipe).summaries), list[Part | Rejected]()
     for item in bundle.items:
         if item.part in bundle.earlier:

@@ -46,21 +46,13 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
     ----------
     features : sequence of Feature
         Those that are read, in the order of the query's columns.
-    asked : BackgroundQuery
-    item : WorkItem
     first_row : int
         Number of its first row in the whole background, by which rows are dealt out where errors are asked for.
-
-    Returns
-    -------
-    Counted
 
     Raises
     ------
     InvalidData
         Rows cannot be read, or are others than were planned.
-    StorageError
-        The store does not answer.
     """
     counted, done = list[Counted](), 0  # that of all rows so far
     for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(asked.bins.column.size)):
@@ -74,33 +66,7 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
 
 
 def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> Counted:
-    """Count the rows of one item of the background: what a Dask task does. Names and a small record come in.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    recipe : str
-        SHA-256 of the run's recipe, hexadecimal; see `plan.recipe`.
-    query : str
-        URI of the broadcast BackgroundQuery.
-    item : WorkItem
-    first_row : int
-        Number of its first row in the whole background.
-
-    Returns
-    -------
-    Counted
-
-    Raises
-    ------
-    InvalidData
-        Rows cannot be read, or are others than were planned.
-    InvalidRun
-        The recipe that was broadcast is another one.
-    StorageError
-        The store does not answer.
-    """
+    """Count the rows of one item of the background: what a Dask task does. Names and a small record come in."""
     plan, asked = open_recipe(run, recipe), open_tables(query)
     return count_rows(read_features(plan.features, asked.bins), asked, item, first_row)
 
@@ -112,20 +78,12 @@ def keep_counts(counted: Counted, game: Marginal, plan: Plan, allow_unseen: bool
     ----------
     counted : Counted
         Of all rows.
-    game : Marginal
-    plan : Plan
     allow_unseen : bool
-
-    Returns
-    -------
-    BackgroundStatistics
 
     Raises
     ------
     SchemaMismatch
         The model knows hardly any category of a feature, which is not allowed.
-    StorageError
-        The store does not answer.
     """
     try:
         refuse_counted(counted.seen, read_features(plan.features, game.query.bins), str(plan.background))

@@ -1,4 +1,4 @@
-"""Dask."""
+"""Parts made, and a background counted, in Dask tasks."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -10,8 +10,7 @@ import distributed
 from leafledger.kernels.reductions.merge_tree import FAN_IN
 
 from ...cluster.requirements import do_checked, need, pack
-from ...cluster.tasks import _name
-from ...cluster.waiting import _reported, as_completed, cancel, fetch
+from ...cluster.waiting import as_completed, cancel, fetch, reported
 from ...dataset.files.listing import WorkItem
 from ...errors import ClusterLost, WorkersDied
 from ...methods.background_counts import Counted, merge_counts
@@ -29,26 +28,6 @@ def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], 
     A worker that dies takes with it all tasks that it was given, and Dask blames every one of them. So items whose workers died are suspects: they
     wait until all others are done, and are then tried one at a time, with no other task of the run on any worker. One that workers die of again is
     what kills them, and is rejected; of several files in one item, those alone that kill workers.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    task : Task
-    bundles : sequence of Bundle
-    memory : int
-        Bytes that a task needs.
-
-    Yields
-    ------
-    Done
-        In the order in which they are done.
-
-    Raises
-    ------
-    ClusterLost
-        The scheduler went away, or had no workers for REPLACE_SECONDS.
-    LeafledgerError
-        Whatever else a part cannot be made for.
     """
     suspects, name = list[Bundle](), name_run(task.run, task.recipe, task.tables)
 
@@ -81,7 +60,7 @@ def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bun
             for future in ready:
                 bundle = waiting.pop(future)
                 try:
-                    with _reported(_name(bundle.items[0]), left):
+                    with reported(str(bundle.items[0]), left):
                         done = made[future.key] if future.key in made else fetch(client, future)
                 except WorkersDied:
                     died(bundle)
@@ -104,36 +83,6 @@ def count_dask(
     """Count every item in a task of its own and add the counts up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
 
     They are added by their places alone, so the bits do not depend on the workers. The first failure cancels the rest.
-
-    Parameters
-    ----------
-    client : distributed.Client
-    run : str
-        URI of the run's folder.
-    recipe : str
-        SHA-256 of the recipe that was broadcast, hexadecimal.
-    query : str
-        URI of the broadcast BackgroundQuery.
-    items : sequence of WorkItem
-        Of the background, at least one.
-    memory : int
-        Bytes that a task needs.
-    on_done : callable
-        Called with every item as it is counted.
-
-    Returns
-    -------
-    Counted
-        Of all items.
-
-    Raises
-    ------
-    WorkersDied
-        Every worker that an item was given to died.
-    ClusterLost
-        The scheduler went away, or had no workers for REPLACE_SECONDS.
-    LeafledgerError
-        Whatever else an item cannot be counted for.
     """
     name, submit = name_run(run, recipe, query), partial(client.submit, do_checked, need(memory), count_item, run, recipe, query, pure=False)
     numbered = zip(items, first_rows(items), strict=True)
@@ -150,11 +99,11 @@ def count_dask(
         for (future,) in as_completed(client, [*waiting, total]):
             item = waiting.pop(future, None)  # nothing but the sum that it is a part of holds on to its counts from here
             if future.status != "finished":
-                with _reported("the background's counts" if item is None else _name(item), len(waiting) + 1):
+                with reported("the background's counts" if item is None else str(item), len(waiting) + 1):
                     fetch(client, future)
             if item is not None:
                 on_done(item)
-        with _reported("the background's counts", 1):
+        with reported("the background's counts", 1):
             return fetch(client, total)
     finally:
         cancel(client, [*waiting, total])

@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from ...cluster.placement import SERIAL
 from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun
 from ...methods.background_counts import Counted, merge_evenly
@@ -18,56 +17,13 @@ W = TypeVar("W")  # a work item, or several
 
 
 def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]]) -> Iterator[Done]:
-    """Make the part of every item in turn, in this process.
-
-    Parameters
-    ----------
-    task : Task
-    items : sequence of WorkItem
-        Ascending by their parts.
-    earlier : mapping of int to (str, WorkItem)
-        See `reuse.find_earlier`.
-
-    Yields
-    ------
-    Done
-        In the order of the items.
-
-    Raises
-    ------
-    LeafledgerError
-        A part cannot be made for another reason than its data.
-    """
+    """Make the part of every item in turn, in this process."""
     for bundle in make_bundles(items, earlier, 0):
         yield do_bundle(task, bundle)
 
 
 def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> Counted:
-    """Count every item of a background in turn, in this process.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    recipe : str
-        SHA-256 of the recipe that was broadcast, hexadecimal.
-    query : str
-        URI of the broadcast BackgroundQuery.
-    items : sequence of WorkItem
-        At least one.
-    on_done : callable
-        Called with every item as it is counted.
-
-    Returns
-    -------
-    Counted
-        Of all items.
-
-    Raises
-    ------
-    LeafledgerError
-        An item cannot be counted.
-    """
+    """Count every item of a background in turn, in this process."""
 
     def counted() -> Iterator[Counted]:
         for item, first_row in zip(items, first_rows(items), strict=True):
@@ -89,8 +45,6 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
 
     Parameters
     ----------
-    job : Job
-    task : Task
     items : sequence of WorkItem
         Ascending by their parts. Where there are none, no cluster is started.
     earlier : mapping of int to (str, WorkItem)
@@ -107,19 +61,15 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
     ------
     ClusterLost
         No scheduler answers, or it has no workers any more.
-    InvalidRun
-        The cluster has results of another run in the place of this one's.
-    LeafledgerError
-        Whatever else a part cannot be made for.
     """
-    if job.options.scheduler == SERIAL or not items:
+    if job.placement.is_serial or not items:
         yield from run_serial(task, items, earlier)
         return
     from ...cluster import client as cluster
     from . import dask as dask_
 
     bundles = make_bundles(items, earlier, choose_level(items))
-    with cluster.warm_client(job, len(bundles), memory, part.warm, task.tables, job.options.method) as client:
+    with cluster.warm_client(job.placement, len(bundles), memory, part.warm, task.tables, job.options.method) as client:
         yield from map(partial(_own, task), dask_.run_dask(client, task, bundles, memory))
 
 
@@ -128,7 +78,6 @@ def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: 
 
     Parameters
     ----------
-    job : Job
     recipe : str
         SHA-256 of the recipe that was broadcast, hexadecimal.
     query : str
@@ -149,13 +98,11 @@ def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: 
     ------
     ClusterLost
         No scheduler answers, it has no workers any more, or every worker that an item was given to died.
-    LeafledgerError
-        Whatever else an item cannot be counted for.
     """
-    if job.options.scheduler == SERIAL:
+    if job.placement.is_serial:
         return count_serial(job.out, recipe, query, items, on_done)
     from ...cluster import client as cluster
     from . import dask as dask_
 
-    with cluster.warm_client(job, len(items), memory, count_background_.warm, query) as client:
+    with cluster.warm_client(job.placement, len(items), memory, count_background_.warm, query) as client:
         return dask_.count_dask(client, job.out, recipe, query, items, memory, on_done)

@@ -37,27 +37,7 @@ PREDICTED = 1e-5  # of margins that libraries add up in single precision, over t
 
 
 def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, first_row: int, uri: str) -> None:
-    """Refuse rows whose margins, or predictions, are not what the data say that the model gave them.
-
-    Parameters
-    ----------
-    plan : Plan
-        Names the columns of each output's, if any.
-    prepared : Prepared
-    batch : pa.RecordBatch
-        The slice, with these columns.
-    buffers : Buffers
-        After the kernel, in the run's space.
-    first_row : int
-        Number of the slice's first row in the file, for the message.
-    uri : str
-        Of the file, for the message.
-
-    Raises
-    ------
-    PredictionMismatch
-        A row's is missing, or off by more than PREDICTED of it and of its reach.
-    """
+    """Refuse rows whose margins, or predictions, are not what the data say that the model gave them."""
     total, base = TOTALS[plan.space], find_base(plan.link, prepared)[:, None]
     reach = find_reach(plan.link or IDENTITY, base, prepared.bound[:, None], buffers.margin)
     for k, name in enumerate(plan.predictions):
@@ -76,7 +56,6 @@ def read_names(plan: Plan, prepared: Prepared) -> list[str]:
 
     Parameters
     ----------
-    plan : Plan
     prepared : Prepared
         Tables of the plan's method.
 
@@ -114,7 +93,6 @@ def explain_item(
 
     Parameters
     ----------
-    plan : Plan
     recipe : str
         Of the plan, see `plan.recipe`.
     item : WorkItem
@@ -125,10 +103,6 @@ def explain_item(
         Where to write. It has no rows where the plan asks for summaries alone.
     rejected : mapping of str to str
         URIs of files of the item that cannot be read, but not of all, and why: they are left out.
-
-    Returns
-    -------
-    Spent
 
     Raises
     ------
@@ -142,8 +116,6 @@ def explain_item(
         Attributions of a row do not add up, or are not finite.
     PredictionMismatch
         A margin is not what the data say that the model predicted.
-    StorageError
-        The store does not answer.
     """
     method, watch = METHODS[plan.method], Watch()
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))

@@ -31,30 +31,7 @@ from .worker_metrics import count_found, count_made, count_rejected
 
 
 def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float) -> Part:
-    """Read what a part's own bytes say.
-
-    Parameters
-    ----------
-    uri : str
-        Of the part.
-    item : WorkItem
-        That it has to be of.
-    local : Path
-        A local copy of it.
-    recipe : str
-        That it has to be made by, see `plan.recipe`.
-    seconds : float
-        That it took to make, 0 where it was there already.
-
-    Returns
-    -------
-    Part
-
-    Raises
-    ------
-    InvalidRun
-        It is no part, or one of another plan.
-    """
+    """Read what a part's own bytes say."""
     footer, size = read_footer(uri, local, recipe, item), local.stat().st_size
     return Part(
         item.part,
@@ -70,24 +47,7 @@ def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float
 
 
 def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequence[Summary]) -> None:
-    """Refuse a part whose bytes are not those that were written: every page has a checksum, and so has every state.
-
-    Parameters
-    ----------
-    uri : str
-        Of the part, for messages.
-    local : Path
-        A local copy of it.
-    states : dict of str to str
-        From names of summaries to states, as its footer has them.
-    summaries : sequence of Summary
-        Of the run.
-
-    Raises
-    ------
-    InvalidRun
-        They differ.
-    """
+    """Refuse a part whose bytes are not those that were written: every page has a checksum, and so has every state."""
     try:
         for summary in summaries:
             unpack_state(summary.reduction, states[summary.name])
@@ -100,29 +60,7 @@ def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequen
 
 
 def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
-    """Read a part as it was published, verified against its footer and page by page.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    recipe : str
-        SHA-256 of the recipe that was broadcast, hexadecimal.
-    item : WorkItem
-        That it is of.
-
-    Returns
-    -------
-    Part or None
-        None if it is not there.
-
-    Raises
-    ------
-    InvalidRun
-        It is damaged, or of another plan.
-    StorageError
-        The store does not answer.
-    """
+    """Read a part as it was published, verified against its footer and page by page."""
     uri = part_uri(run, item.part)
     if not storage.exists(uri):
         return None
@@ -135,33 +73,7 @@ def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
 
 
 def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> Part:
-    """Do a work item, or find it done. Names and a small record come in, a small record goes out.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    recipe : str
-        SHA-256 of the recipe that was broadcast, hexadecimal.
-    tables : str
-        URI of the method's prepared tables.
-    item : WorkItem
-    rejected : mapping of str to str
-        URIs of files of the item that cannot be read, but not of all, and why: they are left out, unless the part is there with them.
-
-    Returns
-    -------
-    Part
-
-    Raises
-    ------
-    InvalidData
-        Rows cannot be read, or are others than were planned.
-    InvalidRun
-        The part that is there is damaged, or of another plan.
-    LeafledgerError
-        Whatever else a part cannot be made for, see `explain_item`.
-    """
+    """Do a work item, or find it done. Names and a small record come in, a small record goes out."""
     found = fetch_part(run, recipe, item)
     if found is not None:
         return found
@@ -180,30 +92,7 @@ def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapp
 
 
 def find_unreadable(run: str, recipe: str, tables: str, item: WorkItem) -> dict[str, str]:
-    """Find the files of an item that cannot be read: each is tried by itself, twice. Nothing is published.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    recipe : str
-        SHA-256 of the recipe that was broadcast, hexadecimal.
-    tables : str
-        URI of the method's prepared tables.
-    item : WorkItem
-
-    Returns
-    -------
-    dict of str to str
-        URIs of files, and why they cannot be read.
-
-    Raises
-    ------
-    InvalidLabel
-        A label or weight cannot be used.
-    LeafledgerError
-        Whatever else rows cannot be explained for.
-    """
+    """Find the files of an item that cannot be read: each is tried by itself, twice. Nothing is published."""
     plan, found = open_recipe(run, recipe), dict[str, str]()
     for piece in item.pieces:
         with storage.scratch() as folder:
@@ -225,30 +114,6 @@ def try_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mappi
 
     A file that cannot be read takes no rows of others with it: of an item of several files, they are tried one by one, and those that can be read
     make the part.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    recipe : str
-        SHA-256 of the recipe that was broadcast, hexadecimal.
-    tables : str
-        URI of the method's prepared tables.
-    item : WorkItem
-    rejected : mapping of str to str
-        URIs of files of the item that are left out, but not of all, and why.
-
-    Returns
-    -------
-    tuple of Part or Rejected
-        The part, if there is one, and each file that is left out.
-
-    Raises
-    ------
-    InvalidLabel
-        A label or weight cannot be used, which ends the run.
-    LeafledgerError
-        Whatever else a part cannot be made for; InvalidData of rows is returned as rejected.
     """
     with suppress(InvalidData):
         part = make_part(run, recipe, tables, item, rejected)

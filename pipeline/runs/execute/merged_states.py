@@ -42,11 +42,6 @@ class MergedStates:
         -------
         dict of str to state
             Those that were added, unpacked.
-
-        Raises
-        ------
-        InvalidRun
-            A state is damaged.
         """
         found = {} if states is None else {name: unpack_state(reduction, states[name]) for name, (reduction, _) in self._trees.items()}
         for name, (_, tree) in self._trees.items():
@@ -80,7 +75,6 @@ def add_groups(plan: Plan, names: np.ndarray, states: Mapping[str, Any]) -> np.n
 
     Parameters
     ----------
-    plan : Plan
     names : (groups,) str
         Of the other parts, ascending.
     states : mapping of str to state

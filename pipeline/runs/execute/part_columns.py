@@ -62,20 +62,7 @@ class Columns:
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
-    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, errors, interactions, values, labels.
-
-    Parameters
-    ----------
-    plan : Plan
-    prepared : Prepared
-    batch : pa.Schema
-        Of a slice as it was read, which has the types of the id columns.
-
-    Returns
-    -------
-    Columns
-        Numbers have the plan's precision, ranks are int32, labels float64. Attributions and labels can be null, since a row may lack a label.
-    """
+    """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, errors, interactions, values, labels."""
     number = pa.float32() if plan.precision == "float32" else pa.float64()
     players, n_pairs = plan.players, len(prepared.pairs.players)
     phi_of = METHODS[plan.method].phi
@@ -139,21 +126,7 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
 
 
 def open_part(local: Path, columns: Columns, n_rows: int) -> pq.ParquetWriter:
-    """Open a local file to write a part into. The caller closes it.
-
-    Parameters
-    ----------
-    local : Path
-    columns : Columns
-    n_rows : int
-        Of a row group, at most.
-
-    Returns
-    -------
-    pq.ParquetWriter
-        It compresses with zstd, or with snappy where a row group has few rows, and adds a checksum to every page. Ids have Bloom filters, by which
-        readers pass over row groups without an id.
-    """
+    """Open a local file to write a part into. The caller closes it."""
     filtered = [name for name in columns.ids if not any(is_one(columns.schema.field(name).type) for is_one in UNFILTERED)]
     return pq.ParquetWriter(
         local,
@@ -182,12 +155,7 @@ class RowGroups:
         self._held, self._n_held = list[pa.RecordBatch](), 0
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Hold a slice, and write what is held if it has enough rows.
-
-        Parameters
-        ----------
-        batch : pa.RecordBatch
-        """
+        """Hold a slice, and write what is held if it has enough rows."""
         self._held.append(batch)
         self._n_held += batch.num_rows
         if self._n_held >= self._enough:
@@ -207,30 +175,7 @@ def _read_columns(batch: pa.RecordBatch, features: Iterable[Feature]) -> Iterato
 
 
 def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, output: np.ndarray | None = None) -> pa.RecordBatch:
-    """Turn what was computed of a slice into the columns of the part.
-
-    Parameters
-    ----------
-    columns : Columns
-    prepared : Prepared
-        Says whose each row of ``buffers.phi`` is; all other players get 0.
-    batch : pa.RecordBatch
-        The n rows of the slice, with the id columns.
-    buffers : Buffers
-        What was computed, float64 and padded.
-    output : (n,) int64, optional
-        Which of the model's outputs each row has, where it is one of its own.
-
-    Returns
-    -------
-    pa.RecordBatch
-        n rows, rounded to the part's precision; attributions are null where a row has no label but needs one.
-
-    Raises
-    ------
-    UsageError
-        A number is beyond the part's precision.
-    """
+    """Turn what was computed of a slice into the columns of the part."""
     n = batch.num_rows
     missing = buffers.labels.missing[:n] if columns.labelled else None
     unused = {kind: pa.array(np.zeros(n, kind), mask=missing) for kind in set(columns.types)}

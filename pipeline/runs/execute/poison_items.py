@@ -21,27 +21,7 @@ def _died(item: WorkItem) -> str:
 
 
 def try_alone(do: Tasks, attempt: Tasks, suspect: Bundle) -> Iterator[Done]:
-    """Make a part as the only task of the run, or reject the item if its workers die again, or those of its files that workers die of.
-
-    Parameters
-    ----------
-    do : callable
-        Does bundles for good, see `do_bundle`.
-    attempt : callable
-        Finds files of bundles that cannot be read, and publishes nothing, see `try_files`.
-    suspect : Bundle
-        Of one item.
-
-    Yields
-    ------
-    Done
-        One.
-
-    Raises
-    ------
-    LeafledgerError
-        Whatever else a part cannot be made for.
-    """
+    """Make a part as the only task of the run, or reject the item if its workers die again, or those of its files that workers die of."""
     deadly, (item,) = list[Bundle](), suspect.items
     count_moved(retried=1)
     yield from do([suspect], "alone", deadly.append)

@@ -41,21 +41,7 @@ def find_earlier(standing: Standing | None, plan: Plan) -> Mapping[int, tuple[st
 
 
 def take_over(source: str, old: WorkItem, run: str, made_by: str, item: WorkItem) -> None:
-    """Copy a part, verified as it is read; where it is not there or damaged, nothing happens, and it is made again.
-
-    Parameters
-    ----------
-    source : str
-        URI of the part.
-    old : WorkItem
-        That it is of.
-    run : str
-        URI of where the run is made.
-    made_by : str
-        SHA-256 of the recipe that was broadcast, hexadecimal.
-    item : WorkItem
-        Of the run.
-    """
+    """Copy a part, verified as it is read; where it is not there or damaged, nothing happens, and it is made again."""
     target = part_uri(run, item.part)
     if storage.exists(target):
         return

@@ -25,12 +25,7 @@ class WorkerMetrics:
     """A collector of prometheus_client: counters of this process."""
 
     def collect(self) -> Iterator[Any]:
-        """Give the counters as they are now.
-
-        Yields
-        ------
-        prometheus_client.core.CounterMetricFamily
-        """
+        """Give the counters as they are now."""
         from prometheus_client.core import CounterMetricFamily
 
         read, written, retried = find_moved()

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from leafledger.kernels.trees.binning import padded
 
-from ...cluster.placement import SERIAL
 from ...cluster.resource_usage import Taken, find_peak, measured
 from ..execute.bundles import choose_level, make_bundles
 from ..plan.background import Marginal
@@ -22,16 +21,7 @@ class Cost:
     row: float
 
     def of(self, n_rows: int) -> float:
-        """What an item of so many rows takes.
-
-        Parameters
-        ----------
-        n_rows : int
-
-        Returns
-        -------
-        float
-        """
+        """What an item of so many rows takes."""
         return self.item + self.row * n_rows
 
 
@@ -56,16 +46,7 @@ class Costs:
     peak: int  # bytes of a worker
 
     def of(self, n_rows: int) -> float:
-        """Seconds of a worker that an item of so many rows takes.
-
-        Parameters
-        ----------
-        n_rows : int
-
-        Returns
-        -------
-        float
-        """
+        """Seconds of a worker that an item of so many rows takes."""
         return self.reading.of(n_rows) + self.kernel.of(padded(n_rows)) + self.writing.of(n_rows)
 
 
@@ -111,20 +92,7 @@ class Forecast:
 
 
 def fit(n_rows: Sequence[int], values: Sequence[float]) -> Cost:
-    """Tell what an item takes from what a row takes, neither of them less than nothing.
-
-    Parameters
-    ----------
-    n_rows : sequence of int
-        Of items.
-    values : sequence of float
-        What these took.
-
-    Returns
-    -------
-    Cost
-        By least squares, large items and small ones alike; all of it the rows' where items are of one size.
-    """
+    """Tell what an item takes from what a row takes, neither of them less than nothing."""
     weighed = [(1 / n, n, value) for n, value in zip(n_rows, values, strict=True) if n]
     if not weighed:
         return Cost(0.0, 0.0)
@@ -147,7 +115,6 @@ def last_end(seconds: Iterable[float], n_workers: int) -> float:
     ----------
     seconds : iterable of float
         Of tasks, in the order in which they are given away.
-    n_workers : int
 
     Returns
     -------
@@ -161,22 +128,7 @@ def last_end(seconds: Iterable[float], n_workers: int) -> float:
 
 
 def work_seconds(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, apart: bool) -> float:
-    """Put together how long all items take.
-
-    Parameters
-    ----------
-    costs : Costs
-    tasks : sequence of sequence of int
-        Rows of the items of each task.
-    n_workers : int
-    apart : bool
-        Workers are other processes than the client, which does its share meanwhile.
-
-    Returns
-    -------
-    float
-        Seconds.
-    """
+    """Put together how long all items take."""
     client = costs.client * sum(map(len, tasks))
     end = last_end((sum(map(costs.of, items)) for items in tasks), n_workers)
     return max(end, client) if apart else end + client
@@ -224,24 +176,7 @@ def _prepare(run: Run, trial: Trial, n_workers: int) -> Taken:
 
 
 def put_together(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, apart: bool) -> tuple[dict[str, float], float]:
-    """Tell what the stages of a run take.
-
-    Parameters
-    ----------
-    costs : Costs
-    tasks : sequence of sequence of int
-        Rows of the items of each task.
-    n_workers : int
-    apart : bool
-        Workers are other processes than the client.
-
-    Returns
-    -------
-    stages : dict of str to float
-        Seconds of each.
-    cpu : float
-        Seconds of processors, of all stages.
-    """
+    """Tell what the stages of a run take."""
     stages = {
         "planning": costs.planning.seconds,
         "preparing": costs.preparing.seconds,
@@ -255,16 +190,16 @@ def put_together(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, a
 
 def _count_workers(run: Run, n_tasks: int) -> int:
     """How many work at a time."""
-    job = run.job
-    if job.options.scheduler == SERIAL:
+    placement = run.job.placement
+    if placement.is_serial:
         return 1
-    there = job.workers
-    if job.options.scheduler is not None:
+    there = placement.workers
+    if placement.scheduler is not None:
         from ...cluster import client as cluster
         from ...cluster import requirements as workers
         from ...cluster import waiting as patience
 
-        with cluster.remote_client(job.options.scheduler, workers.need(run.memory.total), job.options.wait) as client:
+        with cluster.remote_client(placement.scheduler, workers.need(run.memory.total), placement.wait) as client:
             there = sum(worker["nthreads"] for worker in patience.find_workers(client).values())
     return max(1, min(there, n_tasks))
 
@@ -286,20 +221,14 @@ def forecast_run(run: Run, planning: Taken) -> Forecast:
     planning : Taken
         What it took to load the model and plan the run.
 
-    Returns
-    -------
-    Forecast
-
     Raises
     ------
     InvalidData
         None of the rows that were tried can be read.
     ClusterLost
         No scheduler answers, or it has no workers.
-    LeafledgerError
-        Whatever else ends a run, on the rows that were tried.
     """
-    items, apart, found = run.plan.items, run.job.options.scheduler != SERIAL, list[Taken]()
+    items, apart, found = run.plan.items, not run.job.placement.is_serial, list[Taken]()
     bundles = make_bundles(items, {}, choose_level(items) if apart else 0)
     tasks = [[item.n_rows for item in bundle.items] for bundle in bundles]
     n_workers = _count_workers(run, len(tasks))

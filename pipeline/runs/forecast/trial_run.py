@@ -134,7 +134,7 @@ def _outlasted(job: Job) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if job.options.scheduler not in (None, SERIAL):
+        if job.placement.scheduler not in (None, SERIAL):
             time.sleep(END_SECONDS)
         raise
 
@@ -192,28 +192,9 @@ def _publish(run: Run, tables: Broadcast, explained: Any) -> tuple[Manifest, Tak
 
 
 def try_run(run: Run, n_workers: int) -> Trial:
-    """Do all stages of a planned run with a few rows of its data, beside its place, and leave nothing.
-
-    Parameters
-    ----------
-    run : Run
-        That is not finished.
-    n_workers : int
-        That it will have.
-
-    Returns
-    -------
-    Trial
-
-    Raises
-    ------
-    InvalidData
-        None of the rows that were tried can be read.
-    LeafledgerError
-        Whatever else ends a run.
-    """
+    """Do all stages of a planned run with a few rows of its data, beside its place, and leave nothing."""
     items, found = run.plan.items, list[Taken]()
-    run = replace(run, job=replace(run.job, workers=n_workers))
+    run = replace(run, job=replace(run.job, placement=replace(run.job.placement, workers=n_workers)))
     with aside(run.out) as place, compiling.counted() as compiled:
         counted, counting, counted_rows = _count(run, place)
         few = _with(run, place, ())
@@ -223,12 +204,12 @@ def try_run(run: Run, n_workers: int) -> Trial:
             tables = broadcast_run(few, counted)
         preparing = found.pop()._replace(written=0)
         with measured(found):
-            if run.job.options.scheduler is None:  # as a local cluster's client does
+            if run.job.placement.scheduler is None:  # as a local cluster's client does
                 warm(tables.uri, run.plan.method)
         once, took = _begin(few, tables, items)
         seconds, cpu = ([*map(of, once.parts)] or [0.0] for of in (attrgetter("seconds"), attrgetter("spent.cpu")))
         loaded, spent = found.pop(), Taken(*(max(0.0, each[0] - each[-1]) for each in (seconds, cpu)))
-        alone = run.job.options.scheduler == SERIAL
+        alone = run.job.placement.is_serial
         loading = Taken() if compiled.n_kernels else spent if alone else loaded
         rate = once.parts[-1].spent.kernel / once.parts[-1].n_rows if once.parts else 1.0
         large = int(max(BATCH, min(GROUPS * run.plan.group_rows, SECONDS / rate // BATCH * BATCH)))

@@ -1,4 +1,4 @@
-"""What a run is asked to do: one frozen record, built and checked in one place. The only code that asks what the machine has room for."""
+"""What a run is asked to do: one frozen record, built and checked in one place."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -11,11 +11,9 @@ from ...arguments.choices import MODEL
 from ...arguments.dates import fill_date
 from ...arguments.endpoints import check_metrics_file, is_server
 from ...arguments.readers import read_place
-from ...cluster.placement import SERIAL, check_scheduler
-from ...cluster.resources import share_out
+from ...cluster.placement import Placement, make_placement
 from ...dataset.columns.labels import LabelColumns
 from ...dataset.files.matching import Asked
-from ...display.text import count
 from ...errors import UsageError
 from ...methods.parameters import check_by, check_parameters, find_method
 from ...models.row_output import RowOutput, read_row_output
@@ -44,14 +42,8 @@ class Job:
     tables: str  # folder where a background's counts are kept for later runs
     labels: LabelColumns | None  # where the method needs them
     row_output: RowOutput | None  # where it differs from row to row
-    workers: int
-    worker_memory: int  # bytes
+    placement: Placement
     name: str = ""  # its output before dates are filled in: what a run of every night is called
-
-    @property
-    def leaves_where(self) -> bool:
-        """Neither a scheduler nor workers are asked for."""
-        return self.options.scheduler is None and self.options.workers is None
 
 
 def _check_written(parameters: Mapping[str, Any]) -> None:
@@ -60,34 +52,8 @@ def _check_written(parameters: Mapping[str, Any]) -> None:
             raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give points")
 
 
-def make_room(job: Job, least: int) -> Job:
-    """Have no more workers than have room, unless so many were asked for.
-
-    Parameters
-    ----------
-    job : Job
-    least : int
-        Bytes that one needs.
-
-    Returns
-    -------
-    Job
-    """
-    workers, worker_memory = share_out(job.options.workers, least)
-    return replace(job, workers=workers, worker_memory=worker_memory)
-
-
 def asked_columns(job: Job) -> Asked:
-    """Collect the columns that a job asks for besides the features.
-
-    Parameters
-    ----------
-    job : Job
-
-    Returns
-    -------
-    Asked
-    """
+    """Collect the columns that a job asks for besides the features."""
     numbers = () if job.labels is None else job.labels.numbers
     return Asked(job.options.ids, (*numbers, *job.options.predictions), job.options.by, job.options.values)
 
@@ -99,42 +65,6 @@ def _find_latest(latest: str, out: str, date: Date | None) -> str:
     if is_within(found, out):
         raise UsageError(f"{found}: lies within the run, but runs of other dates are to move it; choose a place outside")
     return found
-
-
-def keep_small(job: Job, small: bool) -> Job:
-    """Do little work in this process, which is done before a local cluster has started, unless a scheduler or workers were asked for.
-
-    Parameters
-    ----------
-    job : Job
-    small : bool
-        There is little to do.
-
-    Returns
-    -------
-    Job
-    """
-    return replace(job, options=replace(job.options, scheduler=SERIAL)) if small and job.leaves_where else job
-
-
-def describe_where(job: Job, n_items: int) -> str:
-    """Say where work is done.
-
-    Parameters
-    ----------
-    job : Job
-    n_items : int
-        Tasks there are.
-
-    Returns
-    -------
-    str
-        In words, such as "in this process".
-    """
-    if job.options.scheduler == SERIAL:
-        return "in this process"
-    workers = count(min(job.workers, max(1, n_items)), "worker")
-    return f"on {job.options.scheduler or f'a local cluster of {workers}'}"
 
 
 def _refuse_within(out: str, name: str, uri: str) -> None:
@@ -162,10 +92,8 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     ------
     UsageError
         An argument is of a wrong type, or does not go with another one.
-    StorageError
-        A scheme is unknown.
     """
-    check_scheduler(options.scheduler, options.plain_tcp, options.workers)
+    placement = make_placement(options.scheduler, options.workers, options.plain_tcp, options.wait)
     if options.ids and options.global_only:
         raise UsageError(f"ids are {', '.join(options.ids)}, but with global_only no rows are written; leave out one or the other")
     if options.values and options.global_only:
@@ -199,7 +127,6 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     check_by(method, options.by)
     if options.background is not None and find_open(method, values):
         raise UsageError(f"{method.name} leaves a parameter open, which is chosen while planning, before a background is counted; give a number")
-    workers, worker_memory = share_out(options.workers)
     return Job(
         model=model,
         data=data,
@@ -216,7 +143,6 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
         tables=storage.beside(out, TABLES) if options.tables is None else place(options.tables),
         labels=check_labels(method, options),
         row_output=read_row_output(options.output),
-        workers=workers,
-        worker_memory=worker_memory,
+        placement=placement,
         name=called,
     )

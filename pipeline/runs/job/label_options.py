@@ -9,23 +9,7 @@ from .options import Options
 
 
 def check_labels(method: Method, options: Options) -> LabelColumns | None:
-    """Choose the columns of labels and weights, for a method that needs labels and for no other.
-
-    Parameters
-    ----------
-    method : Method
-    options : Options
-
-    Returns
-    -------
-    LabelColumns or None
-        None where the method takes no labels.
-
-    Raises
-    ------
-    UsageError
-        Labels are missing or not taken.
-    """
+    """Choose the columns of labels and weights, for a method that needs labels and for no other."""
     if not method.labelled:
         if options.label is not None or options.weight is not None:
             raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")

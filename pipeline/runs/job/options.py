@@ -24,6 +24,8 @@ from ...arguments.readers import (
     read_text,
     refuse,
 )
+from ...cluster.placement import READERS as PLACING
+from ...cluster.placement import WAIT
 from ...tables.names import EXPECTED, names_table
 
 ReasonsFile = Mapping[str, Any] | str | PathLike  # or where such an object is, in TOML or JSON
@@ -137,7 +139,7 @@ class Options:
     workers: int | None = None
     """Processes of the local cluster, by default one per core."""
 
-    wait: float = 15.0
+    wait: float = WAIT
     """Seconds that a scheduler may take to answer, and as many again until it has a worker. A cluster that starts workers as there is work may need
     minutes."""
 
@@ -198,10 +200,6 @@ def pick(given: Mapping[str, Any]) -> Options:
     given : mapping of str to Any
         All arguments by name; it has every option.
 
-    Returns
-    -------
-    Options
-
     Raises
     ------
     UsageError
@@ -261,10 +259,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "weight": optional(read_text),
     "by": read_names,
     "missing_labels": lambda name, given: read_choice(name, given, get_args(MissingLabels)),
-    "scheduler": optional(read_text),
-    "workers": optional(lambda name, given: read_number(name, given, 1)),
-    "wait": lambda name, given: read_float(name, given, "seconds, from 1 to 86,400", 1.0, 86400.0),
-    "plain_tcp": read_flag,
+    **PLACING,
     "max_rejected": optional(lambda name, given: read_number(name, given, 0)),
     "missing": optional(read_float),
     "allow_unseen": read_flag,

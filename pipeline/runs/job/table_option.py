@@ -9,12 +9,6 @@ from .options import Options
 def choose_table(options: Options, out: str) -> Place | None:
     """Find the table that a run is committed to.
 
-    Parameters
-    ----------
-    options : Options
-    out : str
-        URI of the run's folder.
-
     Returns
     -------
     Place or None

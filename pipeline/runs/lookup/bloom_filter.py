@@ -23,17 +23,7 @@ def _round(held: int, lane: int) -> int:
 
 
 def xxh64(data: bytes) -> int:
-    """Hash bytes as Parquet does, with XXH64 of seed 0.
-
-    Parameters
-    ----------
-    data : bytes
-
-    Returns
-    -------
-    int
-        Below 2^64.
-    """
+    """Hash bytes as Parquet does, with XXH64 of seed 0."""
     first, second, third, fourth, fifth = PRIMES
     at, found = 0, fifth
     if len(data) >= 32:
@@ -60,19 +50,7 @@ def xxh64(data: bytes) -> int:
 
 
 def as_stored(value: pa.Scalar, physical: str) -> bytes | None:
-    """Write a value as the filters of its column know it.
-
-    Parameters
-    ----------
-    value : pa.Scalar
-    physical : str
-        Parquet's type of the column.
-
-    Returns
-    -------
-    bytes or None
-        None where it is neither an integer nor a text.
-    """
+    """Write a value as the filters of its column know it."""
     if pa.types.is_integer(value.type) and physical in INTEGERS:
         n_bytes = INTEGERS[physical]
         return (value.as_py() % 2 ** (8 * n_bytes)).to_bytes(n_bytes, "little")
@@ -93,20 +71,7 @@ def _bitset(content: bytes) -> bytes:
 
 
 def may_contain(content: bytes, value: bytes) -> bool:
-    """Ask a filter.
-
-    Parameters
-    ----------
-    content : bytes
-        The filter with its header, as it stands in the file.
-    value : bytes
-        As `as_stored` writes it.
-
-    Returns
-    -------
-    bool
-        False where the value is certainly not there; True too where this is no filter.
-    """
+    """Ask a filter."""
     bits = _bitset(content)
     if not bits:
         return True

@@ -77,16 +77,7 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def is_extension(kind: pa.DataType) -> bool:
-    """Tell whether a type is made of another one, as UUIDs and JSON are, which Arrow cannot compare.
-
-    Parameters
-    ----------
-    kind : pa.DataType
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a type is made of another one, as UUIDs and JSON are, which Arrow cannot compare."""
     return isinstance(kind, pa.BaseExtensionType)
 
 
@@ -115,10 +106,6 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
         Of the column.
     given : Any
         A value of the column's type, or its text; None for one that is missing.
-
-    Returns
-    -------
-    Condition
 
     Raises
     ------
@@ -152,23 +139,12 @@ def _as_read(where: str, schema: pa.Schema, name: str, given: Any) -> Any:
 def opened_part(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
     """Open a part.
 
-    Parameters
-    ----------
-    uri : str
-
     Yields
     ------
     parquet : pq.ParquetFile
         Pages are verified as they are read.
     file : file object
         That it reads.
-
-    Raises
-    ------
-    InvalidRun
-        Something is wrong with its bytes.
-    StorageError
-        It is missing, or the store does not answer.
     """
     try:
         if (local := storage.local_path(uri)) is not None:
@@ -262,30 +238,12 @@ def _read_group(found: _Group) -> pa.Table:
 
 
 def as_plain(table: pa.Table) -> pa.Table:
-    """Put texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those. All columns may have nulls.
-
-    Parameters
-    ----------
-    table : pa.Table
-
-    Returns
-    -------
-    pa.Table
-    """
+    """Put texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those. All columns may have nulls."""
     return table.cast(pa.schema([field.with_type(PLAIN.get(field.type, field.type)).with_nullable(True) for field in table.schema]))
 
 
 def has_views(schema: pa.Schema) -> bool:
-    """Tell whether there are views of texts or bytes: Arrow can neither take nor filter rows that have some.
-
-    Parameters
-    ----------
-    schema : pa.Schema
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether there are views of texts or bytes: Arrow can neither take nor filter rows that have some."""
     return any(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) for kind in schema.types)
 
 
@@ -301,23 +259,7 @@ def _join(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def read_part_schema(uri: str) -> pa.Schema:
-    """Read the columns of a part.
-
-    Parameters
-    ----------
-    uri : str
-
-    Returns
-    -------
-    pa.Schema
-
-    Raises
-    ------
-    InvalidRun
-        It is damaged.
-    StorageError
-        It is missing, or the store does not answer.
-    """
+    """Read the columns of a part."""
     with opened_part(uri) as (parquet, _):
         return parquet.schema_arrow
 
@@ -330,8 +272,6 @@ def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], wh
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     parts : sequence of (int, str)
         Numbers of all parts, and what they are called below the run.
     ids : sequence of str
@@ -352,10 +292,6 @@ def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], wh
         There is none.
     UsageError
         There is no such column, or a value is of another type.
-    InvalidRun
-        A part is damaged.
-    StorageError
-        A part is missing, or the store does not answer.
     """
     if not parts:
         raise NoSuchRow(f"{run}: no such row: the run has none")

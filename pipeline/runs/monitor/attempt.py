@@ -128,10 +128,6 @@ class Attempt:
         ----------
         warn : callable
             Called with each line of ``warned``, whose control characters are escaped.
-
-        Yields
-        ------
-        None
         """
         try:
             yield
@@ -141,16 +137,7 @@ class Attempt:
 
     @contextmanager
     def stage(self, name: Stage) -> Iterator[None]:
-        """Measure a stage, or a part of one: parts add up.
-
-        Parameters
-        ----------
-        name : str
-
-        Yields
-        ------
-        None
-        """
+        """Measure a stage, or a part of one: parts add up."""
         began = time.perf_counter()
         try:
             yield

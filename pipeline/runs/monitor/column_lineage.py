@@ -20,17 +20,7 @@ class Traced:
 
 
 def list_fields(plan: Plan) -> list[tuple[str, str | None]]:
-    """List the columns that a run reads of the data.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    list of (str, str or None)
-        Names, each once, and what the model takes them for; None where it does not know them.
-    """
+    """List the columns that a run reads of the data."""
     found: dict[str, str | None] = {feature.name: "category" if feature.categorical or feature.hashed else "number" for feature in plan.features}
     labels = () if plan.labels is None else plan.labels.numbers
     for name in (*plan.ids, *labels, *(group.name for group in plan.by), *plan.predictions):
@@ -51,17 +41,7 @@ def _features_of(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 
 def trace_columns(plan: Plan) -> dict[str, Traced]:
-    """Say of every column of a part what it comes from directly. Every number depends on all other features too, and on labels and weights.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    dict of str to Traced
-        In the order of the columns; lists, such as those of interactions and reasons, come from all features.
-    """
+    """Say of every column of a part what it comes from directly. Every number depends on all other features too, and on labels and weights."""
     margins, phi, pairs = plan.columns
     number = "float" if plan.precision == "float32" else "double"
     everything, of_player = tuple(feature.name for feature in plan.features), _features_of(plan)

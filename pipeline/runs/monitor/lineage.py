@@ -35,19 +35,7 @@ PATIENCE = (RETRIES + 1) * SECONDS + 2  # with the waits between them
 
 
 def name_dataset(uri: str) -> tuple[str, str]:
-    """Name a place as OpenLineage names data sets.
-
-    Parameters
-    ----------
-    uri : str
-        As `normalise` writes it.
-
-    Returns
-    -------
-    namespace, name : str
-        Of S3 the bucket, as s3://bucket, and the key; of a local file ``file`` and its path; of a table in a catalog ``iceberg`` and its name there;
-        of MLflow's a registered model is one in all its versions, also that which an alias means by the end.
-    """
+    """Name a place as OpenLineage names data sets."""
     if uri.startswith(REGISTRY):
         registered = _REGISTERED.fullmatch(uri)
         return "mlflow", uri if registered is None else registered[1]
@@ -61,19 +49,7 @@ def name_dataset(uri: str) -> tuple[str, str]:
 
 
 def split_version(uri: str) -> tuple[str, str | None]:
-    """Take the version off the name of a table, which is one data set in all of them.
-
-    Parameters
-    ----------
-    uri : str
-
-    Returns
-    -------
-    table : str
-        The same where it names no version.
-    version : str or None
-        Of Delta Lake its number, of Iceberg the name of its file of metadata.
-    """
+    """Take the version off the name of a table, which is one data set in all of them."""
     numbered, described = _VERSION.fullmatch(uri), METADATA.search(uri)
     if numbered is not None:
         return numbered[1], numbered[2]
@@ -81,21 +57,7 @@ def split_version(uri: str) -> tuple[str, str | None]:
 
 
 def find_made(run: Run) -> Plan:
-    """Find what the run in an output's folder is made of: of one that is kept, though it is another, what it was made of.
-
-    Parameters
-    ----------
-    run : Run
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
-    """
+    """Find what the run in an output's folder is made of: of one that is kept, though it is another, what it was made of."""
     standing = read_standing(run.out) if run.kept else None
     return run.plan if standing is None else standing.plan
 
@@ -263,13 +225,8 @@ def traced(job: Job, attempt: Attempt) -> Iterator[None]:
 
     Parameters
     ----------
-    job : Job
     attempt : Attempt
         What cannot be sent is said in its ``warned``.
-
-    Yields
-    ------
-    None
 
     Raises
     ------

@@ -151,12 +151,7 @@ class RunMetrics:
         yield "stage_seconds", "Time that a stage took", {(stage,): seconds for stage, seconds in attempt.seconds.items()}, ("stage",)
 
     def collect(self) -> Iterator[Any]:
-        """Give the gauges as they are now.
-
-        Yields
-        ------
-        prometheus_client.core.GaugeMetricFamily
-        """
+        """Give the gauges as they are now."""
         from prometheus_client.core import GaugeMetricFamily
 
         for name, meaning, values, labels in self._list():
@@ -180,15 +175,10 @@ def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Itera
 
     Parameters
     ----------
-    job : Job
     attempt : Attempt
         What cannot be written is said in its ``warned``.
     earlier : Earlier, optional
         Nights of the same command, among which this one is counted when it is over.
-
-    Yields
-    ------
-    None
 
     Raises
     ------

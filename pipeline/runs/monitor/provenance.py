@@ -36,21 +36,7 @@ def _write_time(time: datetime) -> str:
 
 
 def make_provenance(job: Job, attempt: Attempt, parts: Sequence[Part], manifest: Manifest) -> Provenance:
-    """Say how a run was made that has just been published.
-
-    Parameters
-    ----------
-    job : Job
-    attempt : Attempt
-        All of whose stages are over.
-    parts : sequence of Part
-        Of the run, those made now and those found.
-    manifest : Manifest
-
-    Returns
-    -------
-    Provenance
-    """
+    """Say how a run was made that has just been published."""
     made = [part for part in parts if part.seconds]
     processes = Counter(worker.machine for worker in {part.worker for part in made})
     return Provenance(
@@ -60,7 +46,7 @@ def make_provenance(job: Job, attempt: Attempt, parts: Sequence[Part], manifest:
         python=platform.python_version(),
         packages=_versions(),
         client=this_machine(),
-        scheduler=None if job.options.scheduler is None else redact(job.options.scheduler),
+        scheduler=None if job.placement.scheduler is None else redact(job.placement.scheduler),
         workers=tuple(Workers(machine, processes[machine]) for machine in sorted(processes, key=lambda machine: (machine.host, machine.cpu))),
         flow=attempt.flow,
         seconds={name: round(seconds, 3) for name, seconds in attempt.seconds.items()},
@@ -78,9 +64,6 @@ def keep_provenance(job: Job, attempt: Attempt, parts: Sequence[Part], manifest:
         Its output is where the run's plan lies.
     attempt : Attempt
         All of whose stages are over.
-    parts : sequence of Part
-        Of the run.
-    manifest : Manifest
     """
     unkept = write_provenance(job.out, make_provenance(job, attempt, parts, manifest))
     if unkept is not None:

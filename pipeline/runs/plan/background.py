@@ -87,40 +87,14 @@ def _open_counts(uri: str, query: BackgroundQuery, n_rows: int) -> BackgroundSta
 
 
 def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
-    """List the background, match it against the model and see what it takes to count it, or find the counts that an earlier run left.
-
-    Parameters
-    ----------
-    job : Job
-    model : Model
-    groups : tuple of (str, tuple of str)
-        The partition, empty where there is none.
-
-    Returns
-    -------
-    Marginal or None
-        None where no background is given: the path-dependent game needs none.
-
-    Raises
-    ------
-    UsageError
-        The method has no marginal game, the background has no rows, or the tables would take more than half of a worker's memory.
-    InvalidData
-        A file of the background cannot be read.
-    SchemaMismatch
-        The background's columns do not fit the model.
-    InvalidRun
-        Counts of an earlier run are damaged, or can be those of no rows.
-    StorageError
-        The store does not answer.
-    """
+    """List the background, match it against the model and see what it takes to count it, or find the counts that an earlier run left."""
     if job.options.background is None:
         return None
     method = find_method(job.options.method)
     listing = None if job.options.background == MODEL else _whole(job.options.background, list_for(job, job.options.background, model))
     asked = job.options.interactions is not None, job.options.background_errors
     find_shared(model, method, groups, asked[0], job.options.combinations == OWN)
-    query = _ask(method, job.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked)
+    query = _ask(method, job.placement.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked)
     extent = Extent(query.bins.column.size, query.players.size, query.pairs, int(query.n_bytes[0]))
     if listing is None:
         return Marginal(None, query, (), "", weigh_model(model, method, groups, query), extent)

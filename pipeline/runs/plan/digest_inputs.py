@@ -15,12 +15,6 @@ from .planned_run import Run
 def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
     """After stage 2, where ``undigested`` of the run says so: digest every byte of the inputs, and commit the plan and the digests.
 
-    Parameters
-    ----------
-    run : Run
-    progress : callable
-        See `explain`.
-
     Returns
     -------
     Inputs
@@ -32,10 +26,6 @@ def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
         A file has changed since the run was planned.
     RunConflict
         A file has other bytes than it had for an earlier attempt, or the output's folder holds another run by now.
-    InvalidRun
-        What is in the place of the digests is something else.
-    StorageError
-        The store does not answer.
     """
     plan, out, game = run.plan, run.job.out, run.game
     rows = Counter[str]()
@@ -58,10 +48,6 @@ def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
 
 def say_undigested(run: Run) -> str | None:
     """Say that a run was finished before without digests, where they are asked for.
-
-    Parameters
-    ----------
-    run : Run
 
     Returns
     -------

@@ -45,22 +45,10 @@ class Settled:
 def read_standing(run: str) -> Standing | None:
     """Read which run a folder holds.
 
-    Parameters
-    ----------
-    run : str
-        URI of the folder.
-
     Returns
     -------
     Standing or None
         None where there is none.
-
-    Raises
-    ------
-    InvalidRun
-        A plan or a manifest is there, and is none.
-    StorageError
-        The store does not answer.
     """
     manifest = read_manifest(run)
     home = run if manifest is None else manifest.home(run)
@@ -91,28 +79,6 @@ def settle(run: str, plan: Plan, if_changed: IfChanged) -> Settled:
 
     A finished run of the same plan is replaced too where work items of it, or files of them, were rejected: what kept them from being explained, such
     as too little memory, may have passed.
-
-    Parameters
-    ----------
-    run : str
-        URI of the folder.
-    plan : Plan
-    if_changed : {"refuse", "replace", "keep"}
-        What becomes of another run that is there.
-
-    Returns
-    -------
-    Settled
-
-    Raises
-    ------
-    RunConflict
-        The folder holds another run, which is neither replaced nor finished and kept; or that of another version, which is not replaced and cannot be
-        read.
-    InvalidRun
-        A plan or a manifest is there, and is none.
-    StorageError
-        The store does not answer.
     """
     try:
         standing = read_standing(run)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ...cluster.placement import SERIAL
 from ...dataset.files.footers import Footer, read_footers
 from ...dataset.files.listing import NOTHING, Listing, list_data
 from ...dataset.files.matching import Asked, Matching
@@ -65,9 +64,9 @@ def _connect(job: Job, n_blocks: int) -> AbstractContextManager[Any]:
     from ...cluster import client as cluster
     from ...cluster import requirements as workers
 
-    if job.options.scheduler is None:
-        return cluster.local_client(job, n_blocks)
-    return cluster.remote_client(job.options.scheduler, workers.need(WORKER_OVERHEAD), job.options.wait)
+    if job.placement.scheduler is None:
+        return cluster.local_client(job.placement, n_blocks)
+    return cluster.remote_client(job.placement.scheduler, workers.need(WORKER_OVERHEAD), job.placement.wait)
 
 
 def _read_on_workers(job: Job, uri: str, files: Sequence[LiveFile], packed: "Packed") -> Iterator[Footer | InvalidData]:
@@ -89,7 +88,7 @@ def _read_on_workers(job: Job, uri: str, files: Sequence[LiveFile], packed: "Pac
 
 def _is_sooner(job: Job, seconds: float) -> bool:
     """Whether a local cluster has started, and read what this process takes so long for, before this process has."""
-    return START_SECONDS + seconds / job.workers < seconds
+    return START_SECONDS + seconds / job.placement.workers < seconds
 
 
 def _read_many(job: Job, uri: str, files: Sequence[LiveFile], matching: Matching) -> Iterator[Footer | InvalidData]:
@@ -101,7 +100,7 @@ def _read_many(job: Job, uri: str, files: Sequence[LiveFile], matching: Matching
 
     packed = pack(matching)
     shared = len(packed.data) <= MATCHING_BYTES
-    if shared and job.options.scheduler is None:
+    if shared and job.placement.scheduler is None:
         began = time.perf_counter()
         yield from read_footers(files[:BLOCK], matching)
         files = files[BLOCK:]
@@ -119,12 +118,6 @@ def list_for(job: Job, uri: str, model: Model, asked: Asked = NOTHING) -> Listin
         process would have, by what the first files took.
     uri : str
         Of its data or its background.
-    model : Model
-    asked : Asked
-
-    Returns
-    -------
-    Listing
 
     Raises
     ------
@@ -132,9 +125,7 @@ def list_for(job: Job, uri: str, model: Model, asked: Asked = NOTHING) -> Listin
         No scheduler answers, it has no workers any more, or every worker that some files were given to died.
     UnfitCluster
         The workers do not start, or do not fit.
-    LeafledgerError
-        As `list_data`.
     """
-    if job.options.scheduler == SERIAL:
+    if job.placement.is_serial:
         return list_data(uri, model, asked)
     return list_data(uri, model, asked, partial(_read_many, job, uri))

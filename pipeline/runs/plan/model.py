@@ -9,14 +9,6 @@ from ..job.job import Job
 def load_model(job: Job) -> Model:
     """Stage 1: read the model file once, validated and digested.
 
-    Parameters
-    ----------
-    job : Job
-
-    Returns
-    -------
-    Model
-
     Raises
     ------
     InvalidModel
@@ -25,8 +17,6 @@ def load_model(job: Job) -> Model:
         It has something that cannot be represented, or no outputs to choose among.
     UsageError
         It has no such iterations or outputs, or fewer or more than names.
-    StorageError
-        It cannot be read.
     """
     options = job.options
     only = None if job.row_output is not None else options.output

@@ -6,9 +6,9 @@ from leafledger.kernels.method.method import Method
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.binning import BATCH
 
+from ...cluster.placement import Placement
 from ...methods.memory import SLICE_BYTES, extent_of
 from ...methods.warmup import call_kernels
-from ..job.job import Job, keep_small
 
 FEW_ROWS = 10_000  # that most methods explain sooner, also of a background
 MANY_ROWS = 1 << 20  # that take as long to read and write, whatever the model
@@ -33,29 +33,12 @@ def _is_quick(method: Method, prepared: Prepared, n_rows: int) -> bool:
     return min(taken) * n_rows <= START_SECONDS * BATCH
 
 
-def choose_where(job: Job, method: Method, prepared: Prepared | None, n_rows: int, n_background: int) -> Job:
-    """Let this process explain rows, and count a background, if it is done sooner than a local cluster has started.
-
-    Parameters
-    ----------
-    job : Job
-        Left as it is where it names a scheduler or says how many workers.
-    method : Method
-    prepared : Prepared or None
-        The method's tables, where no background has to be counted for them: kernels are called with them, and what they take for BATCH rows decides.
-    n_rows : int
-        Of the run.
-    n_background : int
-        That have to be counted first.
-
-    Returns
-    -------
-    Job
-    """
-    if not job.leaves_where:
-        return job
+def choose_placement(placement: Placement, method: Method, prepared: Prepared | None, n_rows: int, n_background: int) -> Placement:
+    """Let this process explain rows, and count a background, if it is done sooner than a local cluster has started."""
+    if not placement.is_open:
+        return placement
     if n_rows + n_background <= FEW_ROWS:
-        return keep_small(job, small=True)
+        return placement.here_if(small=True)
     if prepared is None or n_rows > MANY_ROWS or not _is_small(prepared):
-        return job
-    return keep_small(job, _is_quick(method, prepared, n_rows))
+        return placement
+    return placement.here_if(_is_quick(method, prepared, n_rows))

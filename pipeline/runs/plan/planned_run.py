@@ -16,7 +16,7 @@ from ...methods.unseen_categories import check_predictions
 from ...models.model import Model
 from ...stores import commit, storage
 from ...stores.arrays import FOLDER
-from ..job.job import Job, asked_columns, describe_where, make_room
+from ..job.job import Job, asked_columns
 from ..publish.mlflow_link import find_run
 from ..publish.table_commit import check_table
 from ..records.folder import MANIFEST
@@ -28,7 +28,7 @@ from ..records.rejected import Limit
 from .background import Marginal, plan_marginal
 from .existing_run import Replaced, settle
 from .listing import list_for
-from .placement import choose_where
+from .placement import choose_placement
 from .planner import make_plan
 from .tuning import tune_job
 
@@ -62,7 +62,7 @@ class Run:
     @property
     def where(self) -> str:
         """Where rows are explained, in words; empty where there is nothing to do."""
-        return describe_where(self.job, len(self.plan.items)) if self.finished is None else ""
+        return self.job.placement.describe(len(self.plan.items)) if self.finished is None else ""
 
     @property
     def n_pairs(self) -> int:
@@ -75,15 +75,6 @@ def plan_run(job: Job, model: Model) -> Run:
 
     Parameters that are left open are chosen on the first rows. Refusals happen here. Nothing is written that stays: stores are tried with an object
     that is deleted again.
-
-    Parameters
-    ----------
-    job : Job
-    model : Model
-
-    Returns
-    -------
-    Run
 
     Raises
     ------
@@ -98,10 +89,6 @@ def plan_run(job: Job, model: Model) -> Run:
         The method has no meaning for this model.
     RunConflict
         The output's folder holds another run, and is not to be replaced.
-    InvalidRun
-        A plan, a manifest or what ``latest`` points at is there, and is none.
-    StorageError
-        The store does not answer, or the output cannot be written.
     """
     check_precision(model, job.options.precision)
     check_predictions(job.options.predictions, model.outputs)
@@ -118,11 +105,13 @@ def plan_run(job: Job, model: Model) -> Run:
         asked = job.options.interactions is not None, job.options.combinations == OWN
         game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, *asked)
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
-    job = make_room(job, memory.total)
-    if job.options.scheduler is None:
-        memory.check(job.worker_memory)
+    job = replace(job, placement=job.placement.with_room(memory.total))
+    if job.placement.scheduler is None:
+        memory.check(job.placement.worker_memory)
     settled = settle(job.out, plan, job.options.if_changed)
-    job = job if settled.finished else choose_where(job, find_method(plan.method), None if isinstance(game, Marginal) else game, plan.n_rows, counted)
+    if not settled.finished:
+        prepared = None if isinstance(game, Marginal) else game
+        job = replace(job, placement=choose_placement(job.placement, find_method(plan.method), prepared, plan.n_rows, counted))
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
     check_table(job, found, plan)

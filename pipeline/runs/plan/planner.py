@@ -31,36 +31,7 @@ REASON_LEAVES = 7  # columns that a list of reasons is made of
 
 
 def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
-    """Decide all that the output depends on, and project what a worker needs of memory.
-
-    Parameters
-    ----------
-    job : Job
-    model : Model
-    groups : tuple of (str, tuple of str)
-        The partition, empty where there is none.
-    found : Listing
-        Of the data.
-    background : Listing or None
-        None for the path-dependent game, and where the model's own leaf weights stand for a background.
-    tables : Extent
-        Of the method's tables.
-
-    Returns
-    -------
-    plan : Plan
-    memory : Memory
-        Bytes.
-
-    Raises
-    ------
-    SchemaMismatch
-        Two columns of the output would have the same name.
-    UsageError
-        The method or the output has no attributions in the space.
-    UnsupportedModel
-        The model's predictions are not those of the space.
-    """
+    """Decide all that the output depends on, and project what a worker needs of memory."""
     method, asked = METHODS[job.options.method], job.options.interactions is not None
     link = choose_link(job.options.space, model, method, dict(job.parameters), asked)
     draft = Plan(

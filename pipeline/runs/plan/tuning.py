@@ -51,32 +51,7 @@ def _first_rows(items: Sequence[WorkItem], features: Sequence[Feature], prepared
 
 
 def tune_job(job: Job, model: Model, groups: Groups, found: Listing) -> Job:
-    """Choose what a job leaves open, on the first rows of its data.
-
-    Parameters
-    ----------
-    job : Job
-        Without a background, where it leaves anything open.
-    model : Model
-    groups : tuple of (str, tuple of str)
-        The partition, empty where there is none.
-    found : Listing
-        Of the data.
-
-    Returns
-    -------
-    Job
-        With nothing left open.
-
-    Raises
-    ------
-    UsageError
-        None of the candidates will do, or the parameters do not fit the model.
-    UnsupportedModel
-        The method has no meaning for this model.
-    StorageError
-        The store does not answer.
-    """
+    """Choose what a job leaves open, on the first rows of its data."""
 
     def prepare(method: Method, parameters: Mapping[str, Any]) -> Prepared:
         return prepare_model(model, method, parameters, groups, own=job.options.combinations == OWN)

@@ -12,8 +12,6 @@ def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
 
     Parameters
     ----------
-    options : Options
-        Of the run.
     run : str
         URI of its folder.
     manifest : Manifest
@@ -23,10 +21,6 @@ def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
     ------
     InvalidData
         Fewer rows are explained than are required.
-    InvalidRun
-        What ``latest`` points at is something else.
-    StorageError
-        The store does not answer.
     """
     why = why_latest_stays(options, manifest)
     named = None if why is None else read_latest(str(options.latest))
@@ -42,8 +36,6 @@ def name_latest(options: Options, run: str, manifest: Manifest, kept: bool = Fal
 
     Parameters
     ----------
-    options : Options
-        Of the run.
     run : str
         URI of its folder.
     manifest : Manifest
@@ -55,13 +47,6 @@ def name_latest(options: Options, run: str, manifest: Manifest, kept: bool = Fal
     -------
     Latest or None
         What ``latest`` names then; None where it was not asked for, or names nothing.
-
-    Raises
-    ------
-    InvalidRun
-        What ``latest`` points at is something else.
-    StorageError
-        The store does not answer.
     """
     if options.latest is None or options.date is None:
         return None
@@ -80,10 +65,6 @@ def why_latest_stays(options: Options, manifest: Manifest, named: Latest | None 
 
     Parameters
     ----------
-    options : Options
-        Of the run.
-    manifest : Manifest
-        Of the run.
     named : Latest, optional
         What ``latest`` names.
 

@@ -27,8 +27,6 @@ def find_run(mlflow_run: str) -> None:
     ------
     UsageError
         MLflow is not installed, or nobody said where its server is.
-    StorageError
-        There is no such run, it takes no links any more, or MLflow does not answer.
     """
     with reported("find", _name(mlflow_run)):
         from mlflow import MlflowClient
@@ -61,8 +59,6 @@ def log_run(mlflow_run: str | None, out: str, manifest: Manifest) -> str | None:
         Id of MLflow's run; None where nothing is to be logged.
     out : str
         URI of the finished run's folder.
-    manifest : Manifest
-        Of the run.
 
     Returns
     -------

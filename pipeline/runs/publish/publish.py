@@ -71,11 +71,8 @@ def publish(
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     place : str
         Where all but the manifest lies below it; empty for the folder itself. Elsewhere the manifest is left to `take_place`.
-    plan : Plan
     library : str
         Of the model.
     prepared : Prepared
@@ -86,17 +83,6 @@ def publish(
         What cannot be read of work items, and files whose footers cannot be read. Every row of the plan is either in a part or rejected.
     summaries : dict of str to pa.Table
         By name.
-
-    Returns
-    -------
-    Manifest
-
-    Raises
-    ------
-    InvalidRun
-        Parts are missing, doubled or have other rows than planned, or were removed meanwhile; or an object is there already with other bytes.
-    StorageError
-        The store refuses or does not answer.
     """
     _check_counts(run, plan, parts, rejected)
     home = storage.join(run, place) if place else run

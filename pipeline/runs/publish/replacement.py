@@ -25,8 +25,6 @@ def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer
 
     Parameters
     ----------
-    run : str
-        URI of the folder.
     manifest : Manifest
         Of the run that takes the place, all of whose objects are there.
     replaced : str or None
@@ -38,8 +36,6 @@ def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer
     ------
     RunConflict
         Another manifest is there by now.
-    StorageError
-        The store refuses or does not answer.
     """
     made = manifest.text.encode()
 
@@ -62,15 +58,8 @@ def remove_replaced(run: str, manifest: Manifest) -> None:
 
     Parameters
     ----------
-    run : str
-        URI of the folder.
     manifest : Manifest
         Of a run that was finished there.
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer; what is left is removed the next time.
     """
     if not manifest.place:
         return

@@ -13,22 +13,7 @@ from ..records.plan import Plan
 
 
 def describe_subject(plan: Plan, used: Sequence[int], players: Sequence[int], pairs: Sequence[Sequence[int]]) -> Subject:
-    """Name what a run's summaries are about.
-
-    Parameters
-    ----------
-    plan : Plan
-    used : sequence of int
-        Features that some split asks for, as ``Prepared.bins.column``.
-    players : sequence of int
-        Those that some split asks for, as ``Prepared.players``.
-    pairs : sequence of two int
-        Players that interact, as ``Prepared.pairs.players``; may be empty.
-
-    Returns
-    -------
-    Subject
-    """
+    """Name what a run's summaries are about."""
     return Subject(
         outputs=plan.written_outputs,
         players=plan.players,
@@ -48,7 +33,6 @@ def aggregate(
 
     Parameters
     ----------
-    plan : Plan
     used : sequence of int
         Features that some split asks for, as ``Prepared.bins.column``.
     players : sequence of int

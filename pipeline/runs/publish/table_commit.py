@@ -72,20 +72,8 @@ def check_table(job: Job, found: Listing, plan: Plan) -> None:
 
     Parameters
     ----------
-    job : Job
     found : Listing
         The run's data.
-    plan : Plan
-
-    Raises
-    ------
-    UsageError
-        The library that writes it is not installed, or it takes no parts as they are.
-    SchemaMismatch
-        Such tables do not have the type or the name of a column, or parts would have it in two types, by paths and by files; or two names differ in
-        case alone; or this table calls one otherwise by now, or has a column of every row that the run lacks.
-    StorageError
-        It does not answer.
     """
     place = choose_table(job.options, job.out)
     if place is None:
@@ -114,22 +102,13 @@ def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> 
 
     Parameters
     ----------
-    job : Job
-    out : str
-        URI of the run's folder.
-    manifest : Manifest
-        Of the run.
     kept : bool
         It is another run than was asked for, and may be of another date.
 
     Raises
     ------
-    InvalidRun
-        A part is missing or has another size than the manifest says, or something else is in the place of what says the table.
     UsageError, SchemaMismatch
         The table does not take the parts as they are, or does not let go of those of the run that it held.
-    StorageError
-        It does not answer, or refuses. The run is finished all the same, and the same command tries again.
     """
     place = choose_table(job.options, out)
     if not stands(out, manifest) or (place is None and _is_in_its_table(out, manifest)):
@@ -156,21 +135,7 @@ def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> 
 
 
 def record_table(job: Job, out: str, manifest: Manifest) -> None:
-    """List what says which table a run was committed to, once what was made of a run in whose place it is has gone.
-
-    Parameters
-    ----------
-    job : Job
-    out : str
-        URI of the run's folder.
-    manifest : Manifest
-        Of the run.
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer.
-    """
+    """List what says which table a run was committed to, once what was made of a run in whose place it is has gone."""
     place = choose_table(job.options, out)
     if place is not None and manifest.parts and stands(out, manifest):
         made = _write_place(place)
@@ -189,12 +154,8 @@ def withdraw(run: str) -> None:
 
     Raises
     ------
-    InvalidRun
-        Something else is in the place of what says the table.
     UsageError, SchemaMismatch
         The table does not let go of its parts as they are, or others have files of the table in the folder.
-    StorageError
-        The store or the table does not answer.
     """
     place = _read_place(run)  # whatever manifest is there, damaged or of an older version: all of the run goes
     if place is not None:

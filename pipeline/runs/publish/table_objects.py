@@ -15,10 +15,6 @@ JSON_ROWS = 1 << 12  # that are written at a time
 def write_rows(table: pa.Table) -> Iterator[str]:
     """Write a table in JSON, a row to a line.
 
-    Parameters
-    ----------
-    table : pa.Table
-
     Yields
     ------
     str
@@ -33,25 +29,7 @@ def write_rows(table: pa.Table) -> Iterator[str]:
 
 
 def create_rows(uri: str, table: pa.Table, local: Path) -> bool:
-    """Create an object of JSON, or find it.
-
-    Parameters
-    ----------
-    uri : str
-    table : pa.Table
-    local : Path
-        A file that has the object's bytes afterwards.
-
-    Returns
-    -------
-    bool
-        False where there is one with other bytes.
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer, or the disk is full.
-    """
+    """Create an object of JSON, or find it."""
     with local.open("w") as text:
         text.writelines(write_rows(table))
     return commit.create(uri, local) or storage.read(uri) == local.read_bytes()
@@ -69,8 +47,6 @@ def create_table(uri: str, table: pa.Table, local: Path) -> bool:
 
     Parameters
     ----------
-    uri : str
-    table : pa.Table
     local : Path
         A file that has the object's own bytes afterwards: those that were written, or those that are there.
 
@@ -78,11 +54,6 @@ def create_table(uri: str, table: pa.Table, local: Path) -> bool:
     -------
     bool
         False where there is another table, or something else.
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer, or the disk is full.
     """
     pq.write_table(table, local, compression="zstd", write_page_checksum=True)
     if commit.create(uri, local):

@@ -48,8 +48,6 @@ def read_after(run: str, manifest: str) -> After:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     manifest : str
         SHA-256 of its manifest, hexadecimal.
 
@@ -57,13 +55,6 @@ def read_after(run: str, manifest: str) -> After:
     -------
     After
         Without objects where nothing was made, or where it was made of another run that stood there.
-
-    Raises
-    ------
-    InvalidRun
-        What is there is no such record.
-    StorageError
-        The store does not answer.
     """
     uri = storage.join(run, AFTER)
     data = storage.read_if_exists(uri)
@@ -86,8 +77,6 @@ def read_made(run: str, manifest: str, name: str) -> bytes | None:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     manifest : str
         SHA-256 of its manifest, hexadecimal.
     name : str
@@ -97,31 +86,13 @@ def read_made(run: str, manifest: str, name: str) -> bytes | None:
     -------
     bytes or None
         None where it was not made of this very run, or is not as the record lists it: then it has to be made again.
-
-    Raises
-    ------
-    InvalidRun
-        The record is none.
-    StorageError
-        The store does not answer.
     """
     entry = next((entry for entry in read_after(run, manifest).objects if entry["uri"] == name), None)
     return None if entry is None else _fetch(run, entry)
 
 
 def write_unlisted(uri: str, data: bytes) -> None:
-    """Write an object, whole or not at all. Whoever writes last wins: what the record lists is told by its digest.
-
-    Parameters
-    ----------
-    uri : str
-    data : bytes
-
-    Raises
-    ------
-    StorageError
-        The store refuses or does not answer.
-    """
+    """Write an object, whole or not at all. Whoever writes last wins: what the record lists is told by its digest."""
     try:
         commit.update(uri, lambda held: None if held == data else data, single_writer=True)
     except NotImplementedError as error:  # fsspec's word for a file system that is only read
@@ -140,8 +111,6 @@ def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     manifest : str
         SHA-256 of its manifest, hexadecimal.
     made : mapping of str to bytes
@@ -151,10 +120,6 @@ def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
     ------
     RunConflict
         Another run has its place by now; nothing is written.
-    InvalidRun
-        There is something else in the record's place.
-    StorageError
-        The store refuses or does not answer.
     """
     uri = storage.join(run, AFTER)
     _refuse_replaced(run, manifest)
@@ -179,19 +144,10 @@ def check_after(run: str, manifest: str, replaced: bool = False) -> None:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     manifest : str
         SHA-256 of its manifest, hexadecimal.
     replaced : bool
         The run took the place of another, of which the record may still be until that is removed.
-
-    Raises
-    ------
-    InvalidRun
-        One is missing or holds other bytes, or the record is of another run, or is none.
-    StorageError
-        The store does not answer.
     """
     uri = storage.join(run, AFTER)
     data = storage.read_if_exists(uri)
@@ -212,17 +168,8 @@ def remove_after(run: str, manifest: str) -> None:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     manifest : str
         SHA-256 of its manifest, hexadecimal.
-
-    Raises
-    ------
-    InvalidRun
-        There is something else in the record's place.
-    StorageError
-        The store refuses or does not answer.
     """
     uri = storage.join(run, AFTER)
     data = storage.read_if_exists(uri)

@@ -14,20 +14,7 @@ from .rejected import count_rejected, find_given_up
 
 
 def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
-    """Refuse a manifest that is not of a plan: of other parts, rows, places, outputs, features or players.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    manifest : Manifest
-    plan : Plan
-
-    Raises
-    ------
-    InvalidRun
-        The first thing in which they differ.
-    """
+    """Refuse a manifest that is not of a plan: of other parts, rows, places, outputs, features or players."""
     where = storage.join(run, MANIFEST)
     if not is_place(plan, manifest.place):
         raise InvalidRun(f"{where}: place is {shorten(manifest.place)}, expected {find_place(plan, None)}-…, or none")
@@ -59,11 +46,6 @@ def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
 def read_finished(run: str) -> tuple[Manifest, Plan]:
     """Read what a finished run says of itself.
 
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-
     Returns
     -------
     manifest : Manifest
@@ -73,10 +55,6 @@ def read_finished(run: str) -> tuple[Manifest, Plan]:
     ------
     NotFinished
         There is no manifest: the run is not finished, or not there.
-    InvalidRun
-        One of them is damaged, or the plan is missing, or they are not of one run.
-    StorageError
-        The store does not answer.
     """
     manifest = read_manifest(run)
     if manifest is None:

@@ -23,18 +23,7 @@ REJECTED = "rejected.json"
 
 
 def part_uri(run: str, part: int) -> str:
-    """Name the object of a part.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    part : int
-
-    Returns
-    -------
-    str
-    """
+    """Name the object of a part."""
     return storage.join(run, PARTS, f"part-{part:05d}.parquet")
 
 
@@ -48,7 +37,6 @@ def find_place(plan: Plan, replaced: str | None) -> str:
 
     Parameters
     ----------
-    plan : Plan
     replaced : str or None
         SHA-256 of the manifest that is there, hexadecimal; None where the other run is not finished.
 
@@ -61,16 +49,5 @@ def find_place(plan: Plan, replaced: str | None) -> str:
 
 
 def is_place(plan: Plan, place: str) -> bool:
-    """Tell whether a run of a plan may lie somewhere, whatever it replaced.
-
-    Parameters
-    ----------
-    plan : Plan
-    place : str
-        Below the run's folder; empty for the folder itself.
-
-    Returns
-    -------
-    bool
-    """
+    """Tell whether a run of a plan may lie somewhere, whatever it replaced."""
     return not place or re.fullmatch(f"{find_place(plan, None)}(-{_DIGITS})?", place) is not None

@@ -88,15 +88,6 @@ def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
         That it has to be made by, see `plan.recipe`.
     item : WorkItem
         That it has to be of.
-
-    Returns
-    -------
-    Footer
-
-    Raises
-    ------
-    InvalidRun
-        It was made by another recipe or of other rows, it has other rows than were stored, or it is no part.
     """
     try:
         metadata = pq.read_metadata(file)

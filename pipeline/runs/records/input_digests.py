@@ -50,27 +50,7 @@ class Inputs:
 
 
 def digest_file(uri: str, stop: Event = NEVER) -> InputFile:
-    """Read a file piece by piece.
-
-    Parameters
-    ----------
-    uri : str
-    stop : Event
-        Set by whoever does not want it any more.
-
-    Returns
-    -------
-    InputFile
-
-    Raises
-    ------
-    CancelledError
-        It was set.
-    NotThere
-        There is none.
-    StorageError
-        The store does not answer.
-    """
+    """Read a file piece by piece."""
     digest, size = hashlib.sha256(), 0
     with storage.opened(uri) as file:
         while piece := file.read(PIECE):
@@ -122,8 +102,6 @@ def digest_files(files: Sequence[tuple[str, str]], on_done: Callable[[int], None
     ------
     InvalidData
         One has changed since it was listed.
-    StorageError
-        One is not there any more, or the store does not answer.
     """
     found = []
     with _several() as (readers, stop):
@@ -136,22 +114,10 @@ def digest_files(files: Sequence[tuple[str, str]], on_done: Callable[[int], None
 def read_inputs(run: str) -> Inputs | None:
     """Read which files a run was made of.
 
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-
     Returns
     -------
     Inputs or None
         None where they were not digested.
-
-    Raises
-    ------
-    InvalidRun
-        What is there is no such record.
-    StorageError
-        The store does not answer.
     """
     uri = storage.join(run, INPUTS)
     data = storage.read_if_exists(uri)
@@ -171,18 +137,10 @@ def check_inputs(run: str, found: Inputs, plan: str, data: Sequence[str]) -> Non
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
-    found : Inputs
     plan : str
         SHA-256 of the run's plan, hexadecimal.
     data : sequence of str
         URIs of the files that the plan has.
-
-    Raises
-    ------
-    InvalidRun
-        It is.
     """
     where = storage.join(run, INPUTS)
     if found.plan != plan:
@@ -193,10 +151,6 @@ def check_inputs(run: str, found: Inputs, plan: str, data: Sequence[str]) -> Non
 
 def refuse_changed(was: Inputs, now: Inputs) -> None:
     """Refuse files with other bytes than when the run was begun.
-
-    Parameters
-    ----------
-    was, now : Inputs
 
     Raises
     ------
@@ -216,20 +170,10 @@ def refuse_changed(was: Inputs, now: Inputs) -> None:
 def write_inputs(run: str, found: Inputs) -> None:
     """Write which files a run is made of, or find it written.
 
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    found : Inputs
-
     Raises
     ------
     RunConflict
         Another attempt read other bytes.
-    InvalidRun
-        There is something else in its place.
-    StorageError
-        The store refuses or does not answer.
     """
     with storage.scratch() as folder:
         local = folder / INPUTS
@@ -243,19 +187,10 @@ def write_inputs(run: str, found: Inputs) -> None:
 def find_changed(was: Sequence[InputFile]) -> dict[str, str]:
     """Digest files once more.
 
-    Parameters
-    ----------
-    was : sequence of InputFile
-
     Returns
     -------
     dict of str to str
         From the URIs of files that are not what they were to what is wrong with each.
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
     """
 
     def look(file: InputFile, stop: Event) -> str | None:

@@ -76,13 +76,6 @@ def move_latest(uri: str, mine: Latest, single_writer: bool = False, stands: Cal
     -------
     Latest or None
         What the object names then; None where it names nothing, since the run is not there any more.
-
-    Raises
-    ------
-    InvalidRun
-        The object is something else.
-    StorageError
-        The store does not answer, or others kept writing the object.
     """
     named: Latest | None = None
 

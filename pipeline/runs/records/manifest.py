@@ -190,13 +190,8 @@ def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
     ----------
     library : str
         Of the model.
-    prepared : Prepared
     link : Link or None
         That attributions are carried through; None for margins.
-
-    Returns
-    -------
-    Game
     """
     arrays = (find_base(link, prepared), prepared.bound, prepared.bins.read, prepared.players, prepared.pairs.players)
     return Game(library, *(as_tuples(array.tolist()) for array in arrays))
@@ -216,23 +211,16 @@ def make_manifest(
 
     Parameters
     ----------
-    plan : Plan
     place : str
         Where the run lies below its folder.
-    game : Game
     parts : sequence of PartEntry
         In the order of the plan.
     residuals : iterable of float or None
         Of the parts.
     written : sequence of SummaryEntry
         Objects of the summaries.
-    rejected : sequence of Rejected
     summaries : mapping of str to pa.Table
         By name.
-
-    Returns
-    -------
-    Manifest
     """
     additive = [residual for residual in residuals if residual is not None]
     return Manifest(
@@ -265,23 +253,6 @@ def make_manifest(
 
 
 def stands(run: str, manifest: Manifest) -> bool:
-    """Tell whether a run is still the one that its folder holds: another may have taken its place since it was finished or read.
-
-    Parameters
-    ----------
-    run : str
-        URI of the folder.
-    manifest : Manifest
-        Of the run.
-
-    Returns
-    -------
-    bool
-
-    Raises
-    ------
-    StorageError
-        The store does not answer.
-    """
+    """Tell whether a run is still the one that its folder holds: another may have taken its place since it was finished or read."""
     held = storage.read_if_exists(storage.join(run, MANIFEST))
     return held is not None and hashlib.sha256(held).hexdigest() == manifest.sha256

@@ -35,35 +35,12 @@ class Part:
 
 
 def without_costs(part: Part) -> Part:
-    """Leave out what a part took, but for the seconds: of a hundred thousand parts it is more than all else.
-
-    Parameters
-    ----------
-    part : Part
-
-    Returns
-    -------
-    Part
-    """
+    """Leave out what a part took, but for the seconds: of a hundred thousand parts it is more than all else."""
     return replace(part, **NO_COSTS)
 
 
 def check_there(run: str, parts: Sequence[Part]) -> None:
-    """Refuse parts that are not where they were made any more.
-
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    parts : sequence of Part
-
-    Raises
-    ------
-    InvalidRun
-        One was removed, or has another size.
-    StorageError
-        The store does not answer.
-    """
+    """Refuse parts that are not where they were made any more."""
     sizes = dict[str, int]()
     with suppress(NotThere):
         sizes = list_folder(storage.join(run, PARTS)).files
@@ -81,7 +58,6 @@ def reject(item: WorkItem, reasons: Mapping[str, str]) -> tuple[Rejected, ...]:
 
     Parameters
     ----------
-    item : WorkItem
     reasons : mapping of str to str
         By URIs of files.
 

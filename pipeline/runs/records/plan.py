@@ -190,26 +190,13 @@ class Plan:
 
 
 def to_json(plan: Plan) -> str:
-    """Write the text of plan.json, the same for the same plan.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    str
-    """
+    """Write the text of plan.json, the same for the same plan."""
     return as_text(plan, sort_keys=True)
 
 
 @lru_cache(maxsize=2)
 def digest(plan: Plan) -> str:
     """Make the digest of plan.json, which every part and the manifest carry.
-
-    Parameters
-    ----------
-    plan : Plan
 
     Returns
     -------
@@ -220,26 +207,12 @@ def digest(plan: Plan) -> str:
 
 
 def without_rows(plan: Plan) -> Plan:
-    """Leave out which rows a plan is of, and what its files are called.
-
-    Parameters
-    ----------
-    plan : Plan
-
-    Returns
-    -------
-    Plan
-        All that the bytes of a part depend on, besides the rows that it is of: small, however many parts there are.
-    """
+    """Leave out which rows a plan is of, and what its files are called."""
     return dataclasses.replace(plan, model="", data="", items=(), rejected=())
 
 
 def recipe(plan: Plan) -> str:
     """Make the digest of a plan without its rows: plans with one recipe may have parts in common.
-
-    Parameters
-    ----------
-    plan : Plan
 
     Returns
     -------
@@ -251,10 +224,6 @@ def recipe(plan: Plan) -> str:
 
 def differences(old: Plan, new: Plan) -> str:
     """Say in a few words what two plans do not agree on.
-
-    Parameters
-    ----------
-    old, new : Plan
 
     Returns
     -------

@@ -119,18 +119,8 @@ def from_json(text: str | bytes, where: str) -> Plan:
 
     Parameters
     ----------
-    text : str or bytes
     where : str
         URI of the text, for the message.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    InvalidRun
-        It is no plan, or one of another version.
     """
     try:
         plan = read_record(Plan, text)
@@ -147,14 +137,8 @@ def other_run(run: str, differs: str) -> RunConflict:
 
     Parameters
     ----------
-    run : str
-        URI of the folder.
     differs : str
         In what, in words.
-
-    Returns
-    -------
-    RunConflict
     """
     return RunConflict(f"{run}: holds another run, different in {differs}; choose another output, or replace it with --if-changed replace")
 
@@ -162,20 +146,10 @@ def other_run(run: str, differs: str) -> RunConflict:
 def commit_plan(run: str, plan: Plan) -> None:
     """Write the plan of a run, or find it written.
 
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    plan : Plan
-
     Raises
     ------
     RunConflict
         Another one is there.
-    InvalidRun
-        What is there is none.
-    StorageError
-        The store refuses or does not answer.
     """
     uri = storage.join(run, PLAN)
     with storage.scratch() as folder:
@@ -194,21 +168,8 @@ def read_plan(run: str, plan_digest: str) -> Plan:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     plan_digest : str
         SHA-256 that the plan has to have, hexadecimal.
-
-    Returns
-    -------
-    Plan
-
-    Raises
-    ------
-    InvalidRun
-        The folder holds another plan.
-    StorageError
-        The plan cannot be read.
     """
     where = storage.join(run, PLAN)
     text = storage.read(where)
@@ -224,8 +185,6 @@ def read_recipe(run: str, plan_digest: str) -> str:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     plan_digest : str
         SHA-256 that the plan has to have, hexadecimal.
 
@@ -233,13 +192,6 @@ def read_recipe(run: str, plan_digest: str) -> str:
     -------
     str
         SHA-256, hexadecimal; see `plan.recipe`.
-
-    Raises
-    ------
-    InvalidRun
-        The folder holds another plan.
-    StorageError
-        The plan cannot be read.
     """
     return recipe(read_plan(run, plan_digest))
 
@@ -247,23 +199,10 @@ def read_recipe(run: str, plan_digest: str) -> str:
 def broadcast_recipe(run: str, plan: Plan) -> str:
     """Put where workers read it what they need of a plan: which rows there are, each is told with its work.
 
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-    plan : Plan
-
     Returns
     -------
     str
         SHA-256 of the recipe, hexadecimal; see `plan.recipe`.
-
-    Raises
-    ------
-    InvalidRun
-        An earlier attempt left it there, and it is damaged.
-    StorageError
-        The store refuses or does not answer.
     """
     text, name = to_json(without_rows(plan)).encode(), recipe(plan)
     uri = _recipe_uri(run, name)
@@ -285,8 +224,6 @@ def open_recipe(run: str, name: str) -> Plan:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     name : str
         As `broadcast_recipe` returned it.
 
@@ -294,13 +231,6 @@ def open_recipe(run: str, name: str) -> Plan:
     -------
     Plan
         Without its rows, see `plan.without_rows`.
-
-    Raises
-    ------
-    InvalidRun
-        It is another one, or arrived damaged.
-    StorageError
-        It cannot be read.
     """
     where = _recipe_uri(run, name)
     text = storage.read(where)

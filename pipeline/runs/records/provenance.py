@@ -29,13 +29,6 @@ def check_provenance(run: str, manifest: str) -> None:
         URI of where the run's plan lies.
     manifest : str
         SHA-256 of its manifest, hexadecimal.
-
-    Raises
-    ------
-    InvalidRun
-        It is; where there is no record, nothing is refused.
-    StorageError
-        The store does not answer.
     """
     uri = storage.join(run, PROVENANCE)
     data = storage.read_if_exists(uri)
@@ -122,7 +115,6 @@ def write_provenance(run: str, made: Provenance) -> str | None:
     ----------
     run : str
         URI of where the run's plan lies.
-    made : Provenance
 
     Returns
     -------
@@ -159,13 +151,6 @@ def read_provenance(run: str, manifest: str) -> Provenance | None:
     -------
     Provenance or None
         None where it was not kept, or is of another run that stood there.
-
-    Raises
-    ------
-    InvalidRun
-        What is there is no such record.
-    StorageError
-        The store does not answer.
     """
     uri = storage.join(run, PROVENANCE)
     data = storage.read_if_exists(uri)

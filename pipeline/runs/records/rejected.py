@@ -38,17 +38,7 @@ class Limit:
 
 
 def count_rejected(rejected: Sequence[Rejected]) -> Counter[int]:
-    """Count the rows of work items that are rejected.
-
-    Parameters
-    ----------
-    rejected : sequence of Rejected
-
-    Returns
-    -------
-    Counter of int
-        Rows by the numbers of parts.
-    """
+    """Count the rows of work items that are rejected."""
     n_rows = Counter[int]()
     for entry in rejected:
         if entry.part is not None:
@@ -63,7 +53,6 @@ def find_given_up(items: Sequence[WorkItem], rejected: Sequence[Rejected]) -> se
     ----------
     items : sequence of WorkItem
         Of the plan, all of them.
-    rejected : sequence of Rejected
 
     Returns
     -------
@@ -78,17 +67,8 @@ def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
     rejected : sequence of Rejected
         In the order of the plan.
-
-    Raises
-    ------
-    InvalidRun
-        An earlier attempt of the run rejected something else.
-    StorageError
-        The store refuses or does not answer.
     """
     uri = storage.join(run, REJECTED)
     with storage.scratch() as folder:
@@ -105,22 +85,10 @@ def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
 def read_rejected(run: str) -> tuple[Rejected, ...]:
     """Read what an earlier run of the same plan decided to reject.
 
-    Parameters
-    ----------
-    run : str
-        URI of the run's folder.
-
     Returns
     -------
     tuple of Rejected
         Empty where nothing was decided.
-
-    Raises
-    ------
-    InvalidRun
-        What is there is no such list.
-    StorageError
-        The store does not answer.
     """
     uri = storage.join(run, REJECTED)
     data = storage.read_if_exists(uri)

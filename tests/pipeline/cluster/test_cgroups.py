@@ -11,11 +11,11 @@ import pytest
 
 from leafledger.pipeline.cluster import cgroups as control_group
 from leafledger.pipeline.cluster import resources as resources_
+from leafledger.pipeline.cluster.placement import make_placement
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.runs.job import job
 from leafledger.pipeline.runs.job.options import Options
-from leafledger.pipeline.runs.job.run_job import make_run_job
 
 GIB = 1 << 30
 UNLIMITED = "9223372036854771712"  # what version 1 says
@@ -91,7 +91,7 @@ def test_where_there_are_no_groups_there_is_no_limit(groups, tmp_path, monkeypat
 def host(monkeypatch):
     """Of 16 cores and 64 GiB."""
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=64 * GIB))
-    monkeypatch.setattr(job.os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
+    monkeypatch.setattr(resources_.os, "sched_getaffinity", lambda _: set(range(16)), raising=False)
 
 
 def test_workers_share_what_the_container_may_take(groups, host):
@@ -99,9 +99,9 @@ def test_workers_share_what_the_container_may_take(groups, host):
     groups(["0::/"], {"memory.max": 4 * GIB, "cpu.max": "200000 100000"})
     assert resources_.count_cores() == 2
     assert resources_.table_budget() == 2 * GIB
-    for made in (job.make_job("m.txt", "data", "out", Options()), make_run_job("run", None, None, False)):
+    for made in (job.make_job("m.txt", "data", "out", Options()).placement, make_placement(None, None, False)):
         assert (made.workers, made.worker_memory) == (2, 2 * GIB)
-    assert job.make_job("m.txt", "data", "out", Options(workers=8)).worker_memory == GIB // 2
+    assert job.make_job("m.txt", "data", "out", Options(workers=8)).placement.worker_memory == GIB // 2
     groups(["0::/"], {"memory.max": UNLIMITED, "cpu.max": "9900000 100000"})
     assert (resources_.count_cores(), resources_.table_budget()) == (16, 32 * GIB)
 
@@ -110,9 +110,9 @@ def test_workers_share_what_the_container_may_take(groups, host):
 def test_no_more_workers_are_started_than_have_room(groups, host, memory, workers):
     """A pod may have all cores of its node, and little of its memory."""
     groups(["0::/"], {"memory.max": int(memory * GIB)})
-    for made in (job.make_job("m.txt", "data", "out", Options()), make_run_job("run", None, None, False)):
+    for made in (job.make_job("m.txt", "data", "out", Options()).placement, make_placement(None, None, False)):
         assert (made.workers, made.worker_memory) == (workers, int(memory * GIB) // workers)
-    assert make_run_job("run", None, 7, False).workers == 7
+    assert make_placement(None, 7, False).workers == 7
     assert resources_.share_out(None, GIB // 4)[0] == min(16, 4 * memory)
 
 

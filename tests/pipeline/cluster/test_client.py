@@ -18,6 +18,7 @@ from distributed.scheduler import KilledWorker
 from leafledger.pipeline.cluster import client as cluster
 from leafledger.pipeline.cluster import tasks as tasks_
 from leafledger.pipeline.cluster import waiting as waiting_
+from leafledger.pipeline.cluster.placement import Placement
 from leafledger.pipeline.cluster.requirements import need
 from leafledger.pipeline.dataset.files.listing import Rejected, WorkItem
 from leafledger.pipeline.errors import ClusterLost, InvalidLabel, StorageError, UnfitCluster, WorkersDied
@@ -361,8 +362,7 @@ def test_other_programs_logs_are_left_as_they_were():
 def test_nobody_else_gets_into_the_local_cluster(tmp_path):
     """Whoever may submit a task runs code as the cluster's user: without its certificate there is no way in, with one's own there is none either."""
     mark = tmp_path / "mark"
-    job = SimpleNamespace(workers=1, worker_memory="auto")
-    with cluster.local_client(job, 1) as client:
+    with cluster.local_client(Placement(None, 1, 1, 1 << 30), 1) as client:
         address = client.scheduler.address
         assert client.submit(abs, -3).result() == 3
         host = address.partition("://")[2]

@@ -6,8 +6,8 @@ import pytest
 
 from leafledger.pipeline.display.waterfall import Step
 from leafledger.pipeline.errors import RunConflict
-from leafledger.pipeline.finished.row_html import save_page, write_page, write_rows
-from leafledger.pipeline.finished.row_view import ShownRow
+from leafledger.pipeline.finished.row_data import ShownRow
+from leafledger.pipeline.finished.row_page import save_page, write_page
 from tests.pipeline.showing import one, shown
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\" ' & \x00\x1b[31m\u202e"
@@ -76,12 +76,12 @@ def test_the_page_forbids_scripts_and_requests_and_knows_dark_systems():
 
 def test_numbers_and_bars_are_the_row_s():
     """The largest bar is the widest; what lowers is of the other colour; other outputs and all values can be opened."""
-    page = write_rows(shown(hostile()))
+    page = shown(hostile())._repr_html_()
     assert '<i style="width:100.0%"></i>' in page
     assert '<i class=d style="width:50.0%"></i>' in page
     texts = read(page).texts
     assert {"+2", "-1", "base value", "margin", "interactions", "reasons", "all values"} <= set(texts)
-    assert "–" in read(write_rows(shown(one([Step("a", 1, float("nan"))]), additive=False))).texts
+    assert "–" in read(shown(one([Step("a", 1, float("nan"))]), additive=False)._repr_html_()).texts
 
 
 def test_a_page_is_written_once(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 
 from leafledger import attribute, explain, read_run
 from leafledger.pipeline.display.waterfall import Step
-from leafledger.pipeline.finished.row_view import ShownRow, left_out, other_totals, row_title, shown_steps, write_reason
+from leafledger.pipeline.finished.row_data import ShownRow, left_out, other_totals, row_title, shown_steps, write_reason
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.showing import one, shown
 
@@ -85,14 +85,14 @@ def test_lists_alone_are_shown_with_what_was_not_kept(run, example, tmp_path):
     found = read_run(tmp_path / "top").show({"flight": 7})
     (whole,) = read_run(run).show({"flight": 7}).rows[0].outputs
     (output,) = found.rows[0].outputs
-    first, rest = shown_steps(found, output, 10)
+    first, rest = shown_steps(found.wording, output, 10)
     assert (first.player, first.phi) == (whole.steps[0].player, whole.steps[0].phi)
     assert rest.phi == pytest.approx(sum(step.phi for step in whole.steps[1:]), rel=1e-5)
     assert "\n3 others, not kept " in str(found)
     assert found.to_dict()["rows"][0]["outputs"][0]["not_kept"] == 3
     loose = shown(one([Step("a", "x", 2.0), Step("b", None, 1.0)], n_others=3), additive=False)
-    assert [step.player for step in shown_steps(loose, loose.rows[0].outputs[0], 1)] == ["a"]
-    assert left_out(loose, loose.rows[0].outputs[0], 1) == "1 more; 3 others, not kept"
+    assert [step.player for step in shown_steps(loose.wording, loose.rows[0].outputs[0], 1)] == ["a"]
+    assert left_out(loose.wording, loose.rows[0].outputs[0], 1) == "1 more; 3 others, not kept"
     assert "base value" not in str(loose)
 
 
@@ -101,7 +101,7 @@ def test_what_rounding_leaves_is_nothing_that_was_not_kept(total, rest):
     """Attributions of 0 are in no list, and then single precision alone is missing to the margin."""
     stored = [float(np.float32(each)) for each in (0.1, 0.2, total)]
     found = shown(one([Step("a", None, stored[0]), Step("b", None, stored[1])], base=1.0, total=stored[2], n_others=1))
-    *_, last = shown_steps(found, found.rows[0].outputs[0], 10)
+    *_, last = shown_steps(found.wording, found.rows[0].outputs[0], 10)
     assert (last.player, last.phi) == ("1 other, not kept", pytest.approx(rest, rel=1e-4, abs=0))
 
 
@@ -118,7 +118,7 @@ def test_the_output_of_the_largest_margin_comes_first(classes, tmp_path):
     assert mid.output == "mid"
     assert mid.total == pytest.approx(expected[42, 1], rel=1e-6)
     assert "row n = 42, output mid\n" in str(run.show({"n": 42}, output="mid"))
-    assert other_totals(shown(one()), one()) == ""
+    assert other_totals(shown(one()).wording, one()) == ""
 
 
 def test_the_only_output_that_was_asked_for_is_named(classes, tmp_path):

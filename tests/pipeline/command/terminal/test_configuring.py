@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from leafledger.pipeline.command import app as app_
 from leafledger.pipeline.command import cli
+from leafledger.pipeline.command import cli as app_
 
 # As Bash does where Tab is pressed: the word, and the one before it.
 PRESS = (

@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas
 import pytest
 
-from leafledger.pipeline.command import app as app_
 from leafledger.pipeline.command import cli
+from leafledger.pipeline.command import cli as app_
 from leafledger.pipeline.command.terminal import documents
 
 KINDS = {"string": str, "integer": int, "number": (int, float), "boolean": bool, "array": list, "object": dict, "null": type(None)}

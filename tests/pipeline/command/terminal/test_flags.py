@@ -9,7 +9,7 @@ from cyclopts import App, CoercionError, CycloptsError, Token
 from rich.console import Console
 
 from leafledger.kernels.methods import METHODS
-from leafledger.pipeline.command import app as app_
+from leafledger.pipeline.command import cli as app_
 from leafledger.pipeline.command.terminal.flags import (
     BACKGROUND,
     CLUSTER,

@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger import explain
 from leafledger.kernels.distributions.histogram import coarsen
+from leafledger.pipeline.cluster.placement import make_placement
 from leafledger.pipeline.drift.measure import measured_groups as grouped
 from leafledger.pipeline.drift.measure import measured_run as measured
 from leafledger.pipeline.drift.measure.distribution import Categories
@@ -20,7 +21,6 @@ from leafledger.pipeline.drift.measure.measured_run import measure_run
 from leafledger.pipeline.errors import InvalidRun, SchemaMismatch, UsageError
 from leafledger.pipeline.methods import memory as sizes
 from leafledger.pipeline.progress import no_progress
-from leafledger.pipeline.runs.job.run_job import make_run_job
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.running import attributions
 
@@ -41,8 +41,8 @@ def runs(example, tmp_path_factory):
 
 def measure(run, by=BY, **where):
     found = measure_run(run)
-    job = make_run_job(found.uri, where.get("scheduler", "serial"), where.get("workers"), False)
-    return measure_groups(job, found, tuple(by), no_progress)
+    placement = make_placement(where.get("scheduler", "serial"), where.get("workers"), False)
+    return measure_groups(placement, found, tuple(by), no_progress)
 
 
 def test_groups_are_those_of_pandas(runs):

@@ -9,7 +9,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from leafledger.pipeline.cluster import client as cluster
-from leafledger.pipeline.cluster import tasks as tasks_
+from leafledger.pipeline.cluster.map_items import map_items
+from leafledger.pipeline.cluster.placement import Placement
 from leafledger.pipeline.dataset.files.listing import Rejected, WorkItem
 from leafledger.pipeline.errors import InvalidData, InvalidRun
 from leafledger.pipeline.models import load_ensemble
@@ -25,8 +26,8 @@ from tests.pipeline.conftest import write_data
 from tests.pipeline.running import ready
 
 ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0,), 0, 10, 0, ()) for k in range(12))
-SERIAL = SimpleNamespace(options=SimpleNamespace(scheduler="serial"))
-DASK = SimpleNamespace(options=SimpleNamespace(scheduler=None, method="shapley"), workers=2, worker_memory=0)
+SERIAL = SimpleNamespace(placement=Placement("serial", None, 1, 0))
+DASK = SimpleNamespace(options=SimpleNamespace(method="shapley"), placement=Placement(None, None, 2, 0))
 MEMORY = 1 << 30
 
 
@@ -34,7 +35,7 @@ MEMORY = 1 << 30
 def in_process(monkeypatch):
     """Instead of a local cluster, one whose workers are threads of this process."""
 
-    def client(job, n_items):
+    def client(placement, n_items):
         return distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0")
 
     monkeypatch.setattr(cluster, "local_client", client)
@@ -64,7 +65,7 @@ def test_serially_items_are_done_in_turn():
         done.append(item.part)
         return numbered(task, item)
 
-    found = tasks_.map_items(SERIAL, work, lambda _: pytest.fail("warmed"), "task", ITEMS, MEMORY)
+    found = map_items(SERIAL.placement, work, lambda _: pytest.fail("warmed"), "task", ITEMS, MEMORY)
     assert next(found) == (ITEMS[0], "task 0")
     assert done == [0]
     assert list(found) == [(item, f"task {item.part}") for item in ITEMS[1:]]
@@ -74,7 +75,7 @@ def test_serially_items_are_done_in_turn():
 def test_on_dask_every_item_is_done_once(in_process):
     """In whatever order; results stand with their items, and what has to be compiled is compiled before."""
     warmed = []
-    found = list(tasks_.map_items(DASK, numbered, warmed.append, "task", ITEMS, MEMORY))
+    found = list(map_items(DASK.placement, numbered, warmed.append, "task", ITEMS, MEMORY))
     assert sorted(found, key=lambda done: done[0].part) == [(item, f"task {item.part}") for item in ITEMS]
     assert warmed == ["task"]
 
@@ -100,7 +101,7 @@ def test_a_failure_goes_to_the_caller_as_it_is(in_process, job):
     """And nothing more is yielded."""
     found = []
     with pytest.raises(InvalidData, match=r"^f3\.parquet: damaged$"):
-        found.extend(tasks_.map_items(job, failing, no_warming, None, ITEMS, MEMORY))
+        found.extend(map_items(job.placement, failing, no_warming, None, ITEMS, MEMORY))
     assert 3 not in [item.part for item, _ in found]
     assert len(found) < len(ITEMS)
 
@@ -110,10 +111,10 @@ def test_no_items_need_no_cluster(monkeypatch):
     monkeypatch.setitem(sys.modules, "leafledger.pipeline.cluster.client", None)
     monkeypatch.delattr("leafledger.pipeline.cluster.client", raising=False)
     job = SimpleNamespace(options=SimpleNamespace(scheduler=None, method="shapley"), out="nowhere")
-    assert list(tasks_.map_items(job, numbered, no_warming, None, (), MEMORY)) == []
+    assert list(map_items(job.placement, numbered, no_warming, None, (), MEMORY)) == []
     assert list(execute.execute(job, Task("nowhere", "", "nowhere"), (), {}, MEMORY)) == []
     with pytest.raises(ImportError):
-        list(tasks_.map_items(job, numbered, no_warming, None, ITEMS, MEMORY))
+        list(map_items(job.placement, numbered, no_warming, None, ITEMS, MEMORY))
 
 
 def pieces(done):

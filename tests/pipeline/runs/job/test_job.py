@@ -2,21 +2,15 @@
 
 import re
 from datetime import date
-from types import SimpleNamespace
 
-import psutil
 import pytest
 
 from leafledger.kernels.methods import METHODS
-from leafledger.pipeline.cluster import cgroups as control_group
-from leafledger.pipeline.cluster import resources as resources_
-from leafledger.pipeline.cluster.placement import check_scheduler
+from leafledger.pipeline.cluster.placement import make_placement
 from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.methods.parameters import check_parameters, find_method
-from leafledger.pipeline.runs.job import job
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
-from leafledger.pipeline.runs.job.run_job import make_run_job
 
 
 @pytest.fixture(autouse=True)
@@ -56,38 +50,6 @@ def test_metrics_have_one_file_for_all_nights(here):
     """Or node_exporter would serve the same series as often as there were nights, which Prometheus refuses."""
     with pytest.raises(UsageError, match=r"metrics_file is 'x-\{date\}\.prom', expected the same file every night"):
         made(out="o/{date}", date=date(2026, 11, 2), metrics_file="x-{date}.prom")
-
-
-def test_workers_share_the_machine(monkeypatch):
-    """One per core that this process may use, each with its part of the memory; or as many as are asked for."""
-    monkeypatch.setattr(control_group, "OWN", "nowhere")
-    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(total=1 << 40))
-    monkeypatch.setattr(job.os, "sched_getaffinity", lambda _: {0, 3, 5, 7})
-    assert (made().workers, made().worker_memory) == (4, 1 << 38)
-    assert (made(workers=3).workers, made(workers=3).worker_memory) == (3, (1 << 40) // 3)
-    assert resources_.table_budget() == 1 << 39
-    monkeypatch.delattr(job.os, "sched_getaffinity")
-    monkeypatch.setattr(job.os, "cpu_count", lambda: None)
-    assert made().workers == 1
-
-
-@pytest.mark.parametrize(
-    ("options", "small", "where"),
-    [
-        ({}, True, "in this process"),
-        ({}, False, "on a local cluster of 3 workers"),
-        ({"workers": 2}, True, "on a local cluster of 2 workers"),
-        ({"workers": 1}, False, "on a local cluster of 1 worker"),
-        ({"scheduler": "serial"}, False, "in this process"),
-        ({"scheduler": "tls://host:8786"}, True, "on tls://host:8786"),
-    ],
-)
-def test_little_work_stays_in_this_process_unless_asked_otherwise(monkeypatch, options, small, where):
-    """No more workers are named than there are tasks, here three."""
-    monkeypatch.setattr(job, "_find_memory", lambda: 1 << 40)
-    monkeypatch.setattr(control_group, "OWN", "nowhere")
-    monkeypatch.setattr(job.os, "sched_getaffinity", lambda _: {0, 3, 5, 7}, raising=False)
-    assert job.describe_where(job.keep_small(made(**options), small), 3) == where
 
 
 def test_parameters_are_filled_in_and_sorted():
@@ -176,8 +138,8 @@ def test_workers_are_of_a_local_cluster(scheduler):
     with pytest.raises(UsageError, match=said):
         made(scheduler=scheduler, workers=4)
     with pytest.raises(UsageError, match=said):
-        make_run_job("run", scheduler, 4, plain_tcp=False)
-    assert made(workers=4).workers == 4
+        make_placement(scheduler, 4, plain_tcp=False)
+    assert made(workers=4).placement.workers == 4
 
 
 @pytest.mark.parametrize("address", ["tcp://[::1:8786", "[::1", "tls://[host]:8786", "tcp://127.0.0.1:port", "127.0.0.1:99999"])
@@ -185,4 +147,4 @@ def test_workers_are_of_a_local_cluster(scheduler):
 def test_a_scheduler_s_address_is_one(address, plain_tcp):
     """Anything else is refused in one line, before anybody is asked."""
     with pytest.raises(UsageError, match=rf"^scheduler is '{re.escape(address)}', expected an address as tls://host:8786; got: [^\n]+$"):
-        check_scheduler(address, plain_tcp)
+        make_placement(address, None, plain_tcp)

@@ -7,9 +7,7 @@ import pytest
 
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.trees.binning import BATCH
-from leafledger.pipeline.cluster.placement import SERIAL
-from leafledger.pipeline.runs.job.job import make_job
-from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.cluster.placement import SERIAL, make_placement
 from leafledger.pipeline.runs.plan import placement as where
 from tests.pipeline.running import ready
 
@@ -23,9 +21,9 @@ def prepared(example, tmp_path_factory):
 
 
 @pytest.fixture
-def job(example, tmp_path):
-    """A run that leaves open where it works."""
-    return make_job(example.model, example.data, tmp_path / "run", Options())
+def placement():
+    """Nobody said where to work."""
+    return make_placement(None, None, False)
 
 
 def taking(seconds):
@@ -40,59 +38,54 @@ def taking(seconds):
     return dataclasses.replace(SHAPLEY, kernel=kernel), calls
 
 
-def serial(job):
-    """It works in this process."""
-    return job.options.scheduler == SERIAL
-
-
-def test_what_takes_kernels_less_than_a_cluster_takes_to_start_stays_here(job, prepared, monkeypatch):
+def test_what_takes_kernels_less_than_a_cluster_takes_to_start_stays_here(placement, prepared, monkeypatch):
     """By what a batch takes, times the batches there are; what the first call takes, which compiles, does not count."""
     monkeypatch.setattr(where, "START_SECONDS", 1.0)
     method, calls = taking(0.1)
-    assert serial(where.choose_where(job, method, prepared, 3 * BATCH, where.FEW_ROWS))
+    assert where.choose_placement(placement, method, prepared, 3 * BATCH, where.FEW_ROWS).is_serial
     assert set(calls) == {BATCH}
-    assert not serial(where.choose_where(job, method, prepared, 11 * BATCH, where.FEW_ROWS))
+    assert not where.choose_placement(placement, method, prepared, 11 * BATCH, where.FEW_ROWS).is_serial
 
 
-def test_a_slow_method_is_not_measured_for_long(job, prepared, monkeypatch):
+def test_a_slow_method_is_not_measured_for_long(placement, prepared, monkeypatch):
     """One call says enough."""
     monkeypatch.setattr(where, "START_SECONDS", 0.01)
     method, calls = taking(0.2)
-    assert not serial(where.choose_where(job, method, prepared, 20_000, 0))
+    assert not where.choose_placement(placement, method, prepared, 20_000, 0).is_serial
     assert len(calls) == 2
 
 
-def test_nothing_is_measured_of_a_million_rows(job, prepared, monkeypatch):
+def test_nothing_is_measured_of_a_million_rows(placement, prepared, monkeypatch):
     """Reading and writing them takes as long, and kernels would be compiled for nothing."""
     monkeypatch.setattr(where, "START_SECONDS", 1e9)
     method, calls = taking(0.0)
-    assert serial(where.choose_where(job, method, prepared, where.MANY_ROWS, 0))
+    assert where.choose_placement(placement, method, prepared, where.MANY_ROWS, 0).is_serial
     assert calls
     calls.clear()
-    assert not serial(where.choose_where(job, method, prepared, where.MANY_ROWS + 1, 0))
+    assert not where.choose_placement(placement, method, prepared, where.MANY_ROWS + 1, 0).is_serial
     assert not calls
 
 
-def test_nothing_is_measured_of_rows_that_take_much_memory(job, prepared, monkeypatch):
+def test_nothing_is_measured_of_rows_that_take_much_memory(placement, prepared, monkeypatch):
     """A plan of thousands of classes and features would take gigabytes."""
     method, calls = taking(0.0)
     monkeypatch.setattr(where, "START_SECONDS", 1e9)
     monkeypatch.setattr(where, "SLICE_BYTES", 8 * BATCH * prepared.players.size)
-    assert serial(where.choose_where(job, method, prepared, 20_000, 0))
+    assert where.choose_placement(placement, method, prepared, 20_000, 0).is_serial
     calls.clear()
     monkeypatch.setattr(where, "SLICE_BYTES", 8 * BATCH * prepared.players.size - 1)
-    assert not serial(where.choose_where(job, method, prepared, 20_000, 0))
+    assert not where.choose_placement(placement, method, prepared, 20_000, 0).is_serial
     assert not calls
 
 
 @pytest.mark.parametrize(("n_rows", "n_background", "here"), [(10_000, 0, True), (9_000, 1_000, True), (9_000, 1_001, False)])
-def test_nothing_is_measured_of_few_rows_or_against_a_background(job, n_rows, n_background, here):
+def test_nothing_is_measured_of_few_rows_or_against_a_background(placement, n_rows, n_background, here):
     """Nor are there tables where a background has to be counted for them."""
-    assert serial(where.choose_where(job, SHAPLEY, None, n_rows, n_background)) == here
+    assert where.choose_placement(placement, SHAPLEY, None, n_rows, n_background).is_serial == here
 
 
-@pytest.mark.parametrize("options", [Options(workers=1), Options(scheduler="tls://host:8786"), Options(scheduler=SERIAL)], ids=str)
-def test_what_was_asked_for_is_done(example, tmp_path, options):
+@pytest.mark.parametrize(("scheduler", "workers"), [(None, 1), ("tls://host:8786", None), (SERIAL, None)])
+def test_what_was_asked_for_is_done(scheduler, workers):
     """However few rows there are."""
-    job = make_job(example.model, example.data, tmp_path / "run", options)
-    assert where.choose_where(job, SHAPLEY, None, 1, 0) is job
+    placement = make_placement(scheduler, workers, False)
+    assert where.choose_placement(placement, SHAPLEY, None, 1, 0) is placement

@@ -1,0 +1,48 @@
+"""Do something with every item, here or on a cluster; nothing of Dask is imported where the work stays here."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from .placement import Placement
+
+W = TypeVar("W")  # a work item, or several
+
+
+def map_items(
+    placement: Placement, work: Callable[[Any, W], Any], warm: Callable[[Any], None], task: Any, items: Sequence[W], memory: int
+) -> Iterator[tuple[W, Any]]:
+    """Do something with every item, where it is to be done.
+
+    Parameters
+    ----------
+    work : callable
+        ``work(task, item)``, a function of a module.
+    warm : callable
+        ``warm(task)`` compiles what ``work`` calls; not called where items are done in this process.
+    task : Any
+        A small record that every item needs.
+    items : sequence of WorkItem or Several
+        Where there are none, no cluster is started.
+    memory : int
+        Bytes that a worker needs.
+
+    Yields
+    ------
+    item : WorkItem or Several
+        In the order in which they are done.
+    made : Any
+        What ``work`` returned.
+
+    Raises
+    ------
+    ClusterLost
+        No scheduler answers, it has no workers any more, or every worker that an item was given to died.
+    """
+    if placement.is_serial or not items:
+        yield from ((item, work(task, item)) for item in items)
+        return
+    from .client import warm_client
+    from .tasks import map_dask
+
+    with warm_client(placement, len(items), memory, warm, task) as client:
+        yield from map_dask(client, work, task, items, memory)

@@ -1,0 +1,41 @@
+"""Rows of a finished run as what JSON can hold."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from .row_data import REASONS, ShownOutput, ShownRow, Wording
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: numbers and texts stay what they are, anything else is its text."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list) else str(value)
+
+
+def _output_dict(wording: Wording, found: ShownOutput) -> dict[str, Any]:
+    made: dict[str, Any] = {"output": found.output, "base": _plain(found.base), wording.total: _plain(found.total)}
+    made["attributions"] = [
+        {"feature": step.player, wording.column: _plain(step.phi)}
+        | ({} if step.value is None else {"value": _plain(step.value)})
+        | ({"error": _plain(found.errors[step.player])} if step.player in found.errors else {})
+        for step in found.steps
+    ]
+    made |= {name: _plain(value) for name, value in found.scores.items()}
+    if found.n_others:
+        made["not_kept"] = found.n_others
+    if found.interactions is not None:
+        made["interactions"] = [{"first": first, "second": second, "value": _plain(value)} for first, second, value in found.interactions]
+    return made | ({} if found.reasons is None else {REASONS: [_plain(reason) for reason in found.reasons]})
+
+
+def row_document(wording: Wording, row: ShownRow) -> dict[str, Any]:
+    """Turn a row into objects, lists, texts and numbers, without loss; null where there is no number."""
+    where = {"part": row.place.part, "row": row.place.row, "file": row.file, "file_row": row.file_row}
+    values = {"values": _plain(row.values)} if row.values else {}
+    return where | {"ids": _plain(row.ids)} | values | {"outputs": [_output_dict(wording, found) for found in row.outputs]}
