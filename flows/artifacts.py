@@ -23,7 +23,7 @@ from prefect.logging import get_run_logger
 
 from leafledger.pipeline.dataset.files.listing import WorkItem
 from leafledger.pipeline.display.text import as_markdown, count, printable
-from leafledger.pipeline.drift.verdict import Found
+from leafledger.pipeline.drift.verdict import DriftVerdict
 from leafledger.pipeline.progress import Work
 from leafledger.pipeline.report.report import WrittenReport
 from leafledger.pipeline.runs.records.folder import MANIFEST, PARTS, REJECTED, SUMMARY
@@ -120,7 +120,7 @@ def show_page(page: WrittenReport) -> None:
         create_link_artifact(link=_link(page.uri), link_text=as_markdown(page.uri), key=key_of(PAGE), description=f"report, {page.size:,} bytes")
 
 
-def show_changes(changes: Found) -> None:
+def show_changes(changes: DriftVerdict) -> None:
     """Make a Markdown artifact of what changed since another run: what differs besides the rows, and every threshold that is crossed."""
     crossed = [f"* {as_markdown(said)}" for said in changes.alarms] or ["No threshold is crossed."]
     differs = ["", "Besides the rows:", "", *(f"* {as_markdown(said)}" for said in changes.differs)] if changes.differs else []

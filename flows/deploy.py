@@ -11,7 +11,7 @@ from prefect.exceptions import ObjectNotFound
 from prefect.types.entrypoint import EntrypointType
 
 from leafledger.pipeline.command.terminal.documents import write_document
-from leafledger.pipeline.command.terminal.flags import DEFAULTS, Flags, Json, Place
+from leafledger.pipeline.command.terminal.flags import DEFAULTS, Flags, Json, PathArgument
 from leafledger.pipeline.command.terminal.terminal import open_console, say, write_raw
 from leafledger.pipeline.errors import UsageError
 
@@ -120,10 +120,10 @@ def apply_deployment(deployment: Deployment, pool: str) -> str:
 
 
 def deploy(
-    model: Place,
-    data: Place,
+    model: PathArgument,
+    data: PathArgument,
     *,
-    out: Place,
+    out: PathArgument,
     options: Flags = DEFAULTS,
     nights: Nights,
     pool: str = "leafledger",

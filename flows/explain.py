@@ -20,15 +20,15 @@ from leafledger.pipeline.dataset.columns.categories import say_codes
 from leafledger.pipeline.dataset.columns.names import say_positions
 from leafledger.pipeline.display.text import count as counted
 from leafledger.pipeline.display.text import printable
-from leafledger.pipeline.drift.verdict import Found
+from leafledger.pipeline.drift.verdict import DriftVerdict
 from leafledger.pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns, UsageError
 from leafledger.pipeline.runs.job.job import Job, make_job
 from leafledger.pipeline.runs.job.options import pick
 from leafledger.pipeline.runs.monitor.attempt import Attempt
-from leafledger.pipeline.runs.monitor.lineage import find_made, traced
-from leafledger.pipeline.runs.monitor.metrics import metered
+from leafledger.pipeline.runs.monitor.lineage import emit_lineage, plan_of_run
+from leafledger.pipeline.runs.monitor.metrics import export_metrics
 from leafledger.pipeline.runs.monitor.provenance import keep_provenance
-from leafledger.pipeline.runs.plan.digest_inputs import say_undigested
+from leafledger.pipeline.runs.plan.digest_inputs import undigested_warning
 from leafledger.pipeline.runs.plan.planned_run import Run
 from leafledger.pipeline.runs.publish.latest_pointer import why_latest_stays
 from leafledger.pipeline.runs.publish.mlflow_link import log_run
@@ -219,7 +219,7 @@ def explain(
     try:
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
         attempt = Attempt(FlowRun(runtime.flow_run.name, str(runtime.flow_run.id), runtime.deployment.name))
-        with attempt.heard(log.warning), metered(job, attempt), traced(job, attempt):
+        with attempt.heard(log.warning), export_metrics(job, attempt), emit_lineage(job, attempt):
             with attempt.stage("planning"):
                 asked = _ask(job, against, thresholds)
                 run = plan(job, load(job))
@@ -228,7 +228,7 @@ def explain(
             codes = say_codes(run.model)
             if codes:
                 log.info("columns hold %s", printable(codes))
-            attempt.plan, attempt.kept, attempt.manifest = find_made(run), run.kept, run.finished
+            attempt.plan, attempt.kept, attempt.manifest = plan_of_run(run), run.kept, run.finished
             what = "explained" if run.finished is None else f"kept, differs in {run.kept}" if run.kept else "finished before, nothing to do"
             manifest = attempt.manifest or _work(log, run, attempt)
             if job.options.table is not None:
@@ -239,7 +239,7 @@ def explain(
             if report:
                 artifacts.show_page(write_page(job))
             attempt.undone += _move(log, run, manifest)
-            undigested = say_undigested(run)
+            undigested = undigested_warning(run)
             if undigested is not None:
                 attempt.warned.append(undigested)
     except LeafledgerError as error:
@@ -278,7 +278,7 @@ def _ask(job: Job, against: str | None, thresholds: dict[str, Any] | str | None)
     return find_against(against, job), {} if thresholds is None else read_asked(job, thresholds)
 
 
-def _compare(log: Any, job: Job, manifest: Manifest, against: str, thresholds: dict[str, float], short: list[str]) -> Found | None:
+def _compare(log: Any, job: Job, manifest: Manifest, against: str, thresholds: dict[str, float], short: list[str]) -> DriftVerdict | None:
     """What changed; the run is published, so that two which cannot be compared, as with another method, cost a line and not the night."""
     try:
         changes = compare(job, manifest, against, thresholds)
@@ -305,7 +305,7 @@ def _move(log: Any, run: Run, manifest: Manifest) -> list[str]:
     return [*filter(None, (stays, log_run(run.job.options.mlflow_run, run.out, manifest)))]
 
 
-def _complete(log: Any, what: str, manifest: Manifest, changes: Found | None, short: Sequence[str]) -> State[Manifest]:
+def _complete(log: Any, what: str, manifest: Manifest, changes: DriftVerdict | None, short: Sequence[str]) -> State[Manifest]:
     message, name = f"{printable(what)} ({manifest.counted})", None
     log.info("%s, SHA-256 of manifest.json %s", message, manifest.sha256)
     undone = [*map(printable, short)]

@@ -13,7 +13,7 @@ from prefect.deployments.runner import RunnerDeployment
 from prefect.types.entrypoint import EntrypointType
 
 from leafledger.pipeline.command.cli import main
-from leafledger.pipeline.command.terminal.flags import DEFAULTS, Flags, Place
+from leafledger.pipeline.command.terminal.flags import DEFAULTS, Flags, PathArgument
 
 from .deployment import Nights, answered, check_server, forget_schedules, make_deployment
 from .explain import explain
@@ -28,7 +28,7 @@ app = App(
 
 
 @app.default
-def serve(model: Place, data: Place, *, out: Place, options: Flags = DEFAULTS, nights: Nights) -> None:
+def serve(model: PathArgument, data: PathArgument, *, out: PathArgument, options: Flags = DEFAULTS, nights: Nights) -> None:
     """Deploy the flow with a schedule and run it when it is due, until stopped.
 
     Parameters

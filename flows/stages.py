@@ -13,7 +13,7 @@ from prefect.client.schemas.objects import TaskRun
 from leafledger.pipeline.arguments.dates import fill_date
 from leafledger.pipeline.drift.compare.thresholds import read_thresholds
 from leafledger.pipeline.drift.drift import drift
-from leafledger.pipeline.drift.verdict import Found, read_found
+from leafledger.pipeline.drift.verdict import DriftVerdict, read_verdict
 from leafledger.pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UsageError
 from leafledger.pipeline.models.model import Model
 from leafledger.pipeline.report.report import WrittenReport, report
@@ -23,7 +23,7 @@ from leafledger.pipeline.runs.plan.digest_inputs import digest_run
 from leafledger.pipeline.runs.plan.model import load_model
 from leafledger.pipeline.runs.plan.planned_run import Run, plan_run
 from leafledger.pipeline.runs.publish.replacement import remove_replaced
-from leafledger.pipeline.runs.publish.table_commit import commit_table, record_table
+from leafledger.pipeline.runs.publish.table_commit import commit_table, record_commit
 from leafledger.pipeline.runs.records.input_digests import Inputs
 from leafledger.pipeline.runs.records.latest import Latest, read_latest
 from leafledger.pipeline.runs.records.manifest import Manifest
@@ -134,7 +134,7 @@ def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[s
 def _tidy(run: Run, manifest: Manifest) -> None:
     commit_table(run.job, run.out, manifest, bool(run.kept))
     remove_replaced(run.out, manifest)
-    record_table(run.job, run.out, manifest)
+    record_commit(run.job, run.out, manifest)
 
 
 @stage("tidy")
@@ -150,13 +150,13 @@ def commit(run: Run, manifest: Manifest) -> None:
 
 
 @stage("drift")
-def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str, Any]) -> Found | None:
+def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str, Any]) -> DriftVerdict | None:
     """Stage 9: say what changed since another run, or what was found of this one before, where there is no other one any more."""
     place, options = against, job.options
     if place.endswith(".json"):
         latest = read_latest(place)
         if latest is None or normalise(latest.run) == job.out or (options.date is not None and Date.fromisoformat(latest.date) > options.date):
-            before = read_found(job.out, manifest.sha256)
+            before = read_verdict(job.out, manifest.sha256)
             if before is None and latest is None and place != options.latest:
                 raise NotFinished(f"{place}: not there; expected a finished run, or an object that names the latest one")
             return before
@@ -171,7 +171,7 @@ def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str,
         wait=options.wait,
         progress=artifacts.show_progress,
     )
-    return Found(found.run, found.reference, found.alarms, found.differs)
+    return DriftVerdict(found.run, found.reference, found.alarms, found.differs)
 
 
 @stage("report")

@@ -9,7 +9,7 @@ from .errors import InvalidParameters
 from .game_values import GameValue
 from .jit.decorator import frozen
 from .marginal.query import MarginalUse
-from .method.jackknife import LOTS, Lots, LotsQuery
+from .method.jackknife import N_GROUPS, JackknifeGroups, JackknifeQuery
 from .method.method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
 from .path_dependent.interactions import play_pairs
 from .semivalues.tables import no_interactions, prepare_interactions
@@ -76,11 +76,11 @@ def ask_background(
         return use.ask(forest, bins, method.phi, n_rows, budget, interactions)
     if not method.phi.linear:
         raise InvalidParameters(f"what method {method.name!r} finds has no standard errors")
-    if n_rows is None or n_rows < 2 * LOTS:
+    if n_rows is None or n_rows < 2 * N_GROUPS:
         found = "the model's own leaf weights" if n_rows is None else f"{n_rows} rows"
-        raise InvalidParameters(f"standard errors need a background of at least {2 * LOTS} rows, got {found}")
-    query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + LOTS), interactions)
-    return frozen(LotsQuery(query, query.n_bytes * (1 + LOTS), np.array([n_rows], np.int64)))
+        raise InvalidParameters(f"standard errors need a background of at least {2 * N_GROUPS} rows, got {found}")
+    query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + N_GROUPS), interactions)
+    return frozen(JackknifeQuery(query, query.n_bytes * (1 + N_GROUPS), np.array([n_rows], np.int64)))
 
 
 def _check_interactions(method: Method, interactions: bool) -> None:
@@ -219,10 +219,10 @@ def prepare(
         raise InvalidParameters(f"method {method.name!r} has no marginal game")
     else:
         query, statistics = background
-        if isinstance(query, LotsQuery):
-            refuse_other(query, statistics, (LotsQuery, Lots))
+        if isinstance(query, JackknifeQuery):
+            refuse_other(query, statistics, (JackknifeQuery, JackknifeGroups))
             query, lots = query.query, statistics
-            pairs_of = [use.prepare(forest, method.phi, parameters, query, lots.together(without=lot)) for lot in range(LOTS)]
+            pairs_of = [use.prepare(forest, method.phi, parameters, query, lots.together(without=lot)) for lot in range(N_GROUPS)]
             without, statistics = WithoutLots(tuple(made for made, _ in pairs_of), np.stack([at for _, at in pairs_of])), lots.together()
         tables, base = use.prepare(forest, method.phi, parameters, query, statistics)
         if value is not None and isinstance(use, MarginalUse):

@@ -21,7 +21,7 @@ from ..prediction_gap.tables import GapTables, make_prefixes
 from ..ranking.curves import CurveTables, add_placed_areas, prepare_curves
 from ..trees.forest import Forest
 from .cayley_distance import count_swaps
-from .player_ranks import Places, rank_among
+from .player_ranks import PlayerRanks, rank_among
 
 AREAS = ("insertion", "deletion", "insertion - deletion")
 SWAPS, SIZE_CORRELATION = "swaps", "size correlation"
@@ -32,7 +32,7 @@ class Agreement:
     """A measure of how far two rankings agree."""
 
     name: str
-    order: Callable[[Places], np.ndarray | None]  # from places to ranks, (outputs, players, n)
+    order: Callable[[PlayerRanks], np.ndarray | None]  # from places to ranks, (outputs, players, n)
     measure: Callable[[np.ndarray, np.ndarray], np.ndarray]  # from the ranks of both, (outputs, n)
 
 
@@ -45,7 +45,7 @@ class Value:
     other: int | None = None
 
 
-def _shape(rankings: Sequence[Places]) -> tuple[int, int]:
+def _shape(rankings: Sequence[PlayerRanks]) -> tuple[int, int]:
     """Outputs and rows."""
     outputs, _, n = next(each for each in rankings[0] if each is not None).shape
     return outputs, n
@@ -67,7 +67,7 @@ def prepare_areas(forest: Forest) -> CurveTables:
     return prepare_curves(play(forest, game_values.shapley), forest.players, forest.n_all)
 
 
-def measure_areas(bins: np.ndarray, tables: CurveTables, rankings: Sequence[Places]) -> np.ndarray:
+def measure_areas(bins: np.ndarray, tables: CurveTables, rankings: Sequence[PlayerRanks]) -> np.ndarray:
     """Measure the areas under the insertion and deletion curves (Li, Yu and Low 2026, Eq. 5), and their difference.
 
     Parameters
@@ -90,7 +90,7 @@ def measure_areas(bins: np.ndarray, tables: CurveTables, rankings: Sequence[Plac
 
 
 def measure_gaps(
-    values: np.ndarray, bins: np.ndarray, tables: Sequence[GapTables], noise: Noise, rankings: Sequence[Places], seed: int = EXACT
+    values: np.ndarray, bins: np.ndarray, tables: Sequence[GapTables], noise: Noise, rankings: Sequence[PlayerRanks], seed: int = EXACT
 ) -> np.ndarray:
     """Measure PGI² of every ranking by size (Gajewski et al. 2024), for several scales of the noise.
 
@@ -120,7 +120,7 @@ def measure_gaps(
 
 
 def measure_removal(
-    values: np.ndarray, bins: np.ndarray, tables: GapTables, rankings: Sequence[Places], sizes: Sequence[int], missed: np.ndarray
+    values: np.ndarray, bins: np.ndarray, tables: GapTables, rankings: Sequence[PlayerRanks], sizes: Sequence[int], missed: np.ndarray
 ) -> np.ndarray:
     """Measure the squared error of predictions without the first features of a ranking, which are drawn from data (Gajewski et al. 2024, Table 4).
 
@@ -148,12 +148,12 @@ def measure_removal(
     return errors
 
 
-def by_score(places: Places) -> np.ndarray | None:
+def by_score(places: PlayerRanks) -> np.ndarray | None:
     """Rank players by descending score."""
     return None if places.by_score is None else rank_among(places.by_score).astype(np.float64)
 
 
-def by_size(places: Places) -> np.ndarray | None:
+def by_size(places: PlayerRanks) -> np.ndarray | None:
     """Rank players by descending magnitude of the score.
 
     Returns
@@ -235,7 +235,7 @@ def set_against(measured: np.ndarray) -> np.ndarray:
     return np.concatenate(flat, axis=1)
 
 
-def measure_agreements(rankings: Sequence[Places], measured: Sequence[Agreement]) -> np.ndarray:
+def measure_agreements(rankings: Sequence[PlayerRanks], measured: Sequence[Agreement]) -> np.ndarray:
     """Measure how far every two rankings agree.
 
     Returns

@@ -7,7 +7,7 @@ import numpy as np
 from ..arrays.ordering import SCORE, SIZE, places_by_score, ranks_by_score
 
 
-class Places(NamedTuple):
+class PlayerRanks(NamedTuple):
     """Places of the players that some split asks for, among all players, 1 for the first; equal scores keep the order of players.
 
     Of a ranking that is published without its scores, one of both is known and the other is None.
@@ -16,7 +16,7 @@ class Places(NamedTuple):
     by_score: np.ndarray | None  # (outputs, players, n) int64, by descending score
     by_size: np.ndarray | None  # (outputs, players, n) int64, by descending magnitude of the score
 
-    def take(self, chosen: np.ndarray) -> "Places":
+    def take(self, chosen: np.ndarray) -> "PlayerRanks":
         """Take some of the rows.
 
         Parameters
@@ -28,10 +28,10 @@ class Places(NamedTuple):
         Places
             contiguous
         """
-        return Places(*(None if each is None else np.ascontiguousarray(each[..., chosen]) for each in self))
+        return PlayerRanks(*(None if each is None else np.ascontiguousarray(each[..., chosen]) for each in self))
 
 
-def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> Places:
+def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> PlayerRanks:
     """Place players by their scores; those that no split asks for have score 0.
 
     Parameters
@@ -42,10 +42,10 @@ def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> Places:
         players, with those that no split asks for
     """
     before = np.asarray(players, np.int64) - np.arange(len(players))
-    return Places(*(places_by_score(some, before, n_all) for some in (scores, np.abs(scores))))
+    return PlayerRanks(*(places_by_score(some, before, n_all) for some in (scores, np.abs(scores))))
 
 
-def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> Places:
+def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> PlayerRanks:
     """Place players by a ranking that says itself where all stand.
 
     Parameters
@@ -63,7 +63,7 @@ def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> Places:
     """
     last_first = -np.where(ranks > 0, ranks, np.inf)
     places = np.ascontiguousarray(ranks_by_score(last_first, axis=1)[:, players])
-    return Places(places if order == SCORE else None, places if order == SIZE else None)
+    return PlayerRanks(places if order == SCORE else None, places if order == SIZE else None)
 
 
 def rank_among(places: np.ndarray) -> np.ndarray:

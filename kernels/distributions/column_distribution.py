@@ -6,7 +6,7 @@ import numpy as np
 
 from ..jit.decorator import jit
 from ..reductions.reduction import Reduction
-from .histogram import Tally, count_cells
+from .histogram import HistogramBuilder, count_cells
 
 
 class Spreads(NamedTuple):
@@ -84,14 +84,14 @@ def _update(state: Spreads, values: Spreads, n: int = 0, labels: Any = None) -> 
 SPREADS = Reduction("distributions", _init, _update, _merge, lambda state, place, n_places: state)
 
 
-def count_column(values: np.ndarray, tally: Tally) -> Spreads:
+def count_column(values: np.ndarray, tally: HistogramBuilder) -> Spreads:
     """Measure the values of one column.
 
     Parameters
     ----------
     values : (n,) float64
         NaN where missing
-    tally : Tally
+    tally : HistogramBuilder
         those that are not missing are added to
 
     Returns

@@ -14,8 +14,8 @@ REST = (1 << 63) - 1  # all bits but the sign
 INFINITE = 0x7FF << 52  # bits of infinity
 
 
-class Tally(NamedTuple):
-    """Counts of one column, added to in place: see ``make_tally``."""
+class HistogramBuilder(NamedTuple):
+    """Counts of one column, added to in place: see ``start_histogram``."""
 
     cell: np.ndarray  # (SLOTS,) int64
     seen: np.ndarray  # (SLOTS,) int64, values in it; 0 where the slot is free
@@ -26,7 +26,7 @@ class Tally(NamedTuple):
 TALLY_BYTES = 2 * 8 * SLOTS
 
 
-class Counts(NamedTuple):
+class Histogram(NamedTuple):
     """Values of one column by cell.
 
     A cell is what the bits of float64 have in common without the last ``level`` ones, as an integer that ascends as the numbers do. The level is the
@@ -38,12 +38,12 @@ class Counts(NamedTuple):
     counts: np.ndarray  # (cells,) int64
 
 
-NOTHING = Counts(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
+NOTHING = Histogram(0, np.zeros(0, np.int64), np.zeros(0, np.int64))
 ONE = np.ones(1, np.int64)
 
 
 @jit
-def _add(bits: np.ndarray, counts: np.ndarray, step: int, start: int, tally: Tally) -> int:
+def _add(bits: np.ndarray, counts: np.ndarray, step: int, start: int, tally: HistogramBuilder) -> int:
     """Add counts, the i-th ``counts[i * step]``, of values whose bits are ``(n,) int64``, from start on; missing ones are passed over.
 
     Returns the place of the first value for which there is no cell left, n where all have one.
@@ -96,19 +96,19 @@ def _find_drop(cells: np.ndarray) -> int:
     return bisect_left(range(LEVELS), True, key=fits) if cells.size > CELLS else 0
 
 
-def make_tally() -> Tally:
+def start_histogram() -> HistogramBuilder:
     """Make the counts of no values."""
-    return Tally(*(np.zeros(size, np.int64) for size in (SLOTS, SLOTS, 1, 1)))
+    return HistogramBuilder(*(np.zeros(size, np.int64) for size in (SLOTS, SLOTS, 1, 1)))
 
 
-def read_tally(tally: Tally) -> Counts:
+def finish_histogram(tally: HistogramBuilder) -> Histogram:
     """Read what was counted."""
     taken = np.flatnonzero(tally.seen)
     order = taken[np.argsort(tally.cell[taken])]
-    return Counts(int(tally.level[0]), tally.cell[order], tally.seen[order])
+    return Histogram(int(tally.level[0]), tally.cell[order], tally.seen[order])
 
 
-def _make_room(value: np.ndarray, tally: Tally) -> None:
+def _make_room(value: np.ndarray, tally: HistogramBuilder) -> None:
     """Raise the level until there is a cell for one more value, ``(1,) float64``."""
     level, taken = int(tally.level[0]), np.flatnonzero(tally.seen)
     cells, counts = tally.cell[taken], tally.seen[taken]
@@ -118,14 +118,14 @@ def _make_room(value: np.ndarray, tally: Tally) -> None:
     _add(_turn(_find_keys(cells, level)), counts, 1, 0, tally)
 
 
-def count_cells(values: np.ndarray, tally: Tally) -> None:
+def count_cells(values: np.ndarray, tally: HistogramBuilder) -> None:
     """Count the values of one column."""
     bits, done = values.view(np.int64), 0
     while (done := _add(bits, ONE, 0, done, tally)) < bits.size:
         _make_room(values[done : done + 1], tally)
 
 
-def coarsen(found: Counts, level: int) -> Counts:
+def coarsen(found: Histogram, level: int) -> Histogram:
     """Count the same values by wider cells.
 
     Parameters
@@ -133,14 +133,14 @@ def coarsen(found: Counts, level: int) -> Counts:
     level : int
         theirs, or a higher one
     """
-    return found if level == found.level else Counts(level, *_add_up(found.cells >> (level - found.level), found.counts))
+    return found if level == found.level else Histogram(level, *_add_up(found.cells >> (level - found.level), found.counts))
 
 
-def merge_counts(a: Counts, b: Counts) -> Counts:
+def merge_histograms(a: Histogram, b: Histogram) -> Histogram:
     """Add the counts of two pieces of a column. Neither how they were cut nor the order in which they are merged changes the result."""
     level = max(a.level, b.level)
     a, b = coarsen(a, level), coarsen(b, level)
-    merged = Counts(level, *_add_up(np.concatenate((a.cells, b.cells)), np.concatenate((a.counts, b.counts))))
+    merged = Histogram(level, *_add_up(np.concatenate((a.cells, b.cells)), np.concatenate((a.counts, b.counts))))
     return coarsen(merged, level + _find_drop(merged.cells))
 
 
@@ -178,7 +178,7 @@ def cell_edges(cells: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
     return np.where(negative, -outer, inner), np.where(negative, -inner, outer)
 
 
-def round_counts(found: Counts, kind: np.dtype) -> Counts:
+def round_histogram(found: Histogram, kind: np.dtype) -> Histogram:
     """Count the same values rounded to a narrower type.
 
     Parameters
@@ -198,4 +198,4 @@ def round_counts(found: Counts, kind: np.dtype) -> Counts:
     values = lower / 2 + upper / 2 if found.level else lower  # in the middle, since what is rounded to different numbers is told apart at edges
     with np.errstate(over="ignore"):
         rounded = values.astype(kind).astype(np.float64)
-    return Counts(0, *_add_up(find_cells(rounded, 0), found.counts))
+    return Histogram(0, *_add_up(find_cells(rounded, 0), found.counts))

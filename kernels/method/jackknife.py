@@ -1,10 +1,10 @@
 """How sure values against a background are: of a background that is a sample of what it stands for, values differ from sample to sample.
 
-The background's rows are dealt out to LOTS lots, equal but for a row, in an order that looks random, so that errors are those of independent draws
-however the rows are sorted. Values are computed LOTS times over, each time without one of these: the delete-a-group jackknife (Efron and Stein 1981).
+The background's rows are dealt out to N_GROUPS groups, equal but for a row, in an order that looks random: errors are those of independent draws
+however the rows are sorted. Values are computed N_GROUPS times, each time without one group: the delete-a-group jackknife (Efron and Stein 1981).
 The standard error of a value, or of anything that is made of values, is
 
-    sqrt((LOTS - 1) / LOTS * sum over lots of (what it is without the lot - what it is with all)²)
+    sqrt((N_GROUPS - 1) / N_GROUPS * sum over groups of (what it is without the group - what it is with all)²)
 """
 
 from collections.abc import Sequence
@@ -21,40 +21,40 @@ from ..trees.binning import BinTables, padded
 from ..trees.forest import Forest
 from .method import refuse_arrays, refuse_unless
 
-DEALING = "permuted"  # how rows are dealt out; what is kept of lots is named by it
-LOTS = 20  # with fewer, two standard errors cover less than 94 of 100 attributions: of ten lots, t with 9 degrees of freedom, 92.4
+DEALING = "permuted"  # how rows are dealt out; what is kept of groups is named by it
+N_GROUPS = 20  # with fewer, two standard errors cover less than 94 of 100 attributions: of ten groups, t with 9 degrees of freedom, 92.4
 
 
-class Lots(NamedTuple):
-    """What is known of every lot of a background."""
+class JackknifeGroups(NamedTuple):
+    """What is known of every group of a background."""
 
     parts: tuple[Any, ...]  # statistics
-    n_rows: np.ndarray  # (LOTS,) int64
+    n_rows: np.ndarray  # (N_GROUPS,) int64
 
-    def merge(self, others: Sequence["Lots"]) -> "Lots":
-        """Add up with what is known of the lots of other parts of the background."""
+    def merge(self, others: Sequence["JackknifeGroups"]) -> "JackknifeGroups":
+        """Add up with what is known of the groups of other parts of the background."""
         merged = (part.merge([other.parts[k] for other in others]) for k, part in enumerate(self.parts))
-        return Lots(tuple(merged), np.sum([self.n_rows, *(other.n_rows for other in others)], axis=0))
+        return JackknifeGroups(tuple(merged), np.sum([self.n_rows, *(other.n_rows for other in others)], axis=0))
 
     def together(self, without: int | None = None) -> Any:
-        """Add up all lots, or all but one.
+        """Add up all groups, or all but one.
 
         Parameters
         ----------
         without : int, optional
-            the lot that is left out
+            the group that is left out
         """
         first, *others = (part for k, part in enumerate(self.parts) if k != without)
         return first.merge(others)
 
 
-def deal(first_row: int, n_rows: int, n_all: int) -> np.ndarray:
-    """Deal rows out to lots."""
-    return (permute(np.arange(first_row, first_row + n_rows, dtype=np.uint64), n_all) % np.uint64(LOTS)).astype(np.int64)
+def assign_groups(first_row: int, n_rows: int, n_all: int) -> np.ndarray:
+    """Deal rows out to groups."""
+    return (permute(np.arange(first_row, first_row + n_rows, dtype=np.uint64), n_all) % np.uint64(N_GROUPS)).astype(np.int64)
 
 
-class LotsQuery(NamedTuple):
-    """A query of a background that is asked of every lot."""
+class JackknifeQuery(NamedTuple):
+    """A query of a background that is asked of every group."""
 
     query: Any  # a BackgroundQuery
     n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
@@ -75,8 +75,8 @@ class LotsQuery(NamedTuple):
         """As ``Pairs.players``; none where interactions were not asked for."""
         return self.query.pairs
 
-    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> Lots:
-        """Look at the rows of every lot.
+    def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> JackknifeGroups:
+        """Look at the rows of every group.
 
         Parameters
         ----------
@@ -85,17 +85,17 @@ class LotsQuery(NamedTuple):
         n_rows : int
             how many of the rows count, the first
         first_row : int
-            number of the first; a row's number in the whole background says which lot it belongs to
+            number of the first; a row's number in the whole background says which group it belongs to
         """
-        parts, counts, lots = [], [], deal(first_row, n_rows, int(self.n_rows[0]))
-        for lot in range(LOTS):
-            rows = np.flatnonzero(lots == lot)
+        parts, counts, groups = [], [], assign_groups(first_row, n_rows, int(self.n_rows[0]))
+        for group in range(N_GROUPS):
+            rows = np.flatnonzero(groups == group)
             mine = [np.zeros((len(each), padded(rows.size)), each.dtype) for each in (values, bins)]
             for held, each in zip(mine, (values, bins), strict=True):
                 held[:, : rows.size] = each[:, rows]
             parts.append(self.query.measure(*mine, rows.size, 0))
             counts.append(rows.size)
-        return Lots(tuple(parts), np.array(counts))
+        return JackknifeGroups(tuple(parts), np.array(counts))
 
     def check(self, statistics: Any, n_rows: int) -> None:
         """Refuse statistics that no rows can have.
@@ -105,14 +105,17 @@ class LotsQuery(NamedTuple):
         n_rows : int
             that were measured
         """
-        refuse_unless(isinstance(statistics, Lots) and isinstance(statistics.parts, tuple) and len(statistics.parts) == LOTS, f"{LOTS} lots")
-        refuse_arrays(statistics, {"n_rows": (np.int64, (LOTS,))})
+        refuse_unless(
+            isinstance(statistics, JackknifeGroups) and isinstance(statistics.parts, tuple) and len(statistics.parts) == N_GROUPS,
+            f"{N_GROUPS} groups",
+        )
+        refuse_arrays(statistics, {"n_rows": (np.int64, (N_GROUPS,))})
         refuse_unless(statistics.n_rows >= 0, "numbers of rows")
-        refuse_unless(statistics.n_rows.sum() == n_rows, f"{n_rows} rows in all lots")
+        refuse_unless(statistics.n_rows.sum() == n_rows, f"{n_rows} rows in all groups")
         for part, size in zip(statistics.parts, statistics.n_rows.tolist(), strict=True):
             self.query.check(part, size)
 
-    def weigh_leaves(self, forest: Forest) -> Lots:  # noqa: ARG002 - the shape of a query
+    def weigh_leaves(self, forest: Forest) -> JackknifeGroups:  # noqa: ARG002 - the shape of a query
         """Refuse the model's own leaf weights: they cannot be dealt out.
 
         Returns
@@ -133,8 +136,8 @@ def standard_errors(without: np.ndarray, with_all: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    without : (lots, …) float64
-        what is asked about, without each lot of the background
+    without : (groups, …) float64
+        what is asked about, without each group of the background
     with_all : (…) float64
         the same with all of them
 
@@ -143,11 +146,11 @@ def standard_errors(without: np.ndarray, with_all: np.ndarray) -> np.ndarray:
     (…) float64, in the same units
         of the background as a sample
     """
-    n_lots = max(1, len(without))  # without any there is nothing to differ
+    n_groups = max(1, len(without))  # without any there is nothing to differ
     total = np.zeros(with_all.shape)
     for each in without:
         total += (each - with_all) ** 2
-    return np.sqrt(total * ((n_lots - 1) / n_lots))
+    return np.sqrt(total * ((n_groups - 1) / n_groups))
 
 
 def find_errors(buffers: Buffers) -> np.ndarray:
@@ -166,19 +169,19 @@ def find_errors(buffers: Buffers) -> np.ndarray:
 
 
 def _read(buffers: Buffers) -> np.ndarray:
-    """Attributions without each lot, with all, and their errors, ``(outputs, (LOTS + 2) * rows, n)``."""
+    """Attributions without each group, with all, and their errors, ``(outputs, (N_GROUPS + 2) * rows, n)``."""
     return np.concatenate([*buffers.without, buffers.phi, find_errors(buffers)], axis=1)
 
 
 def _tabulate(state: Moments, subject: Subject) -> dict[str, Table]:
     labels, place = label_players(subject)
     outputs, n_places = len(subject.outputs), len(subject.players)
-    found, size = {}, (outputs, LOTS + 2, place.size)
-    means_of_lots, absolute = (means.reshape(size) if state.rows[0] else np.zeros(size) for means in (state.mean, state.mean_abs))
-    for name, lots in (("mean_abs", absolute), ("mean", means_of_lots)):
-        of_all = lots[:, LOTS]
-        found[name], found[f"{name}_error"] = of_all, standard_errors(lots[:, :LOTS].swapaxes(0, 1), of_all)
-    found["error"] = means_of_lots[:, LOTS + 1]
+    found, size = {}, (outputs, N_GROUPS + 2, place.size)
+    means_of_groups, absolute = (means.reshape(size) if state.rows[0] else np.zeros(size) for means in (state.mean, state.mean_abs))
+    for name, groups in (("mean_abs", absolute), ("mean", means_of_groups)):
+        of_all = groups[:, N_GROUPS]
+        found[name], found[f"{name}_error"] = of_all, standard_errors(groups[:, :N_GROUPS].swapaxes(0, 1), of_all)
+    found["error"] = means_of_groups[:, N_GROUPS + 1]
     everywhere = {name: np.zeros((outputs, n_places)) for name in found}
     for name, values in found.items():
         everywhere[name][:, place] = values

@@ -27,7 +27,7 @@ ROWS = 4  # at a time: a split is read once for all of them
 KIND, PLACE, FIRST, SECOND, FEATURE, LOWER, SPAN, PLAYER = range(8)
 
 
-class Asked(NamedTuple):
+class CurveQuery(NamedTuple):
     """The players that trees ask for, and where they stand among all."""
 
     first: np.ndarray  # (trees + 1,) int64, tree t asks for player[first[t]:first[t + 1]]
@@ -45,7 +45,7 @@ class CurveTables(NamedTuple):
     places: np.ndarray  # (1,) int64, most places in a tree
     splits: np.ndarray  # (splits, 8) int32
     constants: np.ndarray  # (splits, 4) float64: children's shares of the cover, and values where they are leaves
-    asked: Asked
+    asked: CurveQuery
     members: np.ndarray  # (sets, 2) int32, see multilinear.GradientTables
     words: np.ndarray  # uint32
 
@@ -110,7 +110,7 @@ def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
                     np.where(leaf[children], ensemble.value[children, column[tree]], 0.0),
                 )
             ).T,
-            asked=Asked(
+            asked=CurveQuery(
                 first=first,
                 player=player.astype(np.int32),
                 before=np.asarray(players, np.int64) - np.arange(len(players)),
@@ -122,7 +122,7 @@ def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
     )
 
 
-def rank_players(scores: np.ndarray, asked: Asked) -> np.ndarray:
+def rank_players(scores: np.ndarray, asked: CurveQuery) -> np.ndarray:
     """Rank the players that some split asks for among all players, by descending score."""
     return _as_places(places_by_score(scores, asked.before, int(asked.n_all[0])))
 

@@ -14,7 +14,7 @@ UNSEEN = "unseen"
 KINDS = ("missing", UNSEEN, "below", "above")  # in columns of the table, and by their numbers from 1 on; any other value is 0
 
 
-class Counts(NamedTuple):
+class InputCounts(NamedTuple):
     """How many values of every feature are of a kind."""
 
     rows: np.ndarray  # (1,) int64
@@ -54,12 +54,12 @@ def classify(bins: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
                 out[j, i] = 3 if bin_ == 0 else 4 * (bin_ == above)
 
 
-def _update(state: Counts, kinds: np.ndarray, n: int, labels: Any = None) -> Counts:  # noqa: ARG001 - the shape of an update
+def _update(state: InputCounts, kinds: np.ndarray, n: int, labels: Any = None) -> InputCounts:  # noqa: ARG001 - the shape of an update
     found = [np.count_nonzero(kinds[0, :, :n] == kind, axis=1) for kind in range(1, len(KINDS) + 1)]
-    return Counts(state.rows + n, state.values + np.stack(found, axis=1)[None])
+    return InputCounts(state.rows + n, state.values + np.stack(found, axis=1)[None])
 
 
-def _tabulate(state: Counts, subject: Subject) -> dict[str, Table]:
+def _tabulate(state: InputCounts, subject: Subject) -> dict[str, Table]:
     rows = int(state.rows[0])
     counts = state.values[0] if rows else np.zeros((len(subject.inputs), len(KINDS)), np.int64)  # of no rows it is not known how many features
     untold = np.array([name in subject.untold for name in subject.inputs], bool)
@@ -84,9 +84,9 @@ INPUTS = Summary(
     name="inputs",
     reduction=Reduction(
         name="inputs",
-        init=lambda outputs, values: Counts(np.zeros(1, np.int64), np.zeros((outputs, values, len(KINDS)), np.int64)),
+        init=lambda outputs, values: InputCounts(np.zeros(1, np.int64), np.zeros((outputs, values, len(KINDS)), np.int64)),
         update=_update,
-        merge=lambda a, b: Counts(a.rows + b.rows, a.values + b.values),
+        merge=lambda a, b: InputCounts(a.rows + b.rows, a.values + b.values),
         finalize=lambda state, place, n_places: state,
     ),
     reads=lambda buffers: buffers.kinds[None],

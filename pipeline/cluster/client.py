@@ -14,7 +14,7 @@ from ..errors import ClusterLost, UnfitCluster, UsageError
 from .certificates import check_expiry
 from .placement import Placement
 from .requirements import GUARD, Needs, check_script, check_workers, do_checked, need, warm_late
-from .waiting import answering, as_completed, fetch, find_workers, reported
+from .waiting import answering, as_completed, fetch_result, find_workers, reported
 
 # Dask's cluster ends a worker for good where none of its name is there so long after one was lost: also one that a busy machine is still starting,
 # and with it the healthy task that it was given.
@@ -177,6 +177,6 @@ def warm_client(placement: Placement, n_items: int, memory: int, warm: Callable[
             ask = partial(client.submit, do_checked, needs, warm, *arguments, pure=False)
             warmed = [ask(workers=[address], allow_other_workers=True) for address in hosts.values()]
             for (future,) in as_completed(client, warmed):
-                fetch(client, future)
+                fetch_result(client, future)
         warm_late(client, workers, needs, warm, *arguments)
         yield client

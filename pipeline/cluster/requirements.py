@@ -15,7 +15,7 @@ from distributed.protocol import pickle
 from distributed.versions import get_package_info
 
 from ..errors import UnfitCluster, UsageError
-from .waiting import ask, find_workers
+from .waiting import call_scheduler, find_workers
 
 ALIKE = "start workers from the same image or environment"
 GUARD = "a script that calls Leafledger must do so under if __name__ == '__main__'"
@@ -81,7 +81,7 @@ def need(memory: int) -> Needs:
 
 def check_workers(client: distributed.Client, needs: Needs) -> None:
     """Refuse the workers that a cluster has now, if one is otherwise."""
-    found = ask(client, "broadcast", msg={"op": "versions", "packages": list(SAME)}, on_error="ignore")
+    found = call_scheduler(client, "broadcast", msg={"op": "versions", "packages": list(SAME)}, on_error="ignore")
     for name, worker in find_workers(client).items():
         if name in found:  # or it has left
             needs.check(name, _share(worker["memory_limit"], worker["nthreads"]), found[name]["packages"])
@@ -175,5 +175,5 @@ def warm_late(client: distributed.Client, known: Iterable[str], needs: Needs, wa
     """Let workers that come late compile kernels, or load them, before they get tasks, as long as the client is there."""
     name, work = f"leafledger-{client.id}", pickle.dumps(partial(_warm_here, needs, warm, arguments))
     end, late = _make_end(name, client.id), _make_plugin(frozenset(known), work)
-    ask(client, "register_scheduler_plugin", plugin=pickle.dumps(end), name=name, idempotent=False)
-    ask(client, "register_worker_plugin", plugin=pickle.dumps(late), name=name, idempotent=False)
+    call_scheduler(client, "register_scheduler_plugin", plugin=pickle.dumps(end), name=name, idempotent=False)
+    call_scheduler(client, "register_worker_plugin", plugin=pickle.dumps(late), name=name, idempotent=False)

@@ -13,7 +13,7 @@ from ..stores.counted import Moved, find_moved
 STATUS, PEAK = "/proc/self/status", "VmHWM:"  # of Linux
 
 
-class Spent(NamedTuple):
+class PartTimings(NamedTuple):
     """Seconds that a part took."""
 
     reading: float = 0.0
@@ -23,7 +23,7 @@ class Spent(NamedTuple):
     cpu: float = 0.0  # of the process, other threads included, while it did not read
     peak: int = 0  # bytes of the process at its largest, so far
 
-    def publish(self, seconds: float, cpu: float) -> "Spent":
+    def publish(self, seconds: float, cpu: float) -> "PartTimings":
         """Add what came after the part was written.
 
         Parameters
@@ -41,7 +41,7 @@ class Spent(NamedTuple):
         return self._replace(publishing=seconds - self.reading - self.kernel - self.writing, cpu=self.cpu + cpu)
 
 
-class Taken(NamedTuple):
+class ResourceUsage(NamedTuple):
     """What a piece of work took."""
 
     seconds: float = 0.0
@@ -50,7 +50,7 @@ class Taken(NamedTuple):
     written: int = 0
 
 
-class Watch:
+class Stopwatch:
     """A stopwatch of one thread: time is added up under the name of what it was spent on."""
 
     def __init__(self) -> None:
@@ -64,16 +64,16 @@ class Watch:
         Parameters
         ----------
         name : str
-            A field of `Spent` of seconds.
+            A field of `PartTimings` of seconds.
         """
         now, cpu = time.perf_counter(), time.process_time()
         self._seconds[name] = self._seconds.get(name, 0.0) + now - self._lap
         self._cpu[name] = self._cpu.get(name, 0.0) + cpu - self._cpu_lap
         self._lap, self._cpu_lap = now, cpu
 
-    def spent(self) -> Spent:
+    def spent(self) -> PartTimings:
         """Add up."""
-        return Spent(**self._seconds, cpu=sum(self._cpu.values()) - self._cpu.get("reading", 0.0), peak=find_peak())
+        return PartTimings(**self._seconds, cpu=sum(self._cpu.values()) - self._cpu.get("reading", 0.0), peak=find_peak())
 
 
 def find_peak() -> int:
@@ -100,15 +100,15 @@ def _cpu_seconds() -> float:
 
 
 @contextmanager
-def measured(found: list[Taken]) -> Iterator[None]:
+def measure_usage(found: list[ResourceUsage]) -> Iterator[None]:
     """Measure what a piece of work takes.
 
     Parameters
     ----------
-    found : list of Taken
+    found : list of ResourceUsage
         Gets one more.
     """
     moved, cpu, began = find_moved(), _cpu_seconds(), time.perf_counter()
     yield
     now: Moved = find_moved()
-    found.append(Taken(time.perf_counter() - began, _cpu_seconds() - cpu, now.read - moved.read, now.written - moved.written))
+    found.append(ResourceUsage(time.perf_counter() - began, _cpu_seconds() - cpu, now.read - moved.read, now.written - moved.written))

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import distributed
 
 from .requirements import do_checked, need, pack
-from .waiting import as_completed, cancel, fetch, reported
+from .waiting import as_completed, cancel, fetch_result, reported
 
 W = TypeVar("W")  # a work item, or several
 
@@ -44,7 +44,7 @@ def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: An
         for (future,) in as_completed(client, list(waiting)):
             item = waiting.pop(future)
             with reported(str(item), len(waiting) + 1):
-                made = fetch(client, future)
+                made = fetch_result(client, future)
             yield item, made
     finally:
         cancel(client, list(waiting))

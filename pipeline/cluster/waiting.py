@@ -75,7 +75,7 @@ def _identify(client: distributed.Client, n_workers: int) -> dict[str, Any]:
     return cast(dict[str, Any], client.sync(_scheduler(client).identity, n_workers=n_workers, callback_timeout=REPLACE_SECONDS)["workers"])
 
 
-class Patience:
+class WorkerTimeout:
     """What is left of it: all, whenever something comes of the cluster or it has workers.
 
     Parameters
@@ -125,7 +125,7 @@ def as_completed(client: distributed.Client, futures: Sequence[distributed.Futur
     ClusterLost
         There were no workers, or no answer of the scheduler, for REPLACE_SECONDS.
     """
-    done, patience = distributed.as_completed(futures, loop=client.loop), Patience(client)
+    done, patience = distributed.as_completed(futures, loop=client.loop), WorkerTimeout(client)
     del futures  # or results that only the scheduler needs would be kept until all are done
     while not done.is_empty():
         if done.has_ready():
@@ -136,7 +136,7 @@ def as_completed(client: distributed.Client, futures: Sequence[distributed.Futur
             patience.look()
 
 
-def fetch(client: distributed.Client, asked: Any) -> Any:
+def fetch_result(client: distributed.Client, asked: Any) -> Any:
     """Fetch what tasks returned that are done.
 
     Where the workers that have it are gone by now, so that others have to do it again, it is waited for as the tasks were.
@@ -156,14 +156,14 @@ def fetch(client: distributed.Client, asked: Any) -> Any:
     return _attend(client, client.gather(asked, asynchronous=True))
 
 
-def ask(client: distributed.Client, what: str, /, **given: Any) -> Any:
+def call_scheduler(client: distributed.Client, what: str, /, **given: Any) -> Any:
     """Ask a scheduler for something that is no task, and wait for the answer as for one."""
     with answering():
         return _attend(client, getattr(_scheduler(client), what)(**given))
 
 
 def _attend(client: distributed.Client, asked: Awaitable[Any]) -> Any:
-    patience, loop = Patience(client), cast(Any, client.loop)
+    patience, loop = WorkerTimeout(client), cast(Any, client.loop)
     answer = asyncio.run_coroutine_threadsafe(cast(Any, asked), loop.asyncio_loop)
     try:
         while not wait([answer], min(LOOK_SECONDS, REPLACE_SECONDS)).done:

@@ -25,7 +25,7 @@ from .commands.reporting import report
 from .commands.showing import show
 from .commands.warming import warm
 from .terminal.documents import error_document, write_document, write_error
-from .terminal.flags import DEFAULTS, INPUT, Flags, Json, Place, Quiet, Replace
+from .terminal.flags import DEFAULTS, INPUT, Flags, Json, PathArgument, Quiet, Replace
 from .terminal.settings import asks_document, completion, list_settings, make_configs, show_settings
 from .terminal.signals import Terminated, heeding_sigterm
 from .terminal.terminal import Log, complain, guarded_streams, is_logged, log, logged, named, open_console, say
@@ -50,10 +50,10 @@ class _Finished:
 
 @app.command(help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight --method banzhaf --parameter p=0.3")
 def explain(
-    model: Place,
-    data: Place,
+    model: PathArgument,
+    data: PathArgument,
     *,
-    out: Place,
+    out: PathArgument,
     options: Flags = DEFAULTS,
     replace: Replace = False,
     dates: Annotated[str | None, Parameter(group=INPUT)] = None,

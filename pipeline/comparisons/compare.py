@@ -19,7 +19,7 @@ from ..arguments.dates import fill_date
 from ..arguments.readers import read_date, read_flag, read_names, read_number, read_numbers, read_text
 from ..cluster.map_items import map_items
 from ..dataset.columns.names import say_positions
-from ..dataset.files.matching import Asked
+from ..dataset.files.matching import ExtraColumns
 from ..errors import InvalidData, UsageError
 from ..methods.memory import WORKER_OVERHEAD
 from ..methods.parameters import check_parameters
@@ -46,7 +46,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     entries = [parse_entry(text) for text in texts]
     if not entries:
         raise UsageError("methods are none, expected at least one")
-    asked = Asked(job.options.ids, () if measures.label is None else (measures.label,))
+    asked = ExtraColumns(job.options.ids, () if measures.label is None else (measures.label,))
     taken = [name for name in asked.ids if name in COLUMNS]
     if taken:
         raise UsageError(f"ids has {taken[0]!r}, as a column of the rows is called; rename it")

@@ -10,12 +10,12 @@ from leafledger.kernels.methods import METHODS
 
 from ..arguments.choices import MARGIN
 from ..dataset.files.listing import Listing, WorkItem, make_items
-from ..dataset.files.matching import Asked
+from ..dataset.files.matching import ExtraColumns
 from ..errors import NotFinished, UsageError
 from ..methods.memory import ITEM_ROWS
 from ..models.model import Model
 from ..models.row_output import RowOutput
-from ..runs.plan.existing_run import Standing, read_standing
+from ..runs.plan.existing_run import ExistingRun, read_existing_run
 from ..runs.records.plan import Plan
 from ..stores.places import normalise
 
@@ -47,9 +47,9 @@ def parse_entry(text: str) -> Entry:
     return Entry(text, method.name, parameters, None)
 
 
-def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Standing:
+def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> ExistingRun:
     """Read the plan of a finished run."""
-    standing = read_standing(run)
+    standing = read_existing_run(run)
     if standing is None or standing.manifest is None:
         raise NotFinished(f"{run}: not a finished run")
     rejected, plan = standing.manifest.rejected, standing.plan
@@ -81,13 +81,13 @@ def _pieces(items: Sequence[WorkItem]) -> set[tuple[str, str, int]]:
     return {(item.uri, item.etag, group) for item in items for group in item.row_groups}
 
 
-def asked_by(plan: Plan) -> Asked:
+def asked_by(plan: Plan) -> ExtraColumns:
     """Collect the columns that a run asked for besides the features: by them its files are told from others."""
     numbers = () if plan.labels is None else plan.labels.numbers
-    return Asked(plan.ids, (*numbers, *plan.predictions), tuple(column.name for column in plan.by), plan.values)
+    return ExtraColumns(plan.ids, (*numbers, *plan.predictions), tuple(column.name for column in plan.by), plan.values)
 
 
-def choose_items(list_files: Callable[[Asked], Listing], asked: Asked, plans: dict[str, Plan]) -> tuple[WorkItem, ...]:
+def choose_items(list_files: Callable[[ExtraColumns], Listing], asked: ExtraColumns, plans: dict[str, Plan]) -> tuple[WorkItem, ...]:
     """Choose work items: those of the earlier runs, where their columns are compared, for parts are read along with them."""
     items = make_items(list_files(asked), ITEM_ROWS)
     for n_before, (run, plan) in enumerate(plans.items()):

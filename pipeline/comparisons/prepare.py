@@ -25,7 +25,7 @@ from ..methods.tables import ask_model, prepare_model, refuse_statistics
 from ..models.model import Feature, Model
 from ..progress import Progress, Work
 from ..runs.job.job import Job
-from ..runs.plan.existing_run import Standing
+from ..runs.plan.existing_run import ExistingRun
 from ..stores.arrays import broadcast_tables
 from .compare_item import Measuring, measure_item, warm_measuring
 from .comparison import Comparison, Gaps, Ranking, Removal, Sample
@@ -43,7 +43,7 @@ class Request:
     job: Job
     model: Model
     entries: Sequence[Entry]
-    runs: dict[str, Standing]  # earlier ones, by their URI
+    runs: dict[str, ExistingRun]  # earlier ones, by their URI
     items: Sequence[WorkItem]
     measures: Measures
     folder: str  # where tables are broadcast from

@@ -21,7 +21,7 @@ from leafledger.kernels.comparison.agreement import (
     measure_removal,
     set_against,
 )
-from leafledger.kernels.comparison.player_ranks import Places, place_ranks, place_scores
+from leafledger.kernels.comparison.player_ranks import PlayerRanks, place_ranks, place_scores
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prediction_gap.noise import NOISES
 from leafledger.kernels.prediction_gap.rankings import EXACT
@@ -150,7 +150,7 @@ class SliceTables:
         """Count what the model knows of the first rows that the buffers hold, before they are measured."""
         return count_unseen(self.prepared.bins, self._buffers.values[:, :n])
 
-    def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[Places, np.ndarray | None]:
+    def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[PlayerRanks, np.ndarray | None]:
         """Where a ranking puts the players that splits ask for, and their values, where it has some."""
         ranking, own, n_all = self._comparison.rankings[r], self._methods[r], int(self._areas.asked.n_all[0])
         order, players = METHODS[ranking.method].phi.ranks, self.prepared.players
@@ -198,7 +198,7 @@ class SliceTables:
         add_margins(self._buffers.bins, self.prepared.margin, margin)
         return margin
 
-    def _measure_gaps(self, places: Sequence[Places], chosen: np.ndarray) -> np.ndarray:
+    def _measure_gaps(self, places: Sequence[PlayerRanks], chosen: np.ndarray) -> np.ndarray:
         gaps = self._comparison.gaps
         some = [ranking.take(chosen) for ranking in places]
         values, bins = (np.ascontiguousarray(each[:, chosen]) for each in (self._buffers.values, self._buffers.bins))
@@ -208,7 +208,7 @@ class SliceTables:
             means.append(errors.reshape(errors.shape[0], errors.shape[1] * errors.shape[2], errors.shape[3]))
         return np.concatenate(means, axis=1)
 
-    def _measure_removal(self, places: Sequence[Places], n: int, labels: Labels | None) -> np.ndarray:
+    def _measure_removal(self, places: Sequence[PlayerRanks], n: int, labels: Labels | None) -> np.ndarray:
         """Of the rows that have a label."""
         removal = self._comparison.removal
         if removal is None or labels is None:

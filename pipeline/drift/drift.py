@@ -17,7 +17,7 @@ from ..cluster.placement import make_placement
 from ..display.text import as_html, count, printable, write_two
 from ..errors import InvalidRun, UsageError
 from ..progress import Progress, no_progress
-from ..runs.records.derived import FOLDER, write_made
+from ..runs.records.derived import FOLDER, write_derived
 from ..runs.records.latest import read_latest
 from ..stores.places import normalise
 from .compare.compared import compare_columns
@@ -251,7 +251,7 @@ def write_drift(drift: Drift) -> None:
     """Write what changed below the run, and list it in ``after.json``."""
     sink = pa.BufferOutputStream()
     pq.write_table(drift.table, sink, compression="zstd", write_page_checksum=True)
-    write_made(drift.run, drift.manifest, {TABLE: sink.getvalue().to_pybytes(), DOCUMENT: drift.text.encode()})
+    write_derived(drift.run, drift.manifest, {TABLE: sink.getvalue().to_pybytes(), DOCUMENT: drift.text.encode()})
 
 
 def drift(

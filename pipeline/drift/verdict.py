@@ -5,13 +5,13 @@ from dataclasses import dataclass
 
 from ..display.text import printable
 from ..errors import InvalidRun
-from ..runs.records.derived import read_made
+from ..runs.records.derived import read_derived
 from ..stores import storage
 from .drift import DOCUMENT
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class DriftVerdict:
     """What there is to say of a comparison, in words.
 
     Attributes
@@ -30,7 +30,7 @@ class Found:
     differs: tuple[str, ...]
 
 
-def read_found(run: str, manifest: str) -> Found | None:
+def read_verdict(run: str, manifest: str) -> DriftVerdict | None:
     """Read what was found of a run.
 
     Parameters
@@ -43,12 +43,12 @@ def read_found(run: str, manifest: str) -> Found | None:
     Found or None
         None where this very run was not compared.
     """
-    data = read_made(run, manifest, DOCUMENT)
+    data = read_derived(run, manifest, DOCUMENT)
     if data is None:
         return None
     try:
         found = json.loads(data)
         alarms, differs = (tuple(map(printable, found[name])) for name in ("alarms", "differs"))
-        return Found(run, printable(found["reference"]), alarms, differs)
+        return DriftVerdict(run, printable(found["reference"]), alarms, differs)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:  # whoever may write there has changed it
         raise InvalidRun(f"{storage.join(run, DOCUMENT)}: is not as leafledger writes it; compare the runs again") from error

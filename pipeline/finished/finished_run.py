@@ -15,7 +15,7 @@ from ..arguments.choices import MARGIN
 from ..arguments.readers import read_number
 from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..in_memory.explain.attributions import Attributions
-from ..runs.lookup.row_lookup import Found, as_plain, find_rows, has_views, is_extension, read_condition
+from ..runs.lookup.row_lookup import FoundRows, as_plain, find_rows, has_views, is_extension, read_condition
 from ..runs.records.finished_run import read_finished
 from ..runs.records.manifest import Manifest
 from ..runs.records.plan import Plan
@@ -238,7 +238,7 @@ class FinishedRun:
         """
         return self.describe(self.find(where, most), output)
 
-    def find(self, where: Mapping[str, Any], most: int | None = None) -> Found:
+    def find(self, where: Mapping[str, Any], most: int | None = None) -> FoundRows:
         """Find rows, and read all columns that the run has of them.
 
         Parameters
@@ -265,12 +265,12 @@ class FinishedRun:
         parts = [(entry["part"], entry["uri"]) for entry in self.manifest.parts]
         return find_rows(self.uri, parts, self.plan.ids, where, most if most is None else read_number("most", most, 1))
 
-    def describe(self, found: Found, output: str | None = None) -> Shown:
+    def describe(self, found: FoundRows, output: str | None = None) -> Shown:
         """Show rows that were found.
 
         Parameters
         ----------
-        found : Found
+        found : FoundRows
         output : str, optional
             As of `show`.
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..display.text import count
 from ..display.waterfall import Step, shorten_steps, write_whole
-from ..runs.lookup.row_lookup import Place
+from ..runs.lookup.row_lookup import RowAddress
 
 REASONS = "reasons"  # a list of what to tell whom a row is about, where a run has it
 STEPS = 10  # features that are shown
@@ -79,7 +79,7 @@ class ShownRow:
 
     Attributes
     ----------
-    place : Place
+    place : RowAddress
         In the run.
     file : str
         Of the data,
@@ -93,7 +93,7 @@ class ShownRow:
         That of the largest margin or prediction first.
     """
 
-    place: Place
+    place: RowAddress
     file: str
     file_row: int
     ids: Mapping[str, Any]

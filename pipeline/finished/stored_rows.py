@@ -17,7 +17,7 @@ from ..in_memory.explain.attributions import ROUNDED
 from ..methods import interaction_lists as interactions
 from ..methods.output_space import TOTALS
 from ..runs.columns.top_attributions import FEATURE, PHI, VALUE, feature_of
-from ..runs.lookup.row_lookup import Found, as_plain, has_views
+from ..runs.lookup.row_lookup import FoundRows, as_plain, has_views
 from ..runs.records.manifest import Manifest
 from ..runs.records.plan import Plan
 from .row_data import REASONS, ShownOutput, ShownRow, Wording
@@ -119,7 +119,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
     )
 
 
-def show_rows(uri: str, manifest: Manifest, plan: Plan, found: Found, output: str | None = None) -> Shown:
+def show_rows(uri: str, manifest: Manifest, plan: Plan, found: FoundRows, output: str | None = None) -> Shown:
     """Make of stored rows what a person reads."""
     if output is not None and (plan.chosen or output not in plan.outputs):
         own = "each row has one of its own" if plan.chosen else f"expected one of {', '.join(plan.outputs)}"

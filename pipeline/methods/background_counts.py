@@ -12,30 +12,30 @@ from leafledger.kernels.reductions.merge_tree import MergeTree
 from .unseen_categories import count_unseen
 
 
-class Counted(NamedTuple):
+class BackgroundCounts(NamedTuple):
     """What is known of rows of a background, and what the model knows of their categories, which is not kept."""
 
     statistics: Any
     seen: np.ndarray  # (read, 2) int64, see `count_unseen`
 
-    def merge(self, others: Sequence["Counted"]) -> "Counted":
+    def merge(self, others: Sequence["BackgroundCounts"]) -> "BackgroundCounts":
         """Add up with those of other rows.
 
         Parameters
         ----------
-        others : sequence of Counted
+        others : sequence of BackgroundCounts
             Of the rows that follow.
         """
         parts = (self, *others)
-        return Counted(merge_statistics([part.statistics for part in parts]), np.sum([part.seen for part in parts], axis=0))
+        return BackgroundCounts(merge_statistics([part.statistics for part in parts]), np.sum([part.seen for part in parts], axis=0))
 
 
-def _merge(parts: Sequence[Counted]) -> Counted:
+def _merge(parts: Sequence[BackgroundCounts]) -> BackgroundCounts:
     first, *others = parts
     return first.merge(others)
 
 
-def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> Counted:
+def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> BackgroundCounts:
     """Look at rows of a background.
 
     Parameters
@@ -45,10 +45,10 @@ def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> 
     first_row : int
         Number of the first row in the whole background.
     """
-    return Counted(measure_background(query, values, first_row), count_unseen(query.bins, values))
+    return BackgroundCounts(measure_background(query, values, first_row), count_unseen(query.bins, values))
 
 
-def merge_counts(*counted: Counted) -> Counted:
+def merge_counts(*counted: BackgroundCounts) -> BackgroundCounts:
     """Add up what was counted of several parts of the background.
 
     Parameters
@@ -59,12 +59,12 @@ def merge_counts(*counted: Counted) -> Counted:
     return _merge(counted)
 
 
-def merge_evenly(parts: Iterable[Counted]) -> Counted:
+def merge_in_tree(parts: Iterable[BackgroundCounts]) -> BackgroundCounts:
     """Add up by their places alone, so that sums are rounded the same wherever it is done; few are held at once.
 
     Parameters
     ----------
-    parts : iterable of Counted
+    parts : iterable of BackgroundCounts
         At least one, in the order of the background's items.
     """
     tree = MergeTree(_merge)

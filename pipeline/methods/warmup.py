@@ -9,7 +9,7 @@ import numpy as np
 
 from leafledger.kernels.batch import attribute_batch
 from leafledger.kernels.distributions.column_distribution import count_column
-from leafledger.kernels.distributions.histogram import make_tally
+from leafledger.kernels.distributions.histogram import start_histogram
 from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.method.method import BackgroundQuery, Method
 from leafledger.kernels.methods import METHODS, SHARED
@@ -162,7 +162,7 @@ def _warm_rest() -> None:
     links.carry(softmax, three, np.zeros((3, 1)), np.zeros((3, 1, 1)))
     for dtype in (np.float32, np.float64):
         find_largest(np.zeros((3, 1), dtype), 1)
-    count_column(np.zeros(1), make_tally())
+    count_column(np.zeros(1), start_histogram())
     look_up(np.zeros((0, 1)), frozen(NO_STATISTICS), np.zeros((1, 2))[1:, :1], np.zeros((0, 1), bool))
 
 

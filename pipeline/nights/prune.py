@@ -12,7 +12,7 @@ from os import PathLike
 
 from ..arguments.readers import read_date, read_flag
 from ..errors import InvalidRun, LeafledgerError, NotThere, UsageError
-from ..runs.publish.table_commit import withdraw
+from ..runs.publish.table_commit import remove_from_table
 from ..runs.records.folder import MANIFEST, PLAN, REPLACEMENTS
 from ..runs.records.latest import read_latest
 from ..stores import commit, storage
@@ -157,7 +157,7 @@ def _remove(run: str) -> None:
 def _why_held(run: str) -> str | None:
     """A run leaves its table first; what is wrong with one run's table keeps no other from being removed."""
     try:
-        withdraw(run)
+        remove_from_table(run)
     except LeafledgerError as error:
         return f"it cannot be taken out of its table: {error}"
     return None

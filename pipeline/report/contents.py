@@ -11,7 +11,7 @@ from ..dataset.columns.grouping import write_values
 from ..errors import InvalidRun
 from ..finished.finished_run import FinishedRun
 from ..runs.records.provenance import Provenance
-from .counts.counts import Counted, Counts
+from .counts.counts import CountedColumn, Counts
 from .figures.bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
 from .figures.dependence import draw_dependence
 from .figures.figure import Figure, Table, Tracks, say_left_out
@@ -56,12 +56,12 @@ class Drawn:
     Attributes
     ----------
     names : tuple of str
-    asked : tuple of Counted
+    asked : tuple of CountedColumn
     counts : tuple of Counts
     """
 
     names: tuple[str, ...]
-    asked: tuple[Counted, ...]
+    asked: tuple[CountedColumn, ...]
     counts: tuple[Counts, ...]
 
 

@@ -12,7 +12,7 @@ from ..drift.measure.distribution import Categories, Distribution
 from ..drift.measure.measured_run import Measured
 from ..models.model import Feature
 from ..runs.columns.top_attributions import feature_of
-from .counts.counts import BINS, QUANTILES, Counted, Values, lay_edges
+from .counts.counts import BINS, QUANTILES, CountedColumn, Values, lay_edges
 from .figures.scale import make_axis
 
 SHARED = 0.01  # of attributions beyond either end of the axis that features have in common,
@@ -73,7 +73,7 @@ def _say_lacking(kept: bool, name: str, combinations: Sequence[str], feature: st
     return MANY if found is not None and found.there else MISSING
 
 
-def choose_grids(measured: Measured, output: str, names: Sequence[str], columns: Mapping[str, str]) -> tuple[Counted, ...]:
+def choose_grids(measured: Measured, output: str, names: Sequence[str], columns: Mapping[str, str]) -> tuple[CountedColumn, ...]:
     """Choose the grids of an output's first features."""
     plan = measured.plan
     features = {feature.name: feature for feature in plan.features}
@@ -89,5 +89,5 @@ def choose_grids(measured: Measured, output: str, names: Sequence[str], columns:
         chosen = choose_values(features[feature], values[feature], known) if feature in values else None
         lacking = "" if chosen else _say_lacking(plan.values, name, plan.combinations, feature, known)
         own, quantiles = lay_edges(find_ends([phi], OWN), find_ends([phi], 0.0)), tuple(phi.quantile(q) for q in QUANTILES)
-        grids.append(Counted(columns[name], shared, own, chosen, lacking, quantiles))
+        grids.append(CountedColumn(columns[name], shared, own, chosen, lacking, quantiles))
     return tuple(grids)

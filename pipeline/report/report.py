@@ -17,16 +17,16 @@ from ..finished.finished_run import FinishedRun, read_run
 from ..methods.memory import WORKER_OVERHEAD
 from ..methods.output_space import TOTALS
 from ..progress import Progress, Work, no_progress
-from ..runs.lookup.row_lookup import Found, Place, as_plain, opened_part
-from ..runs.records.derived import read_made, write_made
+from ..runs.lookup.row_lookup import FoundRows, RowAddress, as_plain, opened_part
+from ..runs.records.derived import read_derived, write_derived
 from ..runs.records.finished_run import read_finished
 from ..runs.records.folder import part_uri
-from ..runs.records.manifest import stands
+from ..runs.records.manifest import is_current
 from ..stores import storage
 from .changes import say_change, write_changes
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .counts import count_part as work
-from .counts.count_part import Asked, PartCounts, Spot, count_part, merge_parts, nothing
+from .counts.count_part import CountTask, PartCounts, Spot, count_part, merge_parts, nothing
 from .figures.figure import Figure
 from .figures.waterfalls import draw_waterfall
 from .grids import choose_grids
@@ -93,7 +93,7 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     total = plan.columns[0][0]
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
-    asked = Asked(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
+    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
     placement = placement.here_if(manifest.n_rows * (len(columns) + 1) < FEW)
     on_done, found = progress(Work("counting", measured.uri, len(items), sum(item.n_rows for item in items))), nothing(columns)
     for item, made in map_items(placement, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
@@ -102,7 +102,7 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     return found
 
 
-def _read_row(run: FinishedRun, part: int, number: int) -> Found:
+def _read_row(run: FinishedRun, part: int, number: int) -> FoundRows:
     uri, row = part_uri(run.manifest.home(run.uri), part), number
     with opened_part(uri) as (parquet, _):
         names = parquet.schema_arrow.names
@@ -114,7 +114,7 @@ def _read_row(run: FinishedRun, part: int, number: int) -> Found:
                     read = parquet.read_row_group(group, names[at : at + COLUMNS], use_threads=False)
                     single = as_plain(read.slice(row, 1)).take([0])  # so that the others are held no longer
                     columns |= zip(single.column_names, single.columns, strict=True)
-                return Found(1, (Place(part, uri, number),), pa.table(columns))
+                return FoundRows(1, (RowAddress(part, uri, number),), pa.table(columns))
             row -= n
     raise InvalidRun(f"{uri}: has no row {number}")
 
@@ -153,7 +153,7 @@ def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) 
 
 def _read_changes(run: FinishedRun) -> Changes | None:
     """What was found when the run was compared before."""
-    kept = read_made(run.uri, run.manifest.sha256, DRIFT)
+    kept = read_derived(run.uri, run.manifest.sha256, DRIFT)
     if kept is None:
         return None
     try:
@@ -265,10 +265,10 @@ def report(
     try:
         data = write_report(gather(finished, against, where, progress))
     except (InvalidRun, StorageError) as error:
-        if stands(finished.uri, finished.manifest):
+        if is_current(finished.uri, finished.manifest):
             raise
         raise _replaced(finished) from error  # whose files are removed then
-    if not stands(finished.uri, finished.manifest):
+    if not is_current(finished.uri, finished.manifest):
         raise _replaced(finished)
-    write_made(finished.uri, finished.manifest.sha256, {PAGE: data})
+    write_derived(finished.uri, finished.manifest.sha256, {PAGE: data})
     return WrittenReport(storage.join(finished.uri, PAGE), len(data))

@@ -15,16 +15,16 @@ from ..progress import Progress, no_progress
 from .job.job import Job, make_job
 from .job.options import ReasonsFile, pick
 from .monitor.attempt import Attempt
-from .monitor.lineage import find_made, traced
-from .monitor.metrics import Earlier, metered
+from .monitor.lineage import emit_lineage, plan_of_run
+from .monitor.metrics import Earlier, export_metrics
 from .monitor.provenance import keep_provenance
-from .plan.digest_inputs import digest_run, say_undigested
+from .plan.digest_inputs import digest_run, undigested_warning
 from .plan.model import load_model
 from .plan.planned_run import Run, plan_run
 from .publish.latest_pointer import why_latest_stays
 from .publish.mlflow_link import log_run
 from .publish.replacement import remove_replaced
-from .publish.table_commit import commit_table, record_table
+from .publish.table_commit import commit_table, record_commit
 from .records.input_digests import Inputs
 from .records.latest import Latest
 from .records.manifest import Manifest
@@ -33,7 +33,7 @@ from .stages import aggregate_run, broadcast_run, count_run, map_run, publish_ru
 _LOG = logging.getLogger("leafledger")
 
 
-class Done(NamedTuple):
+class RunResult(NamedTuple):
     """What became of a run."""
 
     manifest: Manifest
@@ -46,7 +46,7 @@ class Done(NamedTuple):
     inputs: Inputs | None = None  # digests of the files that it was made of, where there are any
 
 
-def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG.warning, earlier: Earlier | None = None) -> Done:
+def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG.warning, earlier: Earlier | None = None) -> RunResult:
     """Do all stages in turn. What an earlier attempt did is found and kept; of a finished run, ``latest`` alone is updated.
 
     Parameters
@@ -57,24 +57,24 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         Nights of the same command, for the metrics.
     """
     attempt = Attempt()
-    with attempt.heard(warn), metered(job, attempt, earlier), traced(job, attempt):
+    with attempt.heard(warn), export_metrics(job, attempt, earlier), emit_lineage(job, attempt):
         with attempt.stage("planning"):
             run = plan_run(job, load_model(job))
         matched, codes = say_positions(run.model), say_codes(run.model)
         for said in (f"features {matched}" * bool(matched), f"columns hold {codes}" * bool(codes)):
             if said:
                 _LOG.info(printable(f"{job.data}: {said}"))
-        attempt.plan, attempt.kept, attempt.manifest, inputs = find_made(run), run.kept, run.finished, run.digested
+        attempt.plan, attempt.kept, attempt.manifest, inputs = plan_of_run(run), run.kept, run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
         commit_table(job, job.out, manifest, bool(run.kept))
         remove_replaced(job.out, manifest)
-        record_table(job, job.out, manifest)
+        record_commit(job, job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
         attempt.undone += filter(None, (why_latest_stays(job.options, manifest, latest), unlogged))
-        undigested = say_undigested(run)
+        undigested = undigested_warning(run)
         if undigested is not None:
             attempt.warned.append(undigested)
-    return Done(manifest, run.finished is not None, run.kept, latest, matched, unlogged, codes, attempt.inputs or inputs)
+    return RunResult(manifest, run.finished is not None, run.kept, latest, matched, unlogged, codes, attempt.inputs or inputs)
 
 
 def _work(run: Run, attempt: Attempt, progress: Progress) -> Manifest:

@@ -26,11 +26,11 @@ from .execute.bundles import Task
 from .execute.count_background import keep_counts
 from .execute.merged_states import MergedStates, add_groups
 from .execute.reuse import find_earlier
-from .plan.background import Marginal
+from .plan.background import MarginalPlan
 from .plan.planned_run import Run
 from .publish.latest_pointer import name_latest, refuse_small
 from .publish.publish import publish
-from .publish.replacement import take_place
+from .publish.replacement import swap_manifest
 from .publish.summaries import aggregate
 from .records.latest import Latest
 from .records.manifest import Manifest
@@ -76,7 +76,7 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     ClusterLost
         No scheduler answers, it has no workers any more, or all that an item was given to died.
     """
-    if not isinstance(game := run.game, Marginal) or not game.uncounted:
+    if not isinstance(game := run.game, MarginalPlan) or not game.uncounted:
         return None
     commit_plan(run.job.out, run.plan)
     recipe, query = broadcast_recipe(run.job.out, run.plan), broadcast_tables(game.query, storage.join(run.job.out, FOLDER))
@@ -100,13 +100,13 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
     """
     commit_plan(run.job.out, run.plan)
     prepared = run.game
-    if isinstance(prepared, Marginal):
+    if isinstance(prepared, MarginalPlan):
         progress(Work("preparing tables", run.job.out, 0, 0))
         prepared = _prepare(run, prepared, counted)
     return Broadcast(broadcast_tables(prepared, storage.join(run.job.out, FOLDER)), prepared, broadcast_recipe(run.job.out, run.plan))
 
 
-def _prepare(run: Run, game: Marginal, counted: BackgroundStatistics | None) -> Prepared:
+def _prepare(run: Run, game: MarginalPlan, counted: BackgroundStatistics | None) -> Prepared:
     plan, statistics = run.plan, game.counted if counted is None else counted
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
@@ -200,7 +200,7 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
     if run.place:
         refuse_small(run.job.options, run.out, manifest)
         replaced = None if run.replaced is None else run.replaced.manifest
-        take_place(run.out, manifest, replaced, run.job.options.single_writer)
+        swap_manifest(run.out, manifest, replaced, run.job.options.single_writer)
     return manifest
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from ..errors import UsageError
 from .deltalake_table import open_table, options_for, place_of, reported
 from .live import write_value
-from .share import DATE, Leaving, Share, check_all_there, check_alone, new_columns, refuse_lacking, within
+from .share import DATE, Removal, Share, check_all_there, check_alone, new_columns, refuse_lacking, within
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 # Others clean a table's folder of all files that its log does not name: plans, manifests and summaries of the runs. Not for a hundred years.
@@ -223,7 +223,7 @@ def holds_delta(uri: str, run: str, manifest: str) -> bool:
         return _exists(uri) and _find_mark(open_table(uri), uri, run)[0] == _mark(manifest)
 
 
-def withdraw_delta(uri: str, leaving: Leaving) -> None:
+def withdraw_delta(uri: str, leaving: Removal) -> None:
     """Take a run's parts out of a table, before they are removed; do nothing where it has none."""
 
     def attempt() -> None:

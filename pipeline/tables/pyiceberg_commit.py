@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..errors import SchemaMismatch, UsageError
 from ..stores.places import CATALOG, normalise
 from .pyiceberg_table import EPOCH, FILES, has_rows, list_live, number_columns, refuse_deletes, reported
-from .share import DATE, Leaving, Share, SharedPart, check_all_there, check_alone, new_columns, plain_fields, refuse_lacking, within
+from .share import DATE, Removal, Share, SharedPart, check_all_there, check_alone, new_columns, plain_fields, refuse_lacking, within
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 MAPPING = "schema.name-mapping.default"
@@ -223,7 +223,7 @@ def holds_iceberg(uri: str, run: str, manifest: str) -> bool:
         return table is not None and _find_mark(table, run)[0] == manifest
 
 
-def withdraw_iceberg(uri: str, leaving: Leaving) -> None:
+def withdraw_iceberg(uri: str, leaving: Removal) -> None:
     """Take a run's parts out of a table, before they are removed; do nothing where it has none."""
 
     def attempt() -> None:

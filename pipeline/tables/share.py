@@ -42,7 +42,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class Removal:
     """A run that leaves a table, before its files are removed."""
 
     run: str  # URI of its folder

@@ -7,7 +7,7 @@ from datetime import date as Date
 from .deltalake_commit import check_delta, commit_delta, holds_delta, locate_delta, withdraw_delta
 from .names import Name
 from .pyiceberg_commit import check_iceberg, commit_iceberg, holds_iceberg, locate_iceberg, withdraw_iceberg
-from .share import Leaving, Share
+from .share import Removal, Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Format:
     check: Callable[[str, Collection[str]], None]  # that parts with such columns can be added, before there are any
     commit: Callable[[str, Share], None]
     holds: Callable[[str, str, str], bool]  # from its place, a run's folder and manifest
-    withdraw: Callable[[str, Leaving], None]
+    withdraw: Callable[[str, Removal], None]
 
 
 FORMATS: dict[Name, Format] = {
@@ -58,7 +58,7 @@ class Place:
         """
         return FORMATS[self.format].holds(self.uri, run, manifest)
 
-    def withdraw(self, leaving: Leaving) -> None:
+    def withdraw(self, leaving: Removal) -> None:
         """Take a run's parts out of the table; do nothing where it has none."""
         FORMATS[self.format].withdraw(self.uri, leaving)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from leafledger.pipeline.drift.measure import measure_part as measuring
-from leafledger.pipeline.runs.execute import explain_item as explain_item_
+from leafledger.pipeline.runs.execute import write_part as write_part_
 
 SECONDS = "FAULTS_SECONDS"  # that an item takes longer
 DEADLY, GREEDY = "FAULTS_DEADLY", "FAULTS_GREEDY"  # the part that ends its worker, or takes memory without end
@@ -19,7 +19,7 @@ PIECE = 32 << 20  # bytes
 
 def dask_setup(worker) -> None:
     """Called once by every worker process."""
-    explain = explain_item_.explain_item
+    explain = write_part_.write_part
 
     def explained(plan, plan_digest, item, prepared, local, rejected=MappingProxyType({})):
         deadly, seconds = str(item.part) == os.environ.get(DEADLY), float(os.environ.get(SECONDS, "0"))
@@ -36,7 +36,7 @@ def dask_setup(worker) -> None:
             time.sleep(0.05)  # whoever watches looks ten times a second
         return explain(plan, plan_digest, item, prepared, local, rejected)
 
-    explain_item_.explain_item = explained
+    write_part_.write_part = explained
     measure = measuring.measure_columns
 
     def measured(*arguments):

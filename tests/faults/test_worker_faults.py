@@ -170,7 +170,7 @@ def test_items_that_shared_a_worker_with_a_deadly_one_are_published(many, tally,
     """All twelve run on one worker when one of them ends it: each is tried again alone, and the deadly one alone is rejected, every time."""
     monkeypatch.setenv(DEADLY, "5")
     monkeypatch.setenv(SECONDS, "1")  # all have started when the deadly one ends them
-    suspects, try_alone = [], poison_items_.try_alone
+    suspects, try_alone = [], poison_items_.retry_isolated
 
     def spy(do, attempt, suspect):
         suspects.append(suspect)

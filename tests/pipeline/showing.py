@@ -2,14 +2,14 @@
 
 from leafledger.pipeline.finished.row_data import ShownOutput, ShownRow, Wording
 from leafledger.pipeline.finished.row_view import Shown
-from leafledger.pipeline.runs.lookup.row_lookup import Place
+from leafledger.pipeline.runs.lookup.row_lookup import RowAddress
 
 
 def one(steps=(), base=1.0, total=3.0, n_others=0, output="", **more):
     """A row with one output."""
     found = {"errors": {}, "scores": {}, "interactions": None, "reasons": None} | more
     output = ShownOutput(output, base, total, tuple(steps), n_others=n_others, **found)
-    return ShownRow(Place(2, "run/part-00002.parquet", 5), "data.parquet", 17, {}, {}, (output,))
+    return ShownRow(RowAddress(2, "run/part-00002.parquet", 5), "data.parquet", 17, {}, {}, (output,))
 
 
 def shown(*rows, additive=True, ranks=False, n_found=None):

@@ -72,9 +72,9 @@ def wait_item(run: str, recipe: str, tables: str, item: WorkItem, *left_out: obj
     return (Part(item.part, item.n_rows, 1 << 20, "0" * 64, 0.0, seconds, states, this_worker(), Moved()),)
 
 
-def wait_bundle(task: bundles.Task, bundle: bundles.Bundle) -> bundles.Done:
+def wait_bundle(task: bundles.Task, bundle: bundles.Bundle) -> bundles.BundleResult:
     """Do a bundle as a run does, but for its parts; in a process that does nothing else."""
-    make_part_.try_part, plan_file_.open_recipe = wait_item, lambda *_: SimpleNamespace(summaries=SUMMARIES)
+    make_part_.make_part_or_reject, plan_file_.open_recipe = wait_item, lambda *_: SimpleNamespace(summaries=SUMMARIES)
     return bundles.do_bundle(task, bundle)
 
 

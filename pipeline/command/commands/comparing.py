@@ -8,7 +8,7 @@ from cyclopts import Group, Parameter
 from ...errors import UsageError
 from ..terminal.dated import Day, fill_day
 from ..terminal.documents import write_document
-from ..terminal.flags import CLUSTER, DOUBTFUL, METHOD, MODEL, Json, Place, Quiet, Wait, Whole, Workers, as_whole
+from ..terminal.flags import CLUSTER, DOUBTFUL, METHOD, MODEL, Json, PathArgument, Quiet, Wait, Whole, Workers, as_whole
 from ..terminal.terminal import open_console, say
 
 MEASURES = Group("Measures", sort_key=3)
@@ -23,11 +23,11 @@ def _numbers(name: str, given: str, read: Callable[[str], Any]) -> list:
 
 
 def compare(
-    model: Place,
-    data: Place,
+    model: PathArgument,
+    data: PathArgument,
     *,
     methods: Annotated[str, Parameter(group=METHOD)],
-    out: Place,
+    out: PathArgument,
     top: Annotated[str, Parameter(group=MEASURES)] = "1,3,10",
     scales: Annotated[str, Parameter(group=MEASURES)] = "0.1,0.5,1",
     noise: Annotated[Literal["normal", "uniform", "laplace"], Parameter(group=MEASURES)] = "normal",

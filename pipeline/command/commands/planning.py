@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ...display.text import count, printable
 from ..terminal.documents import write_document
-from ..terminal.flags import DEFAULTS, INPUT, Flags, Json, Place, Replace
+from ..terminal.flags import DEFAULTS, INPUT, Flags, Json, PathArgument, Replace
 
 SHOWN = 60  # characters of a parameter
 UNITS = ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"))
@@ -114,10 +114,10 @@ def _document(run: Any, found: Any) -> dict[str, Any]:
 
 
 def plan(
-    model: Place,
-    data: Place,
+    model: PathArgument,
+    data: PathArgument,
     *,
-    out: Place,
+    out: PathArgument,
     options: Flags = DEFAULTS,
     replace: Replace = False,
     forecast: Forecast = False,
@@ -148,7 +148,7 @@ def plan(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ...cluster.resource_usage import Taken, measured
+    from ...cluster.resource_usage import ResourceUsage, measure_usage
     from ...dataset.columns.categories import say_codes
     from ...dataset.columns.names import say_positions
     from ...runs.forecast.forecast import forecast_run
@@ -157,8 +157,8 @@ def plan(
     from ...runs.plan.planned_run import plan_run
 
     asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
-    job, planning, found = make_job(model, data, out, asked), list[Taken](), None
-    with measured(planning):
+    job, planning, found = make_job(model, data, out, asked), list[ResourceUsage](), None
+    with measure_usage(planning):
         run = plan_run(job, load_model(job))
     if forecast and run.finished is None:
         found = forecast_run(run, *planning)

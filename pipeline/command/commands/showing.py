@@ -12,8 +12,8 @@ from ..terminal.flags import INPUT, Json, Whole
 from ..terminal.terminal import complain, open_console, say
 
 if TYPE_CHECKING:
+    from ...runs.lookup.row_lookup import FoundRows
     from ...finished.finished_run import FinishedRun
-    from ...runs.lookup.row_lookup import Found
 
 
 UNVERIFIED = Exit.PARTLY  # exit code where rows could not be explained again
@@ -36,7 +36,7 @@ def _split(text: str) -> tuple[str, str]:
     return name, value
 
 
-def _verify(run: "FinishedRun", found: "Found", model: str | None) -> tuple[bool, str]:
+def _verify(run: "FinishedRun", found: "FoundRows", model: str | None) -> tuple[bool, str]:
     """Whether the rows could be explained again, and what is to be said; InvalidRun where they differ."""
     from ...display.text import count
     from ...runs.check.verify_rows import verify_rows

@@ -91,7 +91,7 @@ def _read_whole(_type: Any, tokens: Sequence[Token]) -> int:
 Whole = Annotated[int, Parameter(converter=_read_whole)]
 Workers = Annotated[int | None, Parameter(group=CLUSTER, converter=_read_whole)]
 Wait = Annotated[float, Parameter(group=CLUSTER)]
-Place = Annotated[str, Parameter(group=INPUT)]
+PathArgument = Annotated[str, Parameter(group=INPUT)]
 Json = Annotated[bool, Parameter(name="--json", group=INPUT, negative=())]
 Replace = Annotated[bool, Parameter(name="--replace", group=INPUT, negative=())]
 Quiet = Annotated[bool, Parameter(group=INPUT, negative=())]

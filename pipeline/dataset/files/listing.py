@@ -21,9 +21,9 @@ from ...tables.reading import read_snapshot
 from ..columns import schema
 from ..columns.names import call
 from .footers import ReadFooters, read_footers
-from .matching import Asked, Matching, list_used
+from .matching import ExtraColumns, Matching, list_used
 
-NOTHING = Asked()
+NOTHING = ExtraColumns()
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -124,7 +124,7 @@ def _list_files(uri: str) -> Snapshot:
     return read_snapshot(uri) or Snapshot(uri, tuple(LiveFile(file, _partition(file.uri)) for file in list_parquet(uri)))
 
 
-def list_data(uri: str, model: Model, asked: Asked = NOTHING, read: ReadFooters = read_footers) -> Listing:
+def list_data(uri: str, model: Model, asked: ExtraColumns = NOTHING, read: ReadFooters = read_footers) -> Listing:
     """List the files of a data set, read their footers, and match them against the model and what else is asked for.
 
     Every refusal of data happens here, unless some files can be read and others not: those are returned as rejected.
@@ -133,7 +133,7 @@ def list_data(uri: str, model: Model, asked: Asked = NOTHING, read: ReadFooters 
     ----------
     uri : str
         A Parquet file, a folder, a glob, or a Hive-partitioned data set; or a table of Delta Lake or Iceberg, see `read_snapshot`.
-    asked : Asked
+    asked : ExtraColumns
         By default no column but the features.
     read : callable
         Reads footers as `read_footers` does, perhaps elsewhere.

@@ -25,7 +25,7 @@ SHAPES = 8  # that are kept; neighbours mostly have one, and those of wide files
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ExtraColumns:
     """Columns of the data that are asked for besides the features; paths may carry them."""
 
     ids: tuple[str, ...] = ()  # passed through
@@ -81,18 +81,18 @@ class Matching:
     features : tuple of Feature
     used : sequence of int
         Places of the features that are read.
-    asked : Asked
+    asked : ExtraColumns
     hashes : mapping of int to (n,) uint32
         From places of features to what `known_hashes` tells of them.
     """
 
-    def __init__(self, features: tuple[Feature, ...], used: Sequence[int], asked: Asked, hashes: Mapping[int, np.ndarray]):
+    def __init__(self, features: tuple[Feature, ...], used: Sequence[int], asked: ExtraColumns, hashes: Mapping[int, np.ndarray]):
         self._features, self._used, self._asked, self._hashes = features, used, asked, hashes
         # What is refused is looked at again for every file, so that each is refused in its own name.
         self.match, self._check_columns = lru_cache(SHAPES)(self._match), lru_cache(SHAPES)(self._check)
 
     @classmethod
-    def of(cls, model: Model, asked: Asked) -> "Matching":
+    def of(cls, model: Model, asked: ExtraColumns) -> "Matching":
         """Match columns against a model's features."""
         return cls(model.features, read_columns(model.ensemble).tolist(), asked, known_hashes(model.ensemble.statistics))
 

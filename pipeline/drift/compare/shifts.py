@@ -12,7 +12,7 @@ from leafledger.kernels.distributions.distances import correct_p
 from ..measure.columns import has_categories, lists_categories
 from ..measure.distribution import Categories, Distribution
 from ..measure.means import INPUTS, Means, means_of, nothing, read_summary
-from ..measure.measured_run import Found, Measured
+from ..measure.measured_run import ColumnDistribution, Measured
 from .split import Night
 from .statistics import Apart, compare_categories, compare_numbers, compare_shares
 from .thresholds import Thresholds
@@ -83,7 +83,7 @@ def _shift(kind: str, output: str, feature: str, before: Means, now: Means, apar
     )
 
 
-def _compare(before: Found | None, now: Found | None) -> Apart:
+def _compare(before: ColumnDistribution | None, now: ColumnDistribution | None) -> Apart:
     if isinstance(before, Distribution) and isinstance(now, Distribution):
         return compare_numbers(before, now)
     if isinstance(before, Categories) and isinstance(now, Categories):
@@ -91,11 +91,11 @@ def _compare(before: Found | None, now: Found | None) -> Apart:
     return Apart()
 
 
-def _means(found: Found) -> Means:
+def _means(found: ColumnDistribution) -> Means:
     return means_of(found) if isinstance(found, Distribution) else Means(found.there, math.nan, math.nan, math.nan, math.nan)
 
 
-def _total(measured: Measured, output: str) -> Found | None:
+def _total(measured: Measured, output: str) -> ColumnDistribution | None:
     return None if measured.plan.global_only else measured.total(output)
 
 
@@ -156,7 +156,7 @@ def _known(measured: Measured) -> dict[str, set[str]]:
     return {feature.name: set(map(str, feature.categories or ())) for feature in measured.plan.features if lists_categories(feature)}
 
 
-def _fold(found: Found, known: set[str]) -> Found:
+def _fold(found: ColumnDistribution, known: set[str]) -> ColumnDistribution:
     """Count all other categories among the unseen."""
     if not isinstance(found, Categories) or found.counts is None:
         return found

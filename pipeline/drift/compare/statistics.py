@@ -14,7 +14,7 @@ from leafledger.kernels.distributions.distances import (
     measure_shares,
     measure_wasserstein,
 )
-from leafledger.kernels.distributions.histogram import coarsen, round_counts
+from leafledger.kernels.distributions.histogram import coarsen, round_histogram
 
 from ..measure.distribution import Categories, Distribution, find_edges
 
@@ -44,7 +44,7 @@ def _round(found: Distribution, bits: int) -> Distribution:
     kind = np.dtype(f"f{bits // 8}")
     with np.errstate(over="ignore"):
         low, high = np.array([found.low, found.high]).astype(kind).tolist()
-    return replace(found, low=low, high=high, found=round_counts(found.found, kind), bits=bits)
+    return replace(found, low=low, high=high, found=round_histogram(found.found, kind), bits=bits)
 
 
 def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leafledger.kernels.distributions.histogram import Counts, cell_edges
+from leafledger.kernels.distributions.histogram import Histogram, cell_edges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -21,7 +21,7 @@ class Distribution:
     spread_abs: float  # the same of magnitudes
     low: float
     high: float
-    found: Counts  # infinities among them
+    found: Histogram  # infinities among them
     bits: int = 64  # of the narrowest type of floating-point numbers that parts keep the column in
 
     @property

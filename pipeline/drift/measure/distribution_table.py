@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leafledger.kernels.distributions.histogram import Counts, find_cells
+from leafledger.kernels.distributions.histogram import Histogram, find_cells
 
 from ...dataset.columns.grouping import GroupColumn
 from .columns import Column
@@ -87,7 +87,7 @@ def _read(row: dict) -> Distribution | Categories:
         return Categories(row["rows"], row["missing"], row["unseen"], named)
     moments = {name: row[name] for name in NUMBERS}
     cells = find_cells(np.array(row["points"], np.float64), 0) if row["cells"] is None else np.array(row["cells"], np.int64)
-    counts = Counts(row["level"], cells, np.array(row["counts"], np.int64))
+    counts = Histogram(row["level"], cells, np.array(row["counts"], np.int64))
     return Distribution(row["rows"], row["missing"], row["infinite"], **moments, found=counts, bits=row["bits"])
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from leafledger.kernels.distributions.column_distribution import SPREADS, Spreads, count_column
-from leafledger.kernels.distributions.histogram import TALLY_BYTES, Counts, make_tally, read_tally
+from leafledger.kernels.distributions.histogram import TALLY_BYTES, Histogram, finish_histogram, start_histogram
 from leafledger.kernels.reductions.reduction import merge_all
 
 from ...dataset.columns.schema import column_values
@@ -58,7 +58,7 @@ class MeasuredPart:
 
     numbers: tuple[int, ...]  # columns that are numbers
     spreads: Spreads  # of these
-    counts: tuple[Counts, ...]  # of these
+    counts: tuple[Histogram, ...]  # of these
     categories: dict[int, Values]  # of the others
     bits: tuple[int, ...]  # of numbers in the part, as of `Distribution.bits`
 
@@ -108,14 +108,14 @@ def _numbers(feature: Feature | None, column: pa.Array) -> np.ndarray:
 
 def _measure_numbers(
     parquet: pq.ParquetFile, columns: Sequence[Column], features: Mapping[str, Feature], rows: Rows
-) -> tuple[list[list[Spreads]], list[list[Counts]]]:
+) -> tuple[list[list[Spreads]], list[list[Histogram]]]:
     """States of columns of numbers, of every group of rows, as many columns at a time as their cells fit."""
     n_groups = len(rows)
-    spreads, counts = [list[Spreads]() for _ in rows], [list[Counts]() for _ in rows]
+    spreads, counts = [list[Spreads]() for _ in rows], [list[Histogram]() for _ in rows]
     at_a_time = max(1, TABLE_BYTES // (TALLY_BYTES * max(1, n_groups)))
     for start in range(0, len(columns), at_a_time):
         some = columns[start : start + at_a_time]
-        tallies, states = [[make_tally() for _ in rows] for _ in some], [[list[Spreads]() for _ in rows] for _ in some]
+        tallies, states = [[start_histogram() for _ in rows] for _ in some], [[list[Spreads]() for _ in rows] for _ in some]
         for group in range(parquet.num_row_groups):
             read = parquet.read_row_group(group, [column.name for column in some], use_threads=False)
             for c, column in enumerate(some):
@@ -125,7 +125,7 @@ def _measure_numbers(
                         states[c][g].append(count_column(np.ascontiguousarray(values[places[group]]), tallies[c][g]))
         for g in range(n_groups):
             spreads[g] += [merge_all(SPREADS, found[g], 1, 1) for found in states]
-            counts[g] += [read_tally(tally[g]) for tally in tallies]
+            counts[g] += [finish_histogram(tally[g]) for tally in tallies]
     return spreads, counts
 
 
@@ -182,4 +182,4 @@ def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
 
 def warm(asked: Measuring) -> None:  # noqa: ARG001 - what is measured does not matter
     """Compile, or read from the cache, the kernel that measuring parts calls."""
-    count_column(np.zeros(1), make_tally())
+    count_column(np.zeros(1), start_histogram())

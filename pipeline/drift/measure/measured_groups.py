@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from leafledger.kernels.distributions.histogram import NOTHING, Counts, merge_counts
+from leafledger.kernels.distributions.histogram import NOTHING, Histogram, merge_histograms
 
 from ...cluster.map_items import map_items
 from ...cluster.placement import Placement
@@ -19,7 +19,7 @@ from ...dataset.files.listing import WorkItem
 from ...errors import StorageError, UsageError
 from ...progress import Progress, Work
 from ...runs.lookup.row_lookup import opened_part
-from ...runs.records.derived import FOLDER, read_made, write_made
+from ...runs.records.derived import FOLDER, read_derived, write_derived
 from ...runs.records.folder import part_uri
 from ...runs.records.footer import read_footer
 from ...runs.records.plan import Plan
@@ -28,7 +28,7 @@ from . import measure_part as work
 from .columns import list_columns
 from .distribution_table import pack_groups, unpack_groups
 from .measure_part import NOWHERE, TASK_BYTES, MeasuredPart, Measuring, Rows, measure_columns
-from .measured_run import FEW, Found, Measured, gather
+from .measured_run import FEW, ColumnDistribution, Measured, gather
 
 MOST_GROUPS = 128  # whose cells, of one column, are TABLE_BYTES
 MOST_FOUND = 1 << 14  # distributions, of all groups and columns
@@ -134,7 +134,7 @@ def _warm(asked: MeasuringGroups) -> None:
 
 def _measure_parts(
     placement: Placement, measured: Measured, by: tuple[str, ...], progress: Progress
-) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[Found, ...]]]:
+) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[ColumnDistribution, ...]]]:
     """Of every group, in the order of their names. The bits do not depend on where it is done."""
     manifest, plan, columns = measured.manifest, measured.plan, measured.columns
     items = [plan.items[entry["part"]] for entry in manifest.parts]
@@ -142,13 +142,13 @@ def _measure_parts(
     on_done = progress(Work("measuring groups", measured.uri, len(items), sum(item.n_rows for item in items)))
     asked = MeasuringGroups(Measuring(manifest.home(measured.uri), manifest.plan), by)
     described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)
-    parts, counts = dict[str, dict[int, MeasuredPart]](), dict[str, dict[int, Counts]]()
+    parts, counts = dict[str, dict[int, MeasuredPart]](), dict[str, dict[int, Histogram]]()
     for item, made in map_items(placement, measure_groups_of_item, _warm, asked, items, TASK_BYTES):
         described = made.by
         for name, part in made.groups.items():
             mine = counts.setdefault(name, dict.fromkeys(part.numbers, NOTHING))
             for c, found in zip(part.numbers, part.counts, strict=True):  # in any order, since counts add up exactly
-                mine[c] = merge_counts(mine[c], found)
+                mine[c] = merge_histograms(mine[c], found)
             parts.setdefault(name, {})[item.part] = replace(part, counts=())
         _check_most([*parts], by, len(columns))
         on_done(item)
@@ -169,12 +169,12 @@ def measure_groups(placement: Placement, measured: Measured, by: tuple[str, ...]
     """
     uri, manifest, columns = measured.uri, measured.manifest, measured.columns
     name = f"{FOLDER}/distributions-{hashlib.sha256(json.dumps(by).encode()).hexdigest()[:16]}.parquet"
-    kept = read_made(uri, manifest.sha256, name)
+    kept = read_derived(uri, manifest.sha256, name)
     found = None if kept is None else unpack_groups(kept, by, columns)
     if found is None:
         found = _measure_parts(placement, measured, by, progress)
         try:
-            write_made(uri, manifest.sha256, {name: pack_groups(found[0], columns, found[1])})
+            write_derived(uri, manifest.sha256, {name: pack_groups(found[0], columns, found[1])})
         except StorageError as error:
             logging.getLogger("leafledger").warning("what was measured is not kept: %s", error)
     described, groups = found

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 
 from leafledger.kernels.distributions.column_distribution import SPREADS, Spreads
-from leafledger.kernels.distributions.histogram import NOTHING, Counts, merge_counts
+from leafledger.kernels.distributions.histogram import NOTHING, Histogram, merge_histograms
 from leafledger.kernels.reductions.reduction import merge_all
 
 from ...cluster.map_items import map_items
 from ...cluster.placement import Placement, make_placement
 from ...errors import StorageError
 from ...progress import Progress, Work, no_progress
-from ...runs.records.derived import FOLDER, read_made, write_made
+from ...runs.records.derived import FOLDER, read_derived, write_derived
 from ...runs.records.finished_run import read_finished
 from ...runs.records.manifest import Manifest
 from ...runs.records.plan import Plan
@@ -28,7 +28,7 @@ from .measure_part import TASK_BYTES, MeasuredPart, Measuring, Values, measure_i
 DISTRIBUTIONS = f"{FOLDER}/distributions.parquet"
 FEW = 50_000_000  # numbers, that are read sooner than a cluster starts
 
-Found = Distribution | Categories
+ColumnDistribution = Distribution | Categories
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ class Measured:
     manifest: Manifest
     plan: Plan
     columns: tuple[Column, ...]
-    found: tuple[Found, ...]
+    found: tuple[ColumnDistribution, ...]
     group: str = ""
     places: dict[tuple[str, str, str], int] = field(init=False, repr=False)
 
@@ -62,7 +62,7 @@ class Measured:
         places = {(column.kind, column.output, column.of): place for place, column in enumerate(self.columns)}
         object.__setattr__(self, "places", places)
 
-    def _find(self, kind: str, output: str, of: str) -> Found | None:
+    def _find(self, kind: str, output: str, of: str) -> ColumnDistribution | None:
         place = self.places.get((kind, output, of))
         return None if place is None else self.found[place]
 
@@ -100,7 +100,7 @@ class Measured:
         found = self._find(PHI, output, player)
         return found if isinstance(found, Distribution) else None
 
-    def value(self, feature: str) -> Found | None:
+    def value(self, feature: str) -> ColumnDistribution | None:
         """Give what the values of a feature are like.
 
         Returns
@@ -111,7 +111,7 @@ class Measured:
         return self._find(VALUE, "", feature)
 
 
-def make_distribution(merged: Spreads, at: int, counts: Counts, bits: int = 64) -> Distribution:
+def make_distribution(merged: Spreads, at: int, counts: Histogram, bits: int = 64) -> Distribution:
     """Put together what is known of a column."""
     rows, missing, infinite, *moments = (array[at].item() for array in merged)
     if rows == missing + infinite:
@@ -120,7 +120,9 @@ def make_distribution(merged: Spreads, at: int, counts: Counts, bits: int = 64) 
     return Distribution(rows, missing, infinite, mean, spread, mean_abs, spread_abs, low, high, counts, bits)
 
 
-def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Counts]) -> tuple[Found, ...]:
+def gather(
+    plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Histogram]
+) -> tuple[ColumnDistribution, ...]:
     """Merge what came of parts: moments in the order of the plan, whatever the order in which they came."""
     features = {feature.name: feature for feature in plan.features}
     ordered = [parts[part] for part in sorted(parts)]
@@ -128,7 +130,7 @@ def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPa
     numbers = [c for c in range(len(columns)) if c not in set(categorical)]
     merged = merge_all(SPREADS, (part.spreads for part in ordered), 1, len(numbers))
     bits = [min((part.bits[at] for part in ordered), default=64) for at in range(len(numbers))]
-    found: dict[int, Found] = {c: make_distribution(merged, at, counts[c], bits[at]) for at, c in enumerate(numbers)}
+    found: dict[int, ColumnDistribution] = {c: make_distribution(merged, at, counts[c], bits[at]) for at, c in enumerate(numbers)}
     for c in categorical:
         state = Values(0, 0, 0 if lists_categories(features[columns[c].of]) else None, {})
         for part in ordered:
@@ -138,7 +140,7 @@ def gather(plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPa
     return tuple(found[c] for c in range(len(columns)))
 
 
-def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan, progress: Progress) -> tuple[Found, ...]:
+def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan, progress: Progress) -> tuple[ColumnDistribution, ...]:
     """Measure all parts of a run where it is to be done. The bits do not depend on where."""
     columns = list_columns(plan)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
@@ -148,7 +150,7 @@ def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan
     asked = Measuring(manifest.home(uri), manifest.plan)
     for item, made in map_items(placement, measure_item, work.warm, asked, items, TASK_BYTES):
         for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since counts add up exactly
-            counts[c] = merge_counts(counts[c], found)
+            counts[c] = merge_histograms(counts[c], found)
         parts[item.part] = replace(made, counts=())
         on_done(item)
     return gather(plan, columns, parts, counts)
@@ -184,12 +186,12 @@ def measure_run(
     placement, columns = make_placement(scheduler, workers, plain_tcp, wait), list_columns(plan)
     if plan.global_only:
         return Measured(uri, manifest, plan, columns, ())
-    kept = read_made(uri, manifest.sha256, DISTRIBUTIONS)
+    kept = read_derived(uri, manifest.sha256, DISTRIBUTIONS)
     found = None if kept is None else unpack(kept, columns)
     if found is None:
         found = measure_parts(placement, uri, manifest, plan, progress)
         try:
-            write_made(uri, manifest.sha256, {DISTRIBUTIONS: pack(columns, found)})
+            write_derived(uri, manifest.sha256, {DISTRIBUTIONS: pack(columns, found)})
         except StorageError as error:
             logging.getLogger("leafledger").warning("what was measured is not kept: %s", error)
     return Measured(uri, manifest, plan, columns, found)

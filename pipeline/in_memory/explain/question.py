@@ -22,7 +22,7 @@ from ...dataset.columns.players import join_names, number_players
 from ...dataset.columns.values import read_features
 from ...display.text import count
 from ...errors import SchemaMismatch, UsageError
-from ...methods.background_counts import Counted, measure_rows, merge_counts
+from ...methods.background_counts import BackgroundCounts, measure_rows, merge_counts
 from ...methods.output_space import choose_link
 from ...methods.parameters import check_parameters, find_method
 from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
@@ -99,7 +99,7 @@ def _place_groups(groups: Groups, features: tuple[Feature, ...]) -> tuple[tuple[
 def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch, allow_unseen: bool) -> BackgroundStatistics:
     """Rows of a background counted, a slice at a time."""
 
-    def work(first: int) -> Counted:
+    def work(first: int) -> BackgroundCounts:
         part = batch.slice(first, SLICE_ROWS)
         values = np.zeros((query.bins.column.size, part.num_rows))
         fill_columns(features, query.bins, part, values)

@@ -16,7 +16,7 @@ from ..objectives import CATBOOST, Objective, objective_of
 from .cityhash import DIGITS, NO_CATEGORY, UNASKED, HashedCategory, find_booleans
 from .classes import Classes, name_both, name_outputs
 from .columns import Column, order_columns
-from .ctr import Counted, Counts, Statistic, lay_out_statistics
+from .ctr import Counts, CtrCounts, Statistic, lay_out_statistics
 from .ctr_categories import known_hashes
 
 BELOW_ALL = -1e39  # stands for a border of -inf, which parts -inf from every number: below all that single precision has
@@ -46,7 +46,7 @@ class Contents:
     classes: Classes
     loss: str  # "" where the file does not say
     statistics: tuple[Statistic, ...] = ()
-    tables: Mapping[Counted, Counts] = field(default_factory=dict)  # of the statistics, at least
+    tables: Mapping[CtrCounts, Counts] = field(default_factory=dict)  # of the statistics, at least
     threshold: float | None = None  # of the second of two classes, see `Objective`
 
 

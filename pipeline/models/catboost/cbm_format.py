@@ -16,7 +16,7 @@ from .assemble import MAX_SYMMETRIC_DEPTH, MAX_TREES, Contents, Tree, free_tree,
 from .cityhash import HASH_MASK
 from .classes import THRESHOLD, Classes, read_classes, read_threshold
 from .columns import Column
-from .ctr import COUNTERS, EMPTY, KINDS, MEANS, Counted, Counts, Projection, Statistic, make_counts
+from .ctr import COUNTERS, EMPTY, KINDS, MEANS, Counts, CtrCounts, Projection, Statistic, make_counts
 
 MAGIC = b"CBM1"
 FORMAT = b"FlabuffersModel_v1"  # spelt so
@@ -80,7 +80,7 @@ def _within(table: Table | None, field: int, where: str) -> Table:
     return found
 
 
-def _counted(base: Table, known: dict[int, Projection], where: str) -> Counted:
+def _counted(base: Table, known: dict[int, Projection], where: str) -> CtrCounts:
     """What is counted; files share equal projections, which are read once."""
     combination = _within(base, 0, where)
     if combination.position not in known:
@@ -93,7 +93,7 @@ def _counted(base: Table, known: dict[int, Projection], where: str) -> Counted:
     kind = int(base.number(1, "<b", 0))
     if not 0 <= kind < len(KINDS):
         raise InvalidModel(f"{where} is of kind {kind}, expected 0..{len(KINDS) - 1}")
-    return Counted(known[combination.position], KINDS[kind], base.integer(2, 0))
+    return CtrCounts(known[combination.position], KINDS[kind], base.integer(2, 0))
 
 
 def _statistics(model: Table, where: str) -> tuple[Statistic, ...]:
@@ -154,9 +154,9 @@ def _counts(table: Table, kind: str, where: str) -> Counts:
     return make_counts(buckets["key"].astype(np.uint64), counts, table.integer(3, 0), kind, where)
 
 
-def _tables(data: bytes, at: int, parts: list[bytes], statistics: tuple[Statistic, ...], where: str) -> dict[Counted, Counts]:
+def _tables(data: bytes, at: int, parts: list[bytes], statistics: tuple[Statistic, ...], where: str) -> dict[CtrCounts, Counts]:
     """The tables that statistics need, each a FlatBuffer of its own behind the core."""
-    needed, found = {statistic.counted for statistic in statistics}, dict[Counted, Counts]()
+    needed, found = {statistic.counted for statistic in statistics}, dict[CtrCounts, Counts]()
     if not needed or not parts or parts[0] != COUNTS_PART:
         return found
     (n_tables,) = struct.unpack_from("<I", data, at)

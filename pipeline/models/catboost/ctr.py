@@ -38,7 +38,7 @@ class Projection:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CtrCounts:
     """What a table has counts of."""
 
     projection: Projection
@@ -59,7 +59,7 @@ class Counts:
 class Statistic:
     """A column of statistics, and what trees ask of it: ``((good + prior) / (total + prior's denominator) + shift) * scale > border``."""
 
-    counted: Counted
+    counted: CtrCounts
     target_border: int  # good are the classes above it; of buckets the class itself
     prior: tuple[float, float]  # and its denominator
     shift: float
@@ -190,7 +190,7 @@ def _spread(codes: np.ndarray, key: np.ndarray, united: np.ndarray) -> np.ndarra
     return found
 
 
-def _check_all(statistics: Sequence[Statistic], tables: Mapping[Counted, Counts], where: str) -> None:
+def _check_all(statistics: Sequence[Statistic], tables: Mapping[CtrCounts, Counts], where: str) -> None:
     """Refuse columns that have no table, do not fit it or are too many."""
     if len(statistics) > MAX_FEATURES:
         raise UnsupportedModel(f"{where}: {len(statistics)} target statistics, expected at most {MAX_FEATURES}")
@@ -207,7 +207,7 @@ def _check_all(statistics: Sequence[Statistic], tables: Mapping[Counted, Counts]
 
 
 def lay_out_statistics(
-    statistics: Sequence[Statistic], tables: Mapping[Counted, Counts], columns: Sequence[Column], order: Mapping[int, int], where: str
+    statistics: Sequence[Statistic], tables: Mapping[CtrCounts, Counts], columns: Sequence[Column], order: Mapping[int, int], where: str
 ) -> tuple[Statistics, np.ndarray]:
     """Compute the codes of all columns of statistics, and lay out what they are looked up by."""
     if not statistics:

@@ -10,7 +10,7 @@ from ...errors import InvalidModel, UnsupportedModel
 from ..formats.json_fields import NUMERIC, get, list_of, numbers, parse, single
 from .assemble import Contents, loss_name
 from .cityhash import HASH_MASK
-from .ctr import COUNTERS, EMPTY, KINDS, MEANS, Counted, Counts, Projection, Statistic, count_targets, make_counts
+from .ctr import COUNTERS, EMPTY, KINDS, MEANS, Counts, CtrCounts, Projection, Statistic, count_targets, make_counts
 
 LEAST_HASH = -(2**31)  # hashes are written with a sign, or without
 MOST_DIGITS = 20  # of a key, which has 64 bits
@@ -38,12 +38,12 @@ def _projection(elements: list[Any], where: str) -> Projection:
     return Projection(tuple(categories), tuple(above), tuple(equal))
 
 
-def _counted(record: Any, elements: str, kind: str, where: str) -> Counted:
+def _counted(record: Any, elements: str, kind: str, where: str) -> CtrCounts:
     """What is counted, under the names that those two members have here. The binarization is not said."""
     found = get(record, kind, str, where)
     if found not in KINDS:
         raise InvalidModel(f"{where} is of kind {found[:40]!r}, expected one of {', '.join(KINDS)}")
-    return Counted(_projection(get(record, elements, list, where), where), found, 0)
+    return CtrCounts(_projection(get(record, elements, list, where), where), found, 0)
 
 
 def read_statistics(model: Any, where: str) -> tuple[Statistic, ...]:
@@ -78,9 +78,9 @@ def _counts(record: Any, kind: str, where: str) -> Counts:
     return make_counts(key[there], counts[there], get(record, "counter_denominator", int, where), kind, where)
 
 
-def read_tables(model: Any, statistics: Sequence[Statistic], where: str) -> dict[Counted, Counts]:
+def read_tables(model: Any, statistics: Sequence[Statistic], where: str) -> dict[CtrCounts, Counts]:
     """Read the tables that statistics need."""
-    needed, found = {statistic.counted for statistic in statistics}, dict[Counted, Counts]()
+    needed, found = {statistic.counted for statistic in statistics}, dict[CtrCounts, Counts]()
     tables = model.get("ctr_data")
     if not needed or tables is None:
         return found
@@ -109,9 +109,9 @@ def _descriptions(parameters: Any) -> Iterator[list[Any]]:
         yield from ([each for each in entries if isinstance(each, dict)] for entries in lists if isinstance(entries, list))
 
 
-def _is_ambiguous(statistics: Sequence[Statistic], tables: Mapping[Counted, Counts]) -> bool:
+def _is_ambiguous(statistics: Sequence[Statistic], tables: Mapping[CtrCounts, Counts]) -> bool:
     """Whether columns are not those of one table: CatBoost sorts a table's by target border and prior."""
-    last: dict[Counted, tuple[float, ...]] = {}
+    last: dict[CtrCounts, tuple[float, ...]] = {}
     for each in statistics:
         said = (each.target_border, *each.prior, each.shift, each.scale)
         table = tables.get(each.counted)

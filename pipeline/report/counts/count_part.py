@@ -13,11 +13,11 @@ from ...runs.lookup.row_lookup import opened_part
 from ...runs.records.folder import part_uri
 from ...runs.records.footer import read_footer
 from ...runs.records.plan_file import read_recipe
-from .counts import Counted, Counts, count_rows, no_rows
+from .counts import CountedColumn, Counts, count_rows, no_rows
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CountTask:
     """What tasks are told.
 
     Attributes
@@ -25,7 +25,7 @@ class Asked:
     run : str
         URI of where its plan and parts lie.
     plan_digest : str
-    columns : tuple of Counted
+    columns : tuple of CountedColumn
     total : str
         Column of margins or predictions.
     middle : float
@@ -36,7 +36,7 @@ class Asked:
 
     run: str
     plan_digest: str
-    columns: tuple[Counted, ...]
+    columns: tuple[CountedColumn, ...]
     total: str
     middle: float
     label: str
@@ -75,7 +75,7 @@ class PartCounts:
     spots: tuple[Spot | None, ...]
 
 
-def nothing(columns: Sequence[Counted]) -> PartCounts:
+def nothing(columns: Sequence[CountedColumn]) -> PartCounts:
     """Make what comes of no part."""
     return PartCounts(tuple(map(no_rows, columns)), (None, None, None, None))
 
@@ -100,7 +100,7 @@ def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int,
     return tuple(spots)
 
 
-def count_part(asked: Asked, item: WorkItem) -> PartCounts:
+def count_part(asked: CountTask, item: WorkItem) -> PartCounts:
     """Count the part of a work item."""
     uri, found, first_row = part_uri(asked.run, item.part), nothing(asked.columns), 0
     names = list(
@@ -129,5 +129,5 @@ def count_part(asked: Asked, item: WorkItem) -> PartCounts:
     return found
 
 
-def warm(asked: Asked) -> None:
+def warm(asked: CountTask) -> None:
     """Compile nothing: counting is NumPy's."""

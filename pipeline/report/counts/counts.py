@@ -57,7 +57,7 @@ class Values:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedColumn:
     """A column of attributions to be counted.
 
     Attributes
@@ -131,7 +131,7 @@ def lay_edges(own: tuple[float, float], whole: tuple[float, float]) -> tuple[flo
     return tuple(map(float, (*below[:-1], *np.linspace(low, high, PHI + 1), *above[1:])))
 
 
-def no_rows(asked: Counted) -> Counts:
+def no_rows(asked: CountedColumn) -> Counts:
     """Make the counts of no rows."""
     n = asked.values.n_bins if asked.values else 1
     sums, ends = np.full(n, Fraction(), object), (np.full(n, np.inf), np.full(n, -np.inf))
@@ -174,7 +174,7 @@ def place_values(asked: Values, column: pa.Array) -> np.ndarray:
     return np.where(texts.is_null().to_numpy(zero_copy_only=False), MISSING, found.to_numpy(zero_copy_only=False)).astype(np.int64)
 
 
-def count_rows(table: pa.Table, asked: Sequence[Counted]) -> list[Counts]:
+def count_rows(table: pa.Table, asked: Sequence[CountedColumn]) -> list[Counts]:
     """Count the rows of a table."""
     placed, counted = dict[str, np.ndarray](), list[Counts]()
     for each in asked:

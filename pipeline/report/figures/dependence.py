@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..counts.counts import BELOW, MISSING, PHI, TAIL, Counted, Counts, Values
+from ..counts.counts import BELOW, MISSING, PHI, TAIL, CountedColumn, Counts, Values
 from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
 from .scale import NARROW, WHOLE, Axis, Tick, make_axis, shorten_names, write_apart, write_number
 from .spread import Spread, find_spread
@@ -67,7 +67,7 @@ def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
     return "".join(path)
 
 
-def _tabulate(asked: Counted, values: Values, counts: Counts) -> Table:
+def _tabulate(asked: CountedColumn, values: Values, counts: Counts) -> Table:
     n = len(values.edges) - 1
     ends = [*range(0, n, -(-n // ROWS)), n]
     texts = write_apart([values.edges[end] for end in ends])
@@ -79,7 +79,7 @@ def _tabulate(asked: Counted, values: Values, counts: Counts) -> Table:
     return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n), CELLS)
 
 
-def _draw_numbers(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
+def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str) -> Figure:
     means = np.array([find_spread(asked, counts, slice(at, at + 1)).mean for at in range(values.n_bins)])
     seen = [MISSING, *range(BELOW + 1, values.n_bins - 1)]
     cells = _choose_cells(asked.own, means[seen])
@@ -121,7 +121,7 @@ def _unlike(text: str, names: Sequence[str]) -> str:
     return _unlike(f"({text})", names) if text in names else text
 
 
-def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[str, Spread]]:
+def _list_boxes(asked: CountedColumn, values: Values, counts: Counts) -> list[tuple[str, Spread]]:
     """Names of values and their rows: numbers in their order, categories by their mean attributions."""
     if values.ordered:
         bins = [(text, slice(at, at + 1)) for at, text in enumerate(write_apart(values.points), BELOW + 1)]
@@ -135,7 +135,7 @@ def _list_boxes(asked: Counted, values: Values, counts: Counts) -> list[tuple[st
     return kept + ([(_unlike("missing", values.categories), missing)] if missing.n else [])
 
 
-def _draw_boxes(name: str, asked: Counted, values: Values, counts: Counts, unit: str) -> Figure:
+def _draw_boxes(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str) -> Figure:
     kept = _list_boxes(asked, values, counts)
     axis = make_axis(spread.quantile(q) for _, spread in kept for q in (0.05, 0.95))
     tracks, names = [], [text for text, _ in kept]
@@ -153,7 +153,7 @@ def _draw_boxes(name: str, asked: Counted, values: Values, counts: Counts, unit:
     )
 
 
-def draw_dependence(name: str, asked: Counted, counts: Counts, unit: str) -> Figure | None:
+def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str) -> Figure | None:
     """Draw a feature's attributions against its value.
 
     Parameters

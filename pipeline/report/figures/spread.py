@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..counts.counts import Counted, Counts
+from ..counts.counts import CountedColumn, Counts
 
 EVERY = slice(None)  # value bins
 
@@ -50,7 +50,7 @@ class Spread:
         return float(np.interp(q * self.n, np.concatenate([[0], np.cumsum(self.cells)]), self.edges))
 
 
-def find_spread(asked: Counted, counts: Counts, bins: slice = EVERY) -> Spread:
+def find_spread(asked: CountedColumn, counts: Counts, bins: slice = EVERY) -> Spread:
     """Put together the attributions of the rows of some value bins."""
     cells, edges = counts.own[bins].sum(axis=0), np.array(asked.own)
     n = int(cells.sum())

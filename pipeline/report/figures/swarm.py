@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...display.text import count
-from ..counts.counts import MISSING, SWARM, Counted, Counts, percentiles_of
+from ..counts.counts import MISSING, SWARM, CountedColumn, Counts, percentiles_of
 from .figure import Figure, Shape, Strip, Strips, Table, write_path
 from .scale import WHOLE, Axis, shorten_names, write_number
 
@@ -45,7 +45,7 @@ def _draw_strip(label: str, counts: Counts, coloured: bool) -> Strip:
     return Strip(label, tuple(shapes))
 
 
-def _direction(asked: Counted, counts: Counts) -> str:
+def _direction(asked: CountedColumn, counts: Counts) -> str:
     """In words, how attributions go with values: the correlation of their ranks among the cells, unless most rows are in two neighbours."""
     if asked.values is None or not asked.values.ordered:
         return "–"
@@ -60,14 +60,14 @@ def _direction(asked: Counted, counts: Counts) -> str:
     return write_number(float(across @ cells @ upright / spread), signed=True) if spread > 0 else "–"
 
 
-def draw_swarm(names: Sequence[str], asked: Sequence[Counted], counts: Sequence[Counts], unit: str) -> Figure:
+def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Sequence[Counts], unit: str) -> Figure:
     """Draw the distributions of attributions, one below the other.
 
     Parameters
     ----------
     names : sequence of str
         Of the features or groups.
-    asked : sequence of Counted
+    asked : sequence of CountedColumn
         Of each, on one axis.
     counts : sequence of Counts
         Of each.

@@ -46,15 +46,15 @@ from ..records.plan import Plan
 from ..records.plan_file import from_json
 from ..records.provenance import check_provenance
 from ..records.rejected import read_rejected
-from .check_parts import Asked, Checked, Found, Listed, Several, check_parts, check_size, fetch, right_shapes, warm
-from .recompute import Tables, prepare_again
+from .check_parts import CheckTask, GroupResult, ListedPart, PartGroup, PartResult, check_parts, check_size, fetch, right_shapes, warm
+from .recompute import RecomputedTables, recompute_tables
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
     """What was found of all parts."""
 
-    found: list[Found]  # in their order
+    found: list[PartResult]  # in their order
     states: MergedStates
 
 
@@ -157,11 +157,11 @@ def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple
     return len(files) - len(changed), changed, next((changed[file.uri] for file in inputs.background if file.uri in changed), None)
 
 
-def _prepare(plan: Plan, model: str | None, changed: str | None, unverified: list[str]) -> Tables | None:
+def _prepare(plan: Plan, model: str | None, changed: str | None, unverified: list[str]) -> RecomputedTables | None:
     try:
         if changed is not None:
             raise NotRepeatable(changed)
-        return prepare_again(plan, model)
+        return recompute_tables(plan, model)
     except NotRepeatable as error:
         unverified.append(f"no row was explained again, nor what the manifest says of the model: {error}")
         return None
@@ -171,7 +171,7 @@ def _say_parts(skipped: Sequence[str], n_parts: int) -> list[str]:
     return [f"rows of {len(skipped)} of {n_parts} parts were not explained again: {skipped[0]}"] if skipped else []
 
 
-def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> Iterator[Listed]:
+def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> Iterator[ListedPart]:
     """The manifest's parts, with what else is known of each."""
     left_out = defaultdict[int | None, list[Rejected]](list)
     for rejected in manifest.rejected:
@@ -179,20 +179,22 @@ def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> I
     for entry in manifest.parts:
         item = plan.items[entry["part"]]
         other = next((changed[piece.uri] for piece in item.pieces if piece.uri in changed), None)
-        yield Listed(item, entry, tuple(left_out.get(item.part, ())), other)
+        yield ListedPart(item, entry, tuple(left_out.get(item.part, ())), other)
 
 
-def _check_parts(placement: Placement, asked: Asked, plan: Plan, parts: Sequence[Listed], prepared: Prepared | None, progress: Progress) -> Checks:
+def _check_parts(
+    placement: Placement, asked: CheckTask, plan: Plan, parts: Sequence[ListedPart], prepared: Prepared | None, progress: Progress
+) -> Checks:
     """Check all parts where it is to be done. What is found is the same anywhere, and so is the first thing wrong: that of the first part.
 
     Parts are checked several at a time, as small items are explained. Where one is not sound, those before it are waited for.
     """
     level = choose_level([each.item for each in parts])
     grouped = ((place, tuple(some)) for place, some in groupby(parts, lambda each: each.item.part // FAN_IN**level))
-    left = {place: Several(level, place, some) for place, some in grouped}
+    left = {place: PartGroup(level, place, some) for place, some in grouped}
     on_done = progress(Work("checking", asked.run, len(parts), sum(each.item.n_rows for each in parts), placement.describe(len(left))))
-    work: Callable[[Any, Any], Checked] = partial(check_parts, plan=plan, prepared=prepared) if placement.is_serial else check_parts
-    merged, found, wrong = MergedStates(plan.summaries), dict[int, tuple[Found, ...]](), dict[int, LeafledgerError]()
+    work: Callable[[Any, Any], GroupResult] = partial(check_parts, plan=plan, prepared=prepared) if placement.is_serial else check_parts
+    merged, found, wrong = MergedStates(plan.summaries), dict[int, tuple[PartResult, ...]](), dict[int, LeafledgerError]()
     memory = WORKER_OVERHEAD + 2 * SLICE_BYTES + (0 if prepared is None else table_bytes(prepared))
     for several, made in map_items(placement, work, warm, asked, list(left.values()), memory):
         del left[several.place]
@@ -274,7 +276,7 @@ def check_run(
     prepared, alone, parts = None if tables is None else tables.prepared, placement.is_serial, list(_list_parts(plan, manifest, changed))
     with nullcontext("") if prepared is None or alone else aside(run) as place:
         put = broadcast_tables(prepared, place) if place else ""
-        asked = Asked(run, manifest.home(run), manifest.plan, manifest.base, manifest.bound, deep, all_rows, put)
+        asked = CheckTask(run, manifest.home(run), manifest.plan, manifest.base, manifest.bound, deep, all_rows, put)
         checks = _check_parts(placement, asked, plan, parts, prepared, progress)
     with storage.scratch() as folder, published():
         summaries = _check_summaries(run, plan, manifest, checks.states, folder / "object")

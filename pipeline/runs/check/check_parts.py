@@ -32,14 +32,14 @@ from ..records.manifest import PartEntry, SummaryEntry
 from ..records.part import reject
 from ..records.plan import Plan, recipe
 from ..records.plan_file import read_plan, read_recipe
-from .recompute import explain_again
+from .recompute import recompute_part
 
 # What is stored is rounded; a row's sum may be off by half a unit in the last place of each of its terms, besides what a kernel may miss.
 ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckTask:
     """What every worker needs to know to check parts of a run."""
 
     run: str  # URI of its folder
@@ -53,7 +53,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedPart:
     """A part as the manifest lists it."""
 
     item: WorkItem
@@ -63,19 +63,19 @@ class Listed:
 
 
 @dataclass(frozen=True, slots=True)
-class Several:
+class PartGroup:
     """Parts that follow each other, those of FAN_IN^level places."""
 
     level: int
     place: int  # among those of the level
-    parts: tuple[Listed, ...]
+    parts: tuple[ListedPart, ...]
 
     def __str__(self) -> str:
         return self.parts[0].entry["uri"]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PartResult:
     """What was found of a part that is sound."""
 
     residual: float | None  # as it was computed, which its footer says
@@ -85,10 +85,10 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class GroupResult:
     """What was found of several parts, up to the first that is not sound."""
 
-    found: tuple[Found, ...]
+    found: tuple[PartResult, ...]
     states: Mapping[str, str] | None  # of all of them, merged and packed
     wrong: LeafledgerError | None
 
@@ -144,7 +144,7 @@ def _read_outputs(uri: str, plan: Plan, parquet: pq.ParquetFile, group: int, n: 
     return found.to_numpy()[None]
 
 
-def _check_sums(uri: str, plan: Plan, asked: Asked, parquet: pq.ParquetFile) -> float:
+def _check_sums(uri: str, plan: Plan, asked: CheckTask, parquet: pq.ParquetFile) -> float:
     """The largest residual of attributions as stored, or InvalidRun where they do not add up."""
     margins, phi, _ = plan.columns
     n_players, worst, done = len(plan.players), 0.0, 0
@@ -169,7 +169,7 @@ def _check_sums(uri: str, plan: Plan, asked: Asked, parquet: pq.ParquetFile) -> 
     return worst
 
 
-def _check_footer(plan: Plan, made_by: str, asked: Asked, each: Listed) -> Footer:
+def _check_footer(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart) -> Footer:
     """The footer of a part, which says what the manifest and the plan say."""
     uri, item, entry = check_size(asked.run, each.entry), each.item, each.entry
     with storage.opened(uri) as file:
@@ -191,7 +191,7 @@ def _check_footer(plan: Plan, made_by: str, asked: Asked, each: Listed) -> Foote
     return footer
 
 
-def _check_bytes(plan: Plan, asked: Asked, entry: PartEntry, local: Path) -> float | None:
+def _check_bytes(plan: Plan, asked: CheckTask, entry: PartEntry, local: Path) -> float | None:
     """A part's digest, and its residual as stored; None where it has no rows, not all attributions of a row, or they need not add up."""
     uri = fetch(asked.run, entry, local)
     if not plan.additive or plan.global_only or not plan.wide:
@@ -200,25 +200,25 @@ def _check_bytes(plan: Plan, asked: Asked, entry: PartEntry, local: Path) -> flo
         return _check_sums(uri, plan, asked, parquet)
 
 
-def _check_part(plan: Plan, made_by: str, asked: Asked, each: Listed, prepared: Prepared | None, local: Path) -> tuple[Footer, Found]:
+def _check_part(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart, prepared: Prepared | None, local: Path) -> tuple[Footer, PartResult]:
     """What a part's footer says, and what was found of it."""
     footer = _check_footer(plan, made_by, asked, each)
     if not asked.deep:
-        return footer, Found(footer.residual, None, 0, None)
+        return footer, PartResult(footer.residual, None, 0, None)
     stored = _check_bytes(plan, asked, each.entry, local)
     if prepared is None or each.changed is not None:
-        return footer, Found(footer.residual, stored, 0, each.changed)
+        return footer, PartResult(footer.residual, stored, 0, each.changed)
     try:
         uri = storage.join(asked.run, each.entry["uri"])
-        n_again = explain_again(uri, plan, made_by, each.item, prepared, local, asked.all_rows, footer.rejected)
+        n_again = recompute_part(uri, plan, made_by, each.item, prepared, local, asked.all_rows, footer.rejected)
     except NotRepeatable as error:
-        return footer, Found(footer.residual, stored, 0, str(error))
-    return footer, Found(footer.residual, stored, n_again, None)
+        return footer, PartResult(footer.residual, stored, 0, str(error))
+    return footer, PartResult(footer.residual, stored, n_again, None)
 
 
-def check_parts(asked: Asked, several: Several, plan: Plan | None = None, prepared: Prepared | None = None) -> Checked:
+def check_parts(asked: CheckTask, several: PartGroup, plan: Plan | None = None, prepared: Prepared | None = None) -> GroupResult:
     """Check parts in turn, and merge their states."""
-    found = list[Found]()
+    found = list[PartResult]()
     try:
         plan, made_by = (plan, recipe(plan)) if plan is not None else (read_plan(asked.home, asked.plan), read_recipe(asked.home, asked.plan))
         prepared, merged = open_tables(asked.tables) if asked.tables else prepared, MergedStates(plan.summaries)
@@ -231,11 +231,11 @@ def check_parts(asked: Asked, several: Several, plan: Plan | None = None, prepar
         with right_shapes(asked.run):
             states = footer.states if len(several.parts) == 1 else merged.pack()
     except LeafledgerError as error:
-        return Checked(tuple(found), None, error)
-    return Checked(tuple(found), states, None)
+        return GroupResult(tuple(found), None, error)
+    return GroupResult(tuple(found), states, None)
 
 
-def warm(asked: Asked) -> None:
+def warm(asked: CheckTask) -> None:
     """Compile, or read from the cache, every kernel that checking parts calls."""
     if asked.tables:
         plan = read_plan(asked.home, asked.plan)

@@ -23,7 +23,7 @@ from ...dataset.files.pieces import leave_out, take_rows
 from ...dataset.files.rows import window
 from ...display.text import count
 from ...errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
-from ...methods.background_counts import merge_evenly
+from ...methods.background_counts import merge_in_tree
 from ...methods.memory import ITEM_ROWS
 from ...methods.output_space import choose_link
 from ...methods.parameters import find_method
@@ -35,14 +35,14 @@ from ...models.row_output import choose_among
 from ...models.selection import keep_output
 from ...stores import storage
 from ..execute.count_background import count_rows, first_rows
-from ..execute.explain_item import explain_item
+from ..execute.write_part import write_part
 from ..plan.background import _ask, _whole
 from ..records.footer import Footer, read_footer
 from ..records.manifest import Game, describe_game
 from ..records.plan import Plan
 
 
-def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics]:
+def recount_background(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics]:
     """Count the background of a run once more, in this process and without what is kept of it."""
     method, background = METHODS[plan.method], str(plan.background)
     listing = None if background == MODEL else _whole(background, list_data(background, model))
@@ -54,21 +54,21 @@ def count_again(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundSt
         return query, weigh_model(model, method, plan.groups, query)
     features = read_features(plan.features, query.bins)
     items = make_items(listing, ITEM_ROWS)
-    return query, merge_evenly(count_rows(features, query, item, first) for item, first in zip(items, first_rows(items), strict=True)).statistics
+    return query, merge_in_tree(count_rows(features, query, item, first) for item, first in zip(items, first_rows(items), strict=True)).statistics
 
 
 SAMPLE_ROWS = 64  # of every part
 
 
 @dataclass(frozen=True, slots=True)
-class Tables:
+class RecomputedTables:
     """What a run was made with, made again."""
 
     prepared: Prepared
     game: Game  # what the manifest says of it
 
 
-def prepare_again(plan: Plan, model: str | None) -> Tables:
+def recompute_tables(plan: Plan, model: str | None) -> RecomputedTables:
     """Read the model of a run and make the method's tables once more."""
     if plan.version != version("leafledger"):
         raise NotRepeatable(f"the run is of leafledger {plan.version}, this is {version('leafledger')}")
@@ -96,11 +96,11 @@ def prepare_again(plan: Plan, model: str | None) -> Tables:
     if link != plan.link:
         raise InvalidRun(f"{plan.model}: has another link than the run's plan")
     try:
-        background = None if plan.background is None else count_again(plan, found)
+        background = None if plan.background is None else recount_background(plan, found)
     except LeafledgerError as error:
         raise NotRepeatable(str(error)) from error
     prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, asked, bool(plan.combinations), background)
-    return Tables(prepared, describe_game(found.library, prepared, plan.link))
+    return RecomputedTables(prepared, describe_game(found.library, prepared, plan.link))
 
 
 def same_values(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
@@ -146,7 +146,7 @@ def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequenc
             raise InvalidRun(f"{uri}: its state of {summary.name!r} differs from that of its rows explained again")
 
 
-def explain_again(
+def recompute_part(
     uri: str, plan: Plan, made_by: str, item: WorkItem, prepared: Prepared, local: Path, all_rows: bool, rejected: Mapping[str, str]
 ) -> int:
     """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare."""
@@ -157,7 +157,7 @@ def explain_again(
     asked = item if all_rows else take_rows(there, 0, n_rows)
     again = local.with_name("again")
     try:
-        explain_item(plan, made_by, asked, prepared, again, rejected if all_rows else {})
+        write_part(plan, made_by, asked, prepared, again, rejected if all_rows else {})
     except InvalidData as error:
         raise NotRepeatable(str(error)) from error
     if all_rows and storage.sha256(again) == storage.sha256(local):

@@ -9,13 +9,13 @@ import pyarrow.parquet as pq
 from ...dataset.files.pieces import leave_out, take_rows
 from ...errors import InvalidData, InvalidRun, NotRepeatable
 from ...stores import storage
-from ..execute.explain_item import explain_item
-from ..lookup.row_lookup import Found, Place, as_plain
+from ..execute.write_part import write_part
+from ..lookup.row_lookup import FoundRows, RowAddress, as_plain
 from ..records.folder import MANIFEST
 from ..records.footer import read_footer
 from ..records.manifest import Game, Manifest
 from ..records.plan import Plan, recipe
-from .recompute import prepare_again, same_values
+from .recompute import recompute_tables, same_values
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -23,7 +23,7 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
-def _as_stored(place: Place, again: pa.Table, stored: pa.Table) -> pa.Table:
+def _as_stored(place: RowAddress, again: pa.Table, stored: pa.Table) -> pa.Table:
     """Columns of the types in which rows of several parts were found: halves are floats there, and what some parts have as texts is text."""
     again = as_plain(again)
     try:
@@ -34,7 +34,7 @@ def _as_stored(place: Place, again: pa.Table, stored: pa.Table) -> pa.Table:
     raise InvalidRun(f"{place.uri}: its columns differ from those of its rows explained again")
 
 
-def _compare(place: Place, again: pa.Table, stored: pa.Table) -> None:
+def _compare(place: RowAddress, again: pa.Table, stored: pa.Table) -> None:
     again = _as_stored(place, again, stored)
     for name in again.column_names:
         if not same_values(_plain(again[name]), _plain(stored[name])):
@@ -46,18 +46,18 @@ def _read_again(local: Path) -> pa.Table:
         return parquet.read()
 
 
-def _check_footers(made_by: str, plan: Plan, places: Sequence[Place]) -> None:
+def _check_footers(made_by: str, plan: Plan, places: Sequence[RowAddress]) -> None:
     for part, uri in dict.fromkeys((place.part, place.uri) for place in places):
         with storage.opened(uri) as file:
             read_footer(uri, file, made_by, plan.items[part])
 
 
-def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: str | None = None) -> None:
+def verify_rows(run: str, manifest: Manifest, plan: Plan, found: FoundRows, model: str | None = None) -> None:
     """Explain rows again and compare them with what is stored: every column, without tolerance.
 
     Parameters
     ----------
-    found : Found
+    found : FoundRows
         The rows, with all columns.
     model : str, optional
         URI of the model's file; by default where it was.
@@ -69,7 +69,7 @@ def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: s
     UsageError
         ``model`` is another model than that of the run.
     """
-    tables = prepare_again(plan, model)
+    tables = recompute_tables(plan, model)
     said = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs)
     if tables.game != said:
         raise InvalidRun(f"{storage.join(run, MANIFEST)}: what it says of the model, such as base values, differs from the model")
@@ -80,7 +80,7 @@ def verify_rows(run: str, manifest: Manifest, plan: Plan, found: Found, model: s
             item, local = plan.items[place.part], folder / f"row-{number}.parquet"
             one = take_rows(leave_out(item, {each.uri for each in manifest.rejected if each.part == item.part}), place.row, 1)
             try:
-                explain_item(plan, made_by, one, tables.prepared, local)
+                write_part(plan, made_by, one, tables.prepared, local)
             except InvalidData as error:
                 raise NotRepeatable(str(error)) from error
             _compare(place, _read_again(local), found.table.slice(number, 1))

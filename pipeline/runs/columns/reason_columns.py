@@ -37,7 +37,7 @@ class Chosen:
     withheld: np.ndarray  # (n,) bool, something that is never named would have been told
 
 
-def choose(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Reasons, dtype: np.dtype) -> Chosen:
+def select_reasons(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Reasons, dtype: np.dtype) -> Chosen:
     """Choose what is told of every row."""
     n, sign = phi.shape[1], 1.0 if reasons.direction == "raises" else -1.0
     sizes = np.maximum(sign * round_to(phi, dtype), 0.0).astype(np.float64)
@@ -48,7 +48,7 @@ def choose(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Rea
     most = min(reasons.most, names.size)
     ordered, rows = names[find_largest(sizes[names], min(most + 1, names.size)).T], np.arange(n)
     n_told = enough[ordered[:, :most].T, rows].sum(axis=0)
-    last, first_left = _at(ordered, n_told - 1), _at(ordered, n_told)
+    last, first_left = _take_rank(ordered, n_told - 1), _take_rank(ordered, n_told)
 
     def apart(values: np.ndarray) -> np.ndarray:
         """From the last that is told to the first that is not, or to nothing, where no other goes in the direction."""
@@ -68,7 +68,7 @@ def choose(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Rea
     )
 
 
-def _at(ordered: np.ndarray, rank: np.ndarray) -> np.ndarray:
+def _take_rank(ordered: np.ndarray, rank: np.ndarray) -> np.ndarray:
     """The position that each row has at a rank, -1 where it has none."""
     padded = np.concatenate([ordered, np.full((len(ordered), 1), -1)], axis=1)
     return padded[np.arange(rank.size), np.where(rank < 0, -1, rank)]
@@ -83,7 +83,7 @@ def _find_band(bands: Sequence[Band], feature: Feature | None, codes: np.ndarray
         elif band.missing:
             conditions.append(np.isnan(codes))
         else:
-            conditions.append(np.full(codes.size, True) if band.for_others else _within(band, codes, kind))
+            conditions.append(np.full(codes.size, True) if band.for_others else _in_band(band, codes, kind))
     return np.argmax(conditions, axis=0)
 
 
@@ -101,7 +101,7 @@ def _round_to(values: np.ndarray, kind: pa.DataType) -> np.ndarray:
         return values.astype(kind.to_pandas_dtype()).astype(np.float64) if narrow else values
 
 
-def _within(band: Band, codes: np.ndarray, kind: pa.DataType) -> np.ndarray:
+def _in_band(band: Band, codes: np.ndarray, kind: pa.DataType) -> np.ndarray:
     (low, above), (high, up_to) = band.low, band.high
     least, most = _round_to(np.array([low, high]), kind)
     return (codes > least if above else codes >= least) & (codes <= most if up_to else codes < most)
@@ -155,7 +155,7 @@ def _write(name: str, bands: Sequence[Band], feature: Feature | None, column: pa
     return gather(of_band, np.arange(n), write, WORDS)
 
 
-def column_types(number: pa.DataType, errors: bool) -> dict[str, tuple[pa.DataType, bool]]:
+def reason_column_types(number: pa.DataType, errors: bool) -> dict[str, tuple[pa.DataType, bool]]:
     """List the columns of an output's reasons.
 
     Parameters
@@ -214,7 +214,7 @@ def make_columns(
     Returns
     -------
     list of pa.Array
-        As `column_types` lists them.
+        As `reason_column_types` lists them.
 
     Raises
     ------
@@ -225,7 +225,7 @@ def make_columns(
     mine = [names[player] for player in prepared.players[order].tolist()]
     named = np.array([name not in reasons.never for name in mine], bool)
     phi, without = phi[order], without[:, order]
-    chosen = choose(phi, without, named, reasons, dtype)
+    chosen = select_reasons(phi, without, named, reasons, dtype)
     told = np.arange(chosen.position.shape[1]) < chosen.n_told[:, None]
     thing, (row, rank) = chosen.position[told], np.nonzero(told)
 

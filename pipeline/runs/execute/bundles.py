@@ -12,7 +12,7 @@ from ...dataset.files.listing import Rejected, WorkItem
 from ...methods.memory import ITEM_ROWS
 from ..records.part import Part
 from ..records.plan_file import open_recipe
-from .make_part import find_unreadable, try_part
+from .make_part import find_unreadable, make_part_or_reject
 from .merged_states import MergedStates
 from .reuse import take_over
 
@@ -52,7 +52,7 @@ class Bundle:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class BundleResult:
     """What became of a bundle."""
 
     level: int
@@ -111,17 +111,17 @@ def try_files(task: Task, bundle: Bundle) -> dict[str, str]:
     return find_unreadable(task.run, task.recipe, task.tables, item)
 
 
-def do_bundle(task: Task, bundle: Bundle) -> Done:
-    """Do a bundle's items in turn, see `try_part`, and merge their states; take parts over where an earlier run has them."""
+def do_bundle(task: Task, bundle: Bundle) -> BundleResult:
+    """Do a bundle's items in turn, see `make_part_or_reject`, and merge their states; take parts over where an earlier run has them."""
     merged, pieces = MergedStates(open_recipe(task.run, task.recipe).summaries), list[Part | Rejected]()
     for item in bundle.items:
         if item.part in bundle.earlier:
             take_over(*bundle.earlier[item.part], task.run, task.recipe, item)
-        done, *left_out = try_part(task.run, task.recipe, task.tables, item, bundle.rejected)
+        done, *left_out = make_part_or_reject(task.run, task.recipe, task.tables, item, bundle.rejected)
         if isinstance(done, Part):
             if len(bundle.items) == 1:
-                return Done(bundle.level, bundle.place, (replace(done, states={}), *left_out), done.states, task.recipe)
+                return BundleResult(bundle.level, bundle.place, (replace(done, states={}), *left_out), done.states, task.recipe)
             merged.add(done.part, done.states)
             done = replace(done, states={})
         pieces += [done, *left_out]
-    return Done(bundle.level, bundle.place, tuple(pieces), merged.pack(), task.recipe)
+    return BundleResult(bundle.level, bundle.place, tuple(pieces), merged.pack(), task.recipe)

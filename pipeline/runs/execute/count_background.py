@@ -12,13 +12,13 @@ from ...dataset.columns.values import fill_values, read_features
 from ...dataset.files.listing import WorkItem
 from ...dataset.files.rows import located, miscounted, read_slices
 from ...errors import SchemaMismatch
-from ...methods.background_counts import Counted, _merge, measure_rows
+from ...methods.background_counts import BackgroundCounts, _merge, measure_rows
 from ...methods.memory import max_slice_rows
 from ...methods.unseen_categories import refuse_counted
 from ...methods.warmup import call_counting
 from ...models.model import Feature
 from ...stores.arrays import open_tables, store_tables
-from ..plan.background import Marginal
+from ..plan.background import MarginalPlan
 from ..records.plan import Plan
 from ..records.plan_file import open_recipe
 
@@ -39,7 +39,7 @@ def first_rows(items: Sequence[WorkItem]) -> list[int]:
     return [0, *accumulate(item.n_rows for item in items)][: len(items)]
 
 
-def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem, first_row: int = 0) -> Counted:
+def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem, first_row: int = 0) -> BackgroundCounts:
     """Count the rows of one item.
 
     Parameters
@@ -54,7 +54,7 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
     InvalidData
         Rows cannot be read, or are others than were planned.
     """
-    counted, done = list[Counted](), 0  # that of all rows so far
+    counted, done = list[BackgroundCounts](), 0  # that of all rows so far
     for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(asked.bins.column.size)):
         with located(item):
             values = np.zeros((asked.bins.column.size, batch.num_rows))
@@ -65,18 +65,18 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
     return counted[0]
 
 
-def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> Counted:
+def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> BackgroundCounts:
     """Count the rows of one item of the background: what a Dask task does. Names and a small record come in."""
     plan, asked = open_recipe(run, recipe), open_tables(query)
     return count_rows(read_features(plan.features, asked.bins), asked, item, first_row)
 
 
-def keep_counts(counted: Counted, game: Marginal, plan: Plan, allow_unseen: bool) -> Any:
+def keep_counts(counted: BackgroundCounts, game: MarginalPlan, plan: Plan, allow_unseen: bool) -> Any:
     """Keep what was counted for later runs, if the model knows the background's categories: a later run may not allow others.
 
     Parameters
     ----------
-    counted : Counted
+    counted : BackgroundCounts
         Of all rows.
     allow_unseen : bool
 

@@ -10,19 +10,19 @@ import distributed
 from leafledger.kernels.reductions.merge_tree import FAN_IN
 
 from ...cluster.requirements import do_checked, need, pack
-from ...cluster.waiting import as_completed, cancel, fetch, reported
+from ...cluster.waiting import as_completed, cancel, fetch_result, reported
 from ...dataset.files.listing import WorkItem
 from ...errors import ClusterLost, WorkersDied
-from ...methods.background_counts import Counted, merge_counts
-from .bundles import Bundle, Done, Task, do_bundle, name_run, try_files
+from ...methods.background_counts import BackgroundCounts, merge_counts
+from .bundles import Bundle, BundleResult, Task, do_bundle, name_run, try_files
 from .count_background import count_item, first_rows
-from .poison_items import try_alone
+from .poison_items import retry_isolated
 
 TOGETHER = 100  # parts that are asked for at once
 Submit = Callable[..., distributed.Future]
 
 
-def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int) -> Iterator[Done]:
+def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int) -> Iterator[BundleResult]:
     """Make the parts of every bundle, one task each; the first failure cancels the rest.
 
     A worker that dies takes with it all tasks that it was given, and Dask blames every one of them. So items whose workers died are suspects: they
@@ -37,13 +37,13 @@ def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], 
 
     yield from run(do_bundle, bundles, "part", suspects.append)
     for suspect in chain.from_iterable(bundle.split() for bundle in suspects):
-        yield from try_alone(partial(run, do_bundle), partial(run, try_files), suspect)
+        yield from retry_isolated(partial(run, do_bundle), partial(run, try_files), suspect)
 
 
 def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> dict[str, Any]:
     """What tasks returned, by their keys, asked for at once: the client waits once for all of them. Nothing where one of them raises."""
     try:
-        return fetch(client, {future.key: future for future in done if future.status == "finished"})
+        return fetch_result(client, {future.key: future for future in done if future.status == "finished"})
     except ClusterLost:
         raise
     except Exception:  # which one, it says itself when it is asked alone
@@ -61,7 +61,7 @@ def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bun
                 bundle = waiting.pop(future)
                 try:
                     with reported(str(bundle.items[0]), left):
-                        done = made[future.key] if future.key in made else fetch(client, future)
+                        done = made[future.key] if future.key in made else fetch_result(client, future)
                 except WorkersDied:
                     died(bundle)
                 else:
@@ -79,7 +79,7 @@ def count_dask(
     items: Sequence[WorkItem],
     memory: int,
     on_done: Callable[[WorkItem], None],
-) -> Counted:
+) -> BackgroundCounts:
     """Count every item in a task of its own and add the counts up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
 
     They are added by their places alone, so the bits do not depend on the workers. The first failure cancels the rest.
@@ -100,10 +100,10 @@ def count_dask(
             item = waiting.pop(future, None)  # nothing but the sum that it is a part of holds on to its counts from here
             if future.status != "finished":
                 with reported("the background's counts" if item is None else str(item), len(waiting) + 1):
-                    fetch(client, future)
+                    fetch_result(client, future)
             if item is not None:
                 on_done(item)
         with reported("the background's counts", 1):
-            return fetch(client, total)
+            return fetch_result(client, total)
     finally:
         cancel(client, [*waiting, total])

@@ -6,41 +6,41 @@ from typing import TypeVar
 
 from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun
-from ...methods.background_counts import Counted, merge_evenly
+from ...methods.background_counts import BackgroundCounts, merge_in_tree
 from ..job.job import Job
 from . import count_background as count_background_
 from . import make_part as part
-from .bundles import Done, Task, choose_level, do_bundle, make_bundles
+from .bundles import BundleResult, Task, choose_level, do_bundle, make_bundles
 from .count_background import count_item, first_rows
 
 W = TypeVar("W")  # a work item, or several
 
 
-def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]]) -> Iterator[Done]:
+def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]]) -> Iterator[BundleResult]:
     """Make the part of every item in turn, in this process."""
     for bundle in make_bundles(items, earlier, 0):
         yield do_bundle(task, bundle)
 
 
-def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> Counted:
+def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundCounts:
     """Count every item of a background in turn, in this process."""
 
-    def counted() -> Iterator[Counted]:
+    def counted() -> Iterator[BackgroundCounts]:
         for item, first_row in zip(items, first_rows(items), strict=True):
             yield count_item(run, recipe, query, item, first_row)
             on_done(item)
 
-    return merge_evenly(counted())
+    return merge_in_tree(counted())
 
 
-def _own(task: Task, done: Done) -> Done:
+def _own(task: Task, done: BundleResult) -> BundleResult:
     """What was done for this run: a scheduler that knows a task's key already does not do it, and gives what it has."""
     if done.recipe not in (task.recipe, None):
         raise InvalidRun(f"{task.run}: the cluster has the results of another run, got {done.recipe[:12]}, expected {task.recipe[:12]}; run again")
     return done
 
 
-def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]], memory: int) -> Iterator[Done]:
+def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]], memory: int) -> Iterator[BundleResult]:
     """Make the parts of all items, where the job wants them made.
 
     Parameters
@@ -73,7 +73,7 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
         yield from map(partial(_own, task), dask_.run_dask(client, task, bundles, memory))
 
 
-def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]) -> Counted:
+def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]) -> BackgroundCounts:
     """Count a background's items and add them up, where the job wants it done. The bits do not depend on where.
 
     Parameters

@@ -26,8 +26,8 @@ from ..records.folder import part_uri
 from ..records.footer import read_footer
 from ..records.part import Part, reject
 from ..records.plan_file import open_recipe
-from .explain_item import explain_item
 from .worker_metrics import count_found, count_made, count_rejected
+from .write_part import write_part
 
 
 def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float) -> Part:
@@ -72,7 +72,7 @@ def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
         return replace(found, moved=take_moved())
 
 
-def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> Part:
+def make_or_fetch_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> Part:
     """Do a work item, or find it done. Names and a small record come in, a small record goes out."""
     found = fetch_part(run, recipe, item)
     if found is not None:
@@ -81,7 +81,7 @@ def make_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapp
     plan, prepared, uri = open_recipe(run, recipe), open_tables(tables), part_uri(run, item.part)
     with storage.scratch() as folder:
         local = folder / "part.parquet"
-        spent, cpu = explain_item(plan, recipe, item, prepared, local, rejected), time.process_time()
+        spent, cpu = write_part(plan, recipe, item, prepared, local, rejected), time.process_time()
         if commit.create(uri, local):
             made = read_part(uri, item, local, recipe, time.perf_counter() - started)
             return replace(made, moved=take_moved(), spent=spent.publish(made.seconds, time.process_time() - cpu))
@@ -98,7 +98,7 @@ def find_unreadable(run: str, recipe: str, tables: str, item: WorkItem) -> dict[
         with storage.scratch() as folder:
             for left in (True, False):
                 try:
-                    explain_item(plan, recipe, piece, open_tables(tables), folder / "part.parquet")
+                    write_part(plan, recipe, piece, open_tables(tables), folder / "part.parquet")
                 except InvalidData as error:
                     if not left and isinstance(error, InvalidLabel):
                         raise
@@ -109,21 +109,23 @@ def find_unreadable(run: str, recipe: str, tables: str, item: WorkItem) -> dict[
     return found
 
 
-def try_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> tuple[Part | Rejected, ...]:
+def make_part_or_reject(
+    run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Part | Rejected, ...]:
     """Do a work item, or say why its rows cannot be read. They are tried twice, since bytes may also be damaged on their way.
 
     A file that cannot be read takes no rows of others with it: of an item of several files, they are tried one by one, and those that can be read
     make the part.
     """
     with suppress(InvalidData):
-        part = make_part(run, recipe, tables, item, rejected)
+        part = make_or_fetch_part(run, recipe, tables, item, rejected)
         return _count((part, *part.rejected))
     count_moved(retried=1)
     unreadable = {**rejected, **(find_unreadable(run, recipe, tables, leave_out(item, rejected)) if item.joined else {})}
     if item.joined and len(unreadable) == len(item.pieces):
         return _count(reject(item, unreadable))
     try:
-        part = make_part(run, recipe, tables, item, unreadable)
+        part = make_or_fetch_part(run, recipe, tables, item, unreadable)
         return _count((part, *part.rejected))
     except InvalidLabel:
         raise

@@ -77,7 +77,9 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     fields += [pa.field(name, number, nullable=False) for name in plan.error_columns]
     fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
     fields += [pa.field(name, top.column_type(number), nullable=False) for name in plan.top_columns]
-    kinds_of_reasons = [*told.column_types(number, plan.background_errors).values()] * len(plan.written_outputs) if plan.reasons is not None else []
+    kinds_of_reasons = (
+        [*told.reason_column_types(number, plan.background_errors).values()] * len(plan.written_outputs) if plan.reasons is not None else []
+    )
     fields += [pa.field(name, kind, nullable=empty) for name, (kind, empty) in zip(plan.reason_columns, kinds_of_reasons, strict=True)]
     passed = tuple(feature.name for feature in plan.features) if plan.values else ()
     fields += [batch.field(feature).with_name(name) for feature, name in zip(passed, plan.value_columns, strict=True)]

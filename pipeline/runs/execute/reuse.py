@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun, StorageError
 from ...stores import commit, storage
-from ..plan.existing_run import Standing
+from ..plan.existing_run import ExistingRun
 from ..records.folder import part_uri
 from ..records.plan import Plan, recipe
 from ..records.plan_file import open_recipe
@@ -18,12 +18,12 @@ def _unnumbered(item: WorkItem) -> WorkItem:
     return replace(item, part=0)
 
 
-def find_earlier(standing: Standing | None, plan: Plan) -> Mapping[int, tuple[str, WorkItem]]:
+def find_earlier(standing: ExistingRun | None, plan: Plan) -> Mapping[int, tuple[str, WorkItem]]:
     """Find what the run whose place another one takes has made already.
 
     Parameters
     ----------
-    standing : Standing or None
+    standing : ExistingRun or None
         None where no place is taken.
     plan : Plan
         Of the run that is made.

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from leafledger.kernels.trees.binning import padded
 
-from ...cluster.resource_usage import Taken, find_peak, measured
+from ...cluster.resource_usage import ResourceUsage, find_peak, measure_usage
 from ..execute.bundles import choose_level, make_bundles
-from ..plan.background import Marginal
+from ..plan.background import MarginalPlan
 from ..plan.planned_run import Run
 from .trial_run import Trial, Tried, try_run
 
@@ -29,9 +29,9 @@ class Cost:
 class Costs:
     """What the work of a run takes on a machine, with so many workers at work at once. Times are seconds of the clock, but for ``cpu``."""
 
-    planning: Taken
-    preparing: Taken  # the background counted, and tables made of it and put where workers read them
-    start: Taken  # of workers, and of kernels
+    planning: ResourceUsage
+    preparing: ResourceUsage  # the background counted, and tables made of it and put where workers read them
+    start: ResourceUsage  # of workers, and of kernels
     reading: Cost
     kernel: Cost
     writing: Cost  # with the object that it becomes
@@ -39,7 +39,7 @@ class Costs:
     cpu: Cost  # of all three, in seconds of processors, by the rows that the kernel works on
     read: Cost  # bytes
     part: Cost  # bytes of an object
-    finishing: Taken  # merging and publishing
+    finishing: ResourceUsage  # merging and publishing
     n_objects: int  # but for parts
     n_bytes: float  # of these
     entry_bytes: float  # of a part in the manifest
@@ -134,7 +134,7 @@ def work_seconds(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, a
     return max(end, client) if apart else end + client
 
 
-def _find_costs(run: Run, trial: Trial, planning: Taken, n_workers: int, apart: bool) -> Costs:
+def _find_costs(run: Run, trial: Trial, planning: ResourceUsage, n_workers: int, apart: bool) -> Costs:
     rows, whole = [tried.n_rows for tried in trial.parts], [n for n, _ in trial.reading]
     worked = [padded(n) for n in rows]
 
@@ -154,7 +154,7 @@ def _find_costs(run: Run, trial: Trial, planning: Taken, n_workers: int, apart: 
         cpu=Cost(cpu.item + reading_cpu.item, cpu.row + reading_cpu.row),
         read=read,
         part=fitted(lambda tried: tried.size),
-        finishing=Taken(trial.merging.seconds + trial.publishing.seconds, trial.merging.cpu + trial.publishing.cpu),
+        finishing=ResourceUsage(trial.merging.seconds + trial.publishing.seconds, trial.merging.cpu + trial.publishing.cpu),
         n_objects=trial.n_objects,
         n_bytes=trial.n_bytes,
         entry_bytes=trial.entry_bytes,
@@ -162,17 +162,17 @@ def _find_costs(run: Run, trial: Trial, planning: Taken, n_workers: int, apart: 
     )
     explained = work_seconds(costs, [[n] for n in trial.rows], n_workers, apart)
     begun = max(0.0, trial.explaining.seconds - explained), max(0.0, trial.explaining.cpu - sum(costs.cpu.of(padded(n)) for n in trial.rows))
-    return replace(costs, start=Taken(trial.loading.seconds + begun[0], trial.loading.cpu + begun[1]))
+    return replace(costs, start=ResourceUsage(trial.loading.seconds + begun[0], trial.loading.cpu + begun[1]))
 
 
-def _prepare(run: Run, trial: Trial, n_workers: int) -> Taken:
+def _prepare(run: Run, trial: Trial, n_workers: int) -> ResourceUsage:
     """Count all of the background as fast as some of it was counted, then make the tables."""
     game, made, counted = run.game, trial.preparing, trial.counting
-    if not isinstance(game, Marginal) or not trial.counted_rows:
+    if not isinstance(game, MarginalPlan) or not trial.counted_rows:
         return made
     times = sum(item.n_rows for item in game.items) / trial.counted_rows
     seconds = times * counted.seconds / min(n_workers, len(game.items))
-    return Taken(seconds + made.seconds, times * counted.cpu + made.cpu, round(times * counted.read) + made.read)
+    return ResourceUsage(seconds + made.seconds, times * counted.cpu + made.cpu, round(times * counted.read) + made.read)
 
 
 def put_together(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, apart: bool) -> tuple[dict[str, float], float]:
@@ -211,14 +211,14 @@ def _hold(run: Run, trial: Trial, costs: Costs, n_workers: int, apart: bool) -> 
     return n_workers * worker + find_peak() if apart else max(worker, find_peak())
 
 
-def forecast_run(run: Run, planning: Taken) -> Forecast:
+def forecast_run(run: Run, planning: ResourceUsage) -> Forecast:
     """Run a few rows of a planned run, and tell from that what the run will take. Nothing is left of it.
 
     Parameters
     ----------
     run : Run
         That is not finished.
-    planning : Taken
+    planning : ResourceUsage
         What it took to load the model and plan the run.
 
     Raises
@@ -228,11 +228,11 @@ def forecast_run(run: Run, planning: Taken) -> Forecast:
     ClusterLost
         No scheduler answers, or it has no workers.
     """
-    items, apart, found = run.plan.items, not run.job.placement.is_serial, list[Taken]()
+    items, apart, found = run.plan.items, not run.job.placement.is_serial, list[ResourceUsage]()
     bundles = make_bundles(items, {}, choose_level(items) if apart else 0)
     tasks = [[item.n_rows for item in bundle.items] for bundle in bundles]
     n_workers = _count_workers(run, len(tasks))
-    with measured(found):
+    with measure_usage(found):
         trial = try_run(run, n_workers)
     costs = _find_costs(run, trial, planning, n_workers, apart)
     stages, cpu = put_together(costs, tasks, n_workers, apart)

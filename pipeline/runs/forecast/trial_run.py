@@ -12,7 +12,7 @@ from leafledger.kernels.method.method import BackgroundStatistics
 from leafledger.kernels.trees.binning import BATCH
 
 from ...cluster.placement import SERIAL
-from ...cluster.resource_usage import Spent, Taken, measured
+from ...cluster.resource_usage import PartTimings, ResourceUsage, measure_usage
 from ...dataset.files.listing import WorkItem
 from ...dataset.files.rows import read_slices
 from ...dataset.files.sample import cut, spread
@@ -21,12 +21,12 @@ from ...progress import Work
 from ...stores import storage
 from ...stores.aside import aside
 from ...stores.counted import find_moved
-from ..execute.explain_item import read_names
 from ..execute.make_part import warm
+from ..execute.write_part import read_names
 from ..job.job import Job
 from ..monitor.attempt import Attempt
 from ..monitor.provenance import keep_provenance
-from ..plan.background import Marginal
+from ..plan.background import MarginalPlan
 from ..plan.planned_run import Run
 from ..records.manifest import Manifest
 from ..records.part import Part
@@ -51,24 +51,24 @@ class Tried:
 
     n_rows: int
     size: int  # bytes
-    spent: Spent
+    spent: PartTimings
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What a run of a few rows took."""
 
-    counting: Taken  # of the rows of the background that were counted; of nothing where none have to be
+    counting: ResourceUsage  # of the rows of the background that were counted; of nothing where none have to be
     counted_rows: int
-    preparing: Taken  # with the tables that workers read
-    loading: Taken  # kernels from the disk; of nothing where they had to be compiled, since then that is done
+    preparing: ResourceUsage  # with the tables that workers read
+    loading: ResourceUsage  # kernels from the disk; of nothing where they had to be compiled, since then that is done
     client: float  # seconds of a part that its worker has no share in
-    reading: tuple[tuple[int, Taken], ...]  # rows of items, whole ones while they are read in time
+    reading: tuple[tuple[int, ResourceUsage], ...]  # rows of items, whole ones while they are read in time
     rows: tuple[int, ...]  # of the items that were explained where the run would be,
-    explaining: Taken  # and what that took from the first to the last
+    explaining: ResourceUsage  # and what that took from the first to the last
     parts: tuple[Tried, ...]  # of these, but for the first of every worker
-    merging: Taken
-    publishing: Taken
+    merging: ResourceUsage
+    publishing: ResourceUsage
     n_objects: int  # of the run, but for parts
     n_bytes: int  # of these, but for the plan's and what the manifest says of parts
     entry_bytes: float  # what it says of a part
@@ -97,10 +97,10 @@ def _with(run: Run, place: str, items: Sequence[WorkItem], **options: Any) -> Ru
     return replace(run, out=place, place="", job=job, plan=plan, digested=None, replaced=None, kept="")
 
 
-def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, Taken, int]:
+def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, ResourceUsage, int]:
     """Count a few rows of the background, after some that load kernels; the counts, and what so many of the rows took."""
     if not run.uncounted:
-        return None, Taken(), 0
+        return None, ResourceUsage(), 0
     game: Any = run.game
     first, rest = (_cut_all(game.items, *asked) for asked in ((1, FIRST_ROWS), (READ_ITEMS, BACKGROUND_ROWS // READ_ITEMS)))
     if sum(item.n_rows for item in game.items) <= BACKGROUND_ROWS:
@@ -116,14 +116,14 @@ def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, Taken, in
         return on_done
 
     counted = count_run(replace(_with(run, place, (), scheduler=SERIAL), game=few), follow)
-    return counted, Taken(done[-1] - done[0], done[-1] - done[0], moved[-1] - moved[0]), sum(item.n_rows for item in rest)
+    return counted, ResourceUsage(done[-1] - done[0], done[-1] - done[0], moved[-1] - moved[0]), sum(item.n_rows for item in rest)
 
 
-def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], **options: Any) -> tuple[Run, Any, Taken]:
+def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], **options: Any) -> tuple[Run, Any, ResourceUsage]:
     """Explain items, and keep all that their parts took."""
-    found, parts = list[Taken](), list[Part]()
+    found, parts = list[ResourceUsage](), list[Part]()
     run = _with(run, run.job.out, items, **options)
-    with measured(found):
+    with measure_usage(found):
         explained = map_run(run, tables, lambda work: lambda piece: parts.append(piece) if isinstance(piece, Part) else None)
     return run, replace(explained, parts=tuple(sorted(parts, key=attrgetter("part")))), found[0]
 
@@ -139,7 +139,7 @@ def _outlasted(job: Job) -> Iterator[None]:
         raise
 
 
-def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any, Taken]:
+def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any, ResourceUsage]:
     """Explain a few rows of an item twice, in this process; of the first item that can be read."""
     failed = None
     for item in spread(items, READABLE):
@@ -155,14 +155,14 @@ def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any,
     return explained, took
 
 
-def _read(run: Run, tables: Broadcast) -> tuple[tuple[int, Taken], ...]:
+def _read(run: Run, tables: Broadcast) -> tuple[tuple[int, ResourceUsage], ...]:
     """Read some of the run's items, as a worker does, for a while, and at least a row group, whose first rows may take as long as all of it."""
-    began, done = time.perf_counter(), list[tuple[int, Taken]]()
+    began, done = time.perf_counter(), list[tuple[int, ResourceUsage]]()
     plan = open_recipe(run.job.out, tables.recipe)
     for item in spread(run.plan.items, READ_ITEMS):
-        found, n_rows, group = list[Taken](), 0, item.n_rows / max(1, sum(len(piece.row_groups) for piece in item.pieces))
+        found, n_rows, group = list[ResourceUsage](), 0, item.n_rows / max(1, sum(len(piece.row_groups) for piece in item.pieces))
         try:
-            with measured(found):
+            with measure_usage(found):
                 for batch in read_slices(item, read_names(plan, tables.prepared), plan.slice_rows):
                     n_rows += batch.num_rows
                     if time.perf_counter() - began > READ_SECONDS and n_rows >= group:
@@ -181,11 +181,11 @@ def _warm_parts(parts: Sequence[Part]) -> list[Part]:
     return [part for part in parts if first[part.worker] != part.part] or list(parts)
 
 
-def _publish(run: Run, tables: Broadcast, explained: Any) -> tuple[Manifest, Taken, Taken]:
-    found = list[Taken]()
-    with measured(found):
+def _publish(run: Run, tables: Broadcast, explained: Any) -> tuple[Manifest, ResourceUsage, ResourceUsage]:
+    found = list[ResourceUsage]()
+    with measure_usage(found):
         summaries = aggregate_run(run, tables, explained)
-    with measured(found):
+    with measure_usage(found):
         manifest = publish_run(run, tables, explained, summaries)
         keep_provenance(run.job, Attempt(), explained.parts, manifest)
     return manifest, found[0], found[1]
@@ -193,24 +193,24 @@ def _publish(run: Run, tables: Broadcast, explained: Any) -> tuple[Manifest, Tak
 
 def try_run(run: Run, n_workers: int) -> Trial:
     """Do all stages of a planned run with a few rows of its data, beside its place, and leave nothing."""
-    items, found = run.plan.items, list[Taken]()
+    items, found = run.plan.items, list[ResourceUsage]()
     run = replace(run, job=replace(run.job, placement=replace(run.job.placement, workers=n_workers)))
     with aside(run.out) as place, compiling.counted() as compiled:
         counted, counting, counted_rows = _count(run, place)
         few = _with(run, place, ())
-        if isinstance(run.game, Marginal):
+        if isinstance(run.game, MarginalPlan):
             few = replace(few, game=replace(run.game, counts=storage.join(place, "counts")))
-        with measured(found):
+        with measure_usage(found):
             tables = broadcast_run(few, counted)
         preparing = found.pop()._replace(written=0)
-        with measured(found):
+        with measure_usage(found):
             if run.job.placement.scheduler is None:  # as a local cluster's client does
                 warm(tables.uri, run.plan.method)
         once, took = _begin(few, tables, items)
         seconds, cpu = ([*map(of, once.parts)] or [0.0] for of in (attrgetter("seconds"), attrgetter("spent.cpu")))
-        loaded, spent = found.pop(), Taken(*(max(0.0, each[0] - each[-1]) for each in (seconds, cpu)))
+        loaded, spent = found.pop(), ResourceUsage(*(max(0.0, each[0] - each[-1]) for each in (seconds, cpu)))
         alone = run.job.placement.is_serial
-        loading = Taken() if compiled.n_kernels else spent if alone else loaded
+        loading = ResourceUsage() if compiled.n_kernels else spent if alone else loaded
         rate = once.parts[-1].spent.kernel / once.parts[-1].n_rows if once.parts else 1.0
         large = int(max(BATCH, min(GROUPS * run.plan.group_rows, SECONDS / rate // BATCH * BATCH)))
         asked = [(SMALL, large // 4 // BATCH * BATCH or large // 4), (LARGE, large)]

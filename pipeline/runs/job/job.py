@@ -13,7 +13,7 @@ from ...arguments.endpoints import check_metrics_file, is_server
 from ...arguments.readers import read_place
 from ...cluster.placement import Placement, make_placement
 from ...dataset.columns.labels import LabelColumns
-from ...dataset.files.matching import Asked
+from ...dataset.files.matching import ExtraColumns
 from ...errors import UsageError
 from ...methods.parameters import check_by, check_parameters, find_method
 from ...models.row_output import RowOutput, read_row_output
@@ -52,10 +52,10 @@ def _check_written(parameters: Mapping[str, Any]) -> None:
             raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give points")
 
 
-def asked_columns(job: Job) -> Asked:
+def asked_columns(job: Job) -> ExtraColumns:
     """Collect the columns that a job asks for besides the features."""
     numbers = () if job.labels is None else job.labels.numbers
-    return Asked(job.options.ids, (*numbers, *job.options.predictions), job.options.by, job.options.values)
+    return ExtraColumns(job.options.ids, (*numbers, *job.options.predictions), job.options.by, job.options.values)
 
 
 def _find_latest(latest: str, out: str, date: Date | None) -> str:

@@ -43,7 +43,7 @@ class Condition:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RowAddress:
     """Where a row of a run is."""
 
     part: int
@@ -63,11 +63,11 @@ class _Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRows:
     """Rows that were found."""
 
     n_found: int
-    places: tuple[Place, ...]  # of the first of them,
+    places: tuple[RowAddress, ...]  # of the first of them,
     table: pa.Table  # whose columns are here
 
 
@@ -264,7 +264,7 @@ def read_part_schema(uri: str) -> pa.Schema:
         return parquet.schema_arrow
 
 
-def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], where: Mapping[str, Any], most: int | None = None) -> Found:
+def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], where: Mapping[str, Any], most: int | None = None) -> FoundRows:
     """Find rows by what some of their columns are, and read them.
 
     Parts are looked through side by side. Of a part that is the footer, and the columns that are asked for of those row groups that can have such a
@@ -310,5 +310,5 @@ def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], wh
         tables = list(readers.map(_read_group, wanted))
     if not groups:
         raise NoSuchRow(f"{run}: no such row: {', '.join(f'{name}={_as_read(run, schema, name, given)!r:.80}' for name, given in where.items())}")
-    places = tuple(Place(each.part, each.uri, each.first_row + row) for each in wanted for row in each.rows.to_pylist())
-    return Found(sum(len(each.rows) for each in groups), places, _join(tables))
+    places = tuple(RowAddress(each.part, each.uri, each.first_row + row) for each in wanted for row in each.rows.to_pylist())
+    return FoundRows(sum(len(each.rows) for each in groups), places, _join(tables))

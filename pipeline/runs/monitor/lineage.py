@@ -17,7 +17,7 @@ from ...stores import storage
 from ...stores.places import CATALOG, normalise
 from ...tables.pyiceberg_table import METADATA
 from ..job.job import Job
-from ..plan.existing_run import read_standing
+from ..plan.existing_run import read_existing_run
 from ..plan.planned_run import Run
 from ..records.folder import PARTS, SUMMARY
 from ..records.plan import Plan
@@ -56,9 +56,9 @@ def split_version(uri: str) -> tuple[str, str | None]:
     return (uri, None) if described is None else (uri[: described.start()], uri.rpartition("/")[2])
 
 
-def find_made(run: Run) -> Plan:
+def plan_of_run(run: Run) -> Plan:
     """Find what the run in an output's folder is made of: of one that is kept, though it is another, what it was made of."""
-    standing = read_standing(run.out) if run.kept else None
+    standing = read_existing_run(run.out) if run.kept else None
     return run.plan if standing is None else standing.plan
 
 
@@ -143,15 +143,15 @@ class _Events:
         from openlineage.client import facet_v2 as facets
 
         lineage, where = facets.column_lineage_dataset, self._name_data(plan)
-        traced = trace_columns(plan)
+        emit_lineage = trace_columns(plan)
 
         def inputs(names: tuple[str, ...], kind: str, subtype: str) -> list[Any]:
             return [lineage.InputField(*where, name, [lineage.Transformation(kind, subtype)]) for name in names]
 
-        fields = {column: lineage.Fields(inputs(each.features, "DIRECT", each.how)) for column, each in traced.items()}
+        fields = {column: lineage.Fields(inputs(each.features, "DIRECT", each.how)) for column, each in emit_lineage.items()}
         labels = () if plan.labels is None else plan.labels.numbers
         everything = inputs(tuple(dict.fromkeys((*(feature.name for feature in plan.features), *labels))), "INDIRECT", "CONDITIONAL")
-        names = [facets.schema_dataset.SchemaDatasetFacetFields(column, each.kind) for column, each in traced.items()]
+        names = [facets.schema_dataset.SchemaDatasetFacetFields(column, each.kind) for column, each in emit_lineage.items()]
         return {
             "schema": facets.schema_dataset.SchemaDatasetFacet(names, **self.said),
             "columnLineage": lineage.ColumnLineageDatasetFacet(fields, everything, **self.said),
@@ -220,7 +220,7 @@ def _open(where: str, key: str) -> Any:
 
 
 @contextmanager
-def traced(job: Job, attempt: Attempt) -> Iterator[None]:
+def emit_lineage(job: Job, attempt: Attempt) -> Iterator[None]:
     """Send an event when an attempt begins, and one when it is over, well or not; nothing where it was not asked for.
 
     Parameters

@@ -170,7 +170,7 @@ def _say(error: OSError | ValueError) -> str:
 
 
 @contextmanager
-def metered(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Iterator[None]:
+def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Iterator[None]:
     """Serve an attempt's metrics while it is made, and write them when it is over, well or not; neither where it was not asked for.
 
     Parameters

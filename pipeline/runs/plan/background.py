@@ -29,7 +29,7 @@ from .listing import list_for
 
 
 @dataclass(frozen=True, slots=True)
-class Marginal:
+class MarginalPlan:
     """The marginal game of a run."""
 
     listing: Listing | None  # of the background, None where it is the model
@@ -86,7 +86,7 @@ def _open_counts(uri: str, query: BackgroundQuery, n_rows: int) -> BackgroundSta
     return counted
 
 
-def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
+def plan_marginal(job: Job, model: Model, groups: Groups) -> MarginalPlan | None:
     """List the background, match it against the model and see what it takes to count it, or find the counts that an earlier run left."""
     if job.options.background is None:
         return None
@@ -97,6 +97,6 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> Marginal | None:
     query = _ask(method, job.placement.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked)
     extent = Extent(query.bins.column.size, query.players.size, query.pairs, int(query.n_bytes[0]))
     if listing is None:
-        return Marginal(None, query, (), "", weigh_model(model, method, groups, query), extent)
+        return MarginalPlan(None, query, (), "", weigh_model(model, method, groups, query), extent)
     counts = _name_counts(job, model, groups, listing)
-    return Marginal(listing, query, make_items(listing, ITEM_ROWS), counts, _open_counts(counts, query, listing.n_rows), extent)
+    return MarginalPlan(listing, query, make_items(listing, ITEM_ROWS), counts, _open_counts(counts, query, listing.n_rows), extent)

@@ -8,7 +8,7 @@ from ...progress import Progress, Work, no_progress
 from ..records.input_digests import Inputs, digest_files, refuse_changed, write_inputs
 from ..records.plan import digest
 from ..records.plan_file import commit_plan
-from .background import Marginal
+from .background import MarginalPlan
 from .planned_run import Run
 
 
@@ -32,7 +32,7 @@ def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
     for piece in chain.from_iterable(item.pieces for item in plan.items):
         rows[piece.uri] += piece.n_rows
     data = plan.files
-    listing = game.listing if isinstance(game, Marginal) else None
+    listing = game.listing if isinstance(game, MarginalPlan) else None
     background = [] if listing is None else [(file.uri, file.etag) for file, _, _ in listing.files]
     n_rows = [rows[uri] for uri, _ in data] + ([] if listing is None else [sum(groups) for _, _, groups in listing.files])
     files = [*data, *background]
@@ -46,7 +46,7 @@ def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
     return inputs
 
 
-def say_undigested(run: Run) -> str | None:
+def undigested_warning(run: Run) -> str | None:
     """Say that a run was finished before without digests, where they are asked for.
 
     Returns

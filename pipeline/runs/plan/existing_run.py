@@ -15,7 +15,7 @@ from ..records.plan_file import from_json, other_run
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ExistingRun:
     """The run that a folder holds, finished or not."""
 
     home: str  # where its plan and parts lie: the folder, or one below it
@@ -27,13 +27,13 @@ class Standing:
 class Replaced:
     """The run whose place another one takes."""
 
-    standing: Standing | None  # None where another version wrote it, of which nothing is read
+    standing: ExistingRun | None  # None where another version wrote it, of which nothing is read
     manifest: str | None  # SHA-256 of its manifest, hexadecimal; None where it is not finished
     differs: str  # in what from the other, in words; empty where it is made again, since rows of it were rejected
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class Resolution:
     """Where a planned run is made, and what is there already."""
 
     place: str  # below the run's folder; empty for the folder itself
@@ -42,7 +42,7 @@ class Settled:
     kept: str  # in what a finished run that is left as it is differs from the planned one
 
 
-def read_standing(run: str) -> Standing | None:
+def read_existing_run(run: str) -> ExistingRun | None:
     """Read which run a folder holds.
 
     Returns
@@ -55,7 +55,7 @@ def read_standing(run: str) -> Standing | None:
     where = storage.join(home, PLAN)
     held = storage.read_if_exists(where)
     if held is not None:
-        return Standing(home, from_json(held, where), manifest)
+        return ExistingRun(home, from_json(held, where), manifest)
     if manifest is not None:
         raise InvalidRun(f"{where}: is missing, though the run is finished; choose another output or remove it")
     return None
@@ -74,32 +74,32 @@ def _read_other(run: str, version: str) -> Replaced | None:
     return Replaced(None, None if manifest is None else hashlib.sha256(manifest).hexdigest(), f"version (was {shorten(found)}, is {version!r})")
 
 
-def settle(run: str, plan: Plan, if_changed: IfChanged) -> Settled:
+def resolve_existing_run(run: str, plan: Plan, if_changed: IfChanged) -> Resolution:
     """Decide where a run is made: in its folder, or beside the run that is there and is to be replaced.
 
     A finished run of the same plan is replaced too where work items of it, or files of them, were rejected: what kept them from being explained, such
     as too little memory, may have passed.
     """
     try:
-        standing = read_standing(run)
+        standing = read_existing_run(run)
     except InvalidRun:
         replaced = _read_other(run, plan.version)
         if replaced is None:
             raise
         if if_changed != "replace":
             raise other_run(run, replaced.differs) from None
-        return Settled(find_place(plan, replaced.manifest), None, replaced, "")
+        return Resolution(find_place(plan, replaced.manifest), None, replaced, "")
     if standing is None:
-        return Settled("", None, None, "")
+        return Resolution("", None, None, "")
     place = "" if standing.manifest is None else standing.manifest.place
     same = standing.plan == plan
     left_out = standing.manifest is not None and any(each.part is not None for each in standing.manifest.rejected)
     if same and not (left_out and if_changed == "replace"):
-        return Settled(place, standing.manifest, None, "")
+        return Resolution(place, standing.manifest, None, "")
     differs = "" if same else differences(standing.plan, plan)
     if if_changed == "replace":
         replaced = Replaced(standing, None if standing.manifest is None else standing.manifest.sha256, differs)
-        return Settled(find_place(plan, replaced.manifest), None, replaced, "")
+        return Resolution(find_place(plan, replaced.manifest), None, replaced, "")
     if if_changed == "keep" and standing.manifest is not None:
-        return Settled(place, standing.manifest, None, differs)
+        return Resolution(place, standing.manifest, None, differs)
     raise other_run(run, differs)

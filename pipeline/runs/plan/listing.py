@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...dataset.files.footers import Footer, read_footers
 from ...dataset.files.listing import NOTHING, Listing, list_data
-from ...dataset.files.matching import Asked, Matching
+from ...dataset.files.matching import ExtraColumns, Matching
 from ...errors import InvalidData, LeafledgerError
 from ...methods.memory import WORKER_OVERHEAD
 from ...models.model import Model
@@ -42,21 +42,21 @@ class _Block:
 
 
 @dataclass(frozen=True, slots=True)
-class _Read:
+class _ReadBlock:
     """What was read of a block, up to what refuses the data set."""
 
     footers: Sequence[Footer | InvalidData]
     refused: LeafledgerError | None
 
 
-def _read_block(matching: Matching, block: _Block) -> _Read:
+def _read_block(matching: Matching, block: _Block) -> _ReadBlock:
     """What a Dask task does."""
     found = list[Footer | InvalidData]()
     try:
         found.extend(read_footers(block.files, matching))
     except LeafledgerError as error:
-        return _Read(found, error)
-    return _Read(found, None)
+        return _ReadBlock(found, error)
+    return _ReadBlock(found, None)
 
 
 def _connect(job: Job, n_blocks: int) -> AbstractContextManager[Any]:
@@ -74,7 +74,7 @@ def _read_on_workers(job: Job, uri: str, files: Sequence[LiveFile], packed: "Pac
     from ...cluster import tasks as tasks_
 
     blocks = [_Block(place, uri, files[start : start + BLOCK]) for place, start in enumerate(range(0, len(files), BLOCK))]
-    waiting, place = dict[int, _Read](), 0
+    waiting, place = dict[int, _ReadBlock](), 0
     with _connect(job, len(blocks)) as client:
         for block, read in tasks_.map_dask(client, _read_block, packed, blocks, WORKER_OVERHEAD):
             waiting[block.place] = read
@@ -108,7 +108,7 @@ def _read_many(job: Job, uri: str, files: Sequence[LiveFile], matching: Matching
     yield from _read_on_workers(job, uri, files, packed) if shared else read_footers(files, matching)
 
 
-def list_for(job: Job, uri: str, model: Model, asked: Asked = NOTHING) -> Listing:
+def list_for(job: Job, uri: str, model: Model, asked: ExtraColumns = NOTHING) -> Listing:
     """List a data set of a run, see `list_data`. Where its footers are read changes nothing in what is found, nor in what is refused.
 
     Parameters

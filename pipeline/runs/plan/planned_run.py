@@ -25,8 +25,8 @@ from ..records.latest import read_latest
 from ..records.manifest import Manifest
 from ..records.plan import Plan
 from ..records.rejected import Limit
-from .background import Marginal, plan_marginal
-from .existing_run import Replaced, settle
+from .background import MarginalPlan, plan_marginal
+from .existing_run import Replaced, resolve_existing_run
 from .listing import list_for
 from .placement import choose_placement
 from .planner import make_plan
@@ -43,7 +43,7 @@ class Run:
     model: Model
     plan: Plan
     memory: Memory
-    game: Prepared | Marginal  # the path-dependent game's tables, or what is known of the marginal game
+    game: Prepared | MarginalPlan  # the path-dependent game's tables, or what is known of the marginal game
     finished: Manifest | None
     digested: Inputs | None  # what an earlier attempt read of the inputs, byte by byte
     replaced: Replaced | None  # the run whose place it takes
@@ -57,7 +57,7 @@ class Run:
     @property
     def uncounted(self) -> bool:
         """Rows of a background have to be counted: no earlier run left what it counted."""
-        return isinstance(self.game, Marginal) and self.game.uncounted
+        return isinstance(self.game, MarginalPlan) and self.game.uncounted
 
     @property
     def where(self) -> str:
@@ -67,7 +67,7 @@ class Run:
     @property
     def n_pairs(self) -> int:
         """Pairs of players that interact."""
-        return len(self.game.query.pairs if isinstance(self.game, Marginal) else self.game.pairs.players)
+        return len(self.game.query.pairs if isinstance(self.game, MarginalPlan) else self.game.pairs.players)
 
 
 def plan_run(job: Job, model: Model) -> Run:
@@ -97,9 +97,9 @@ def plan_run(job: Job, model: Model) -> Run:
     groups = read_groups(job.options.partition, model.features)
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     job = tune_job(job, model, groups, found)
-    game: Prepared | Marginal | None = plan_marginal(job, model, groups)
-    counted = sum(item.n_rows for item in game.items) if isinstance(game, Marginal) else 0
-    if isinstance(game, Marginal):
+    game: Prepared | MarginalPlan | None = plan_marginal(job, model, groups)
+    counted = sum(item.n_rows for item in game.items) if isinstance(game, MarginalPlan) else 0
+    if isinstance(game, MarginalPlan):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
         asked = job.options.interactions is not None, job.options.combinations == OWN
@@ -108,9 +108,9 @@ def plan_run(job: Job, model: Model) -> Run:
     job = replace(job, placement=job.placement.with_room(memory.total))
     if job.placement.scheduler is None:
         memory.check(job.placement.worker_memory)
-    settled = settle(job.out, plan, job.options.if_changed)
+    settled = resolve_existing_run(job.out, plan, job.options.if_changed)
     if not settled.finished:
-        prepared = None if isinstance(game, Marginal) else game
+        prepared = None if isinstance(game, MarginalPlan) else game
         job = replace(job, placement=choose_placement(job.placement, find_method(plan.method), prepared, plan.n_rows, counted))
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
@@ -119,7 +119,7 @@ def plan_run(job: Job, model: Model) -> Run:
         read_latest(job.options.latest)  # or what is there is something else
         commit.check_writable(storage.beside(job.options.latest, ""))
     out, job = job.out, replace(job, out=storage.join(job.out, settled.place) if settled.place else job.out)
-    counts = [job.tables] if isinstance(game, Marginal) and game.uncounted else []
+    counts = [job.tables] if isinstance(game, MarginalPlan) and game.uncounted else []
     unwritten = [] if settled.finished else [storage.join(job.out, FOLDER), *counts]
     _check_stores(job, unwritten, [] if settled.replaced is None else [storage.join(out, MANIFEST)])
     digested = read_inputs(job.out)

@@ -6,7 +6,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from leafledger.kernels.method.jackknife import LOTS
+from leafledger.kernels.method.jackknife import N_GROUPS
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.trees.binning import padded
 
@@ -72,7 +72,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns) + 3 * len(draft.top_columns)
     n_columns += REASON_LEAVES * len(draft.reason_columns)
     n_columns += len(draft.value_columns) + bool(draft.label_column)
-    lots = 2 * LOTS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
+    lots = 2 * N_GROUPS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(n_pairs, job.options.interactions)
     slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))
     n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)

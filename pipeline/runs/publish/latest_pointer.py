@@ -4,7 +4,7 @@ from ...errors import InvalidData
 from ...stores.places import normalise
 from ..job.options import Options
 from ..records.latest import Latest, move_latest, read_latest
-from ..records.manifest import Manifest, stands
+from ..records.manifest import Manifest, is_current
 
 
 def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
@@ -57,7 +57,7 @@ def name_latest(options: Options, run: str, manifest: Manifest, kept: bool = Fal
         if few if mine_before is None else mine_before.manifest == manifest.sha256:
             return named
     mine = Latest(options.date.isoformat(), run, manifest.sha256, manifest.n_rows, manifest.share)
-    return move_latest(options.latest, mine, options.single_writer, lambda: stands(run, manifest))
+    return move_latest(options.latest, mine, options.single_writer, lambda: is_current(run, manifest))
 
 
 def why_latest_stays(options: Options, manifest: Manifest, named: Latest | None = None) -> str | None:

@@ -4,7 +4,7 @@ from ...errors import LeafledgerError, NotThere
 from ...models.mlflow import reported
 from ...stores import storage
 from ..records.folder import MANIFEST
-from ..records.manifest import Manifest, stands
+from ..records.manifest import Manifest, is_current
 
 TAGS = {"run": "leafledger.run", "manifest": "leafledger.manifest"}
 FOLDER = "leafledger"  # of artifacts
@@ -68,7 +68,7 @@ def log_run(mlflow_run: str | None, out: str, manifest: Manifest) -> str | None:
     if mlflow_run is None:
         return None
     try:
-        if not stands(out, manifest):
+        if not is_current(out, manifest):
             return f"{out}: was replaced or removed meanwhile; MLflow has no link to it"
         _log(mlflow_run, out, manifest)
     except LeafledgerError as error:

@@ -16,11 +16,11 @@ from ...stores.arrays import FOLDER
 from ...stores.listing import list_folder
 from ..records.derived import remove_after
 from ..records.folder import INPUTS, MANIFEST, PARTS, PLAN, REJECTED, REPLACEMENTS, SUMMARY, _end
-from ..records.manifest import Manifest, stands
+from ..records.manifest import Manifest, is_current
 from ..records.provenance import PROVENANCE
 
 
-def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer: bool) -> None:
+def swap_manifest(run: str, manifest: Manifest, replaced: str | None, single_writer: bool) -> None:
     """Let a folder's manifest be that of another run, in one step.
 
     Parameters
@@ -64,7 +64,7 @@ def remove_replaced(run: str, manifest: Manifest) -> None:
     if not manifest.place:
         return
     here, places = list_folder(run), [f"{REPLACEMENTS}/{name}" for name in list_folder(storage.join(run, REPLACEMENTS)).folders]
-    if not stands(run, manifest):  # after the lists, which so have nothing of later runs
+    if not is_current(run, manifest):  # after the lists, which so have nothing of later runs
         return
     remove_after(run, manifest.sha256)
     for name in (PARTS, SUMMARY, FOLDER):

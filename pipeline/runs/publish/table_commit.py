@@ -12,13 +12,13 @@ from ...errors import InvalidRun, NotThere, SchemaMismatch, StorageError
 from ...json_records import read_record
 from ...stores import commit, storage
 from ...stores.listing import list_folder
-from ...tables.share import Leaving, Share, SharedPart, plain, refuse_alike
+from ...tables.share import Removal, Share, SharedPart, plain, refuse_alike
 from ...tables.writing import Place
 from ..job.job import Job
 from ..job.table_option import choose_table
-from ..records.derived import TABLE, read_after, read_made, write_made, write_unlisted
+from ..records.derived import TABLE, read_after, read_derived, write_derived, write_object
 from ..records.folder import PARTS
-from ..records.manifest import Manifest, stands
+from ..records.manifest import Manifest, is_current
 from ..records.plan import Plan
 
 
@@ -64,7 +64,7 @@ def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
     with storage.opened(parts[0].uri) as file:
         found = pq.read_schema(file)
     columns = plain({field.name: field.type for field in found}, out)
-    return Share(out, manifest.sha256, job.options.date, columns, parts, partial(stands, out, manifest))
+    return Share(out, manifest.sha256, job.options.date, columns, parts, partial(is_current, out, manifest))
 
 
 def check_table(job: Job, found: Listing, plan: Plan) -> None:
@@ -111,39 +111,39 @@ def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> 
         The table does not take the parts as they are, or does not let go of those of the run that it held.
     """
     place = choose_table(job.options, out)
-    if not stands(out, manifest) or (place is None and _is_in_its_table(out, manifest)):
+    if not is_current(out, manifest) or (place is None and _is_in_its_table(out, manifest)):
         return
     if kept and place is not None and place.holds(out, manifest.sha256):
         return
     try:
         share = None if place is None else _make_share(job, out, manifest)
     except (InvalidRun, StorageError):
-        if stands(out, manifest):
+        if is_current(out, manifest):
             raise
         return  # removed by who took its place
     held = _read_place(out)
     for left in dict.fromkeys((held, place)):
         if left is not None and (left != place or share is None):
-            left.withdraw(Leaving(out, wanted=partial(stands, out, manifest)))
+            left.withdraw(Removal(out, wanted=partial(is_current, out, manifest)))
     if place is not None and share is not None:
-        write_unlisted(storage.join(out, TABLE), _write_place(place))
+        write_object(storage.join(out, TABLE), _write_place(place))
         place.commit(share)
-        if not stands(out, manifest):  # by now, and who took its place found nothing in the table to take out
-            place.withdraw(Leaving(out, manifest=manifest.sha256))
-    elif held is not None and stands(out, manifest):
+        if not is_current(out, manifest):  # by now, and who took its place found nothing in the table to take out
+            place.withdraw(Removal(out, manifest=manifest.sha256))
+    elif held is not None and is_current(out, manifest):
         commit.remove(storage.join(out, TABLE))
 
 
-def record_table(job: Job, out: str, manifest: Manifest) -> None:
+def record_commit(job: Job, out: str, manifest: Manifest) -> None:
     """List what says which table a run was committed to, once what was made of a run in whose place it is has gone."""
     place = choose_table(job.options, out)
-    if place is not None and manifest.parts and stands(out, manifest):
+    if place is not None and manifest.parts and is_current(out, manifest):
         made = _write_place(place)
-        if read_made(out, manifest.sha256, TABLE) != made:
-            write_made(out, manifest.sha256, {TABLE: made})
+        if read_derived(out, manifest.sha256, TABLE) != made:
+            write_derived(out, manifest.sha256, {TABLE: made})
 
 
-def withdraw(run: str) -> None:
+def remove_from_table(run: str) -> None:
     """Take a run out of the table that it was committed to, if it was, before all of its folder is removed; or the run in whose place it is, where it
     was not taken into the table.
 
@@ -159,4 +159,4 @@ def withdraw(run: str) -> None:
     """
     place = _read_place(run)  # whatever manifest is there, damaged or of an older version: all of the run goes
     if place is not None:
-        place.withdraw(Leaving(run, whole=True))
+        place.withdraw(Removal(run, whole=True))

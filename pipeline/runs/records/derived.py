@@ -72,7 +72,7 @@ def _fetch(run: str, entry: AfterEntry) -> bytes | None:
     return data if hashlib.sha256(data).hexdigest() == entry["sha256"] else None
 
 
-def read_made(run: str, manifest: str, name: str) -> bytes | None:
+def read_derived(run: str, manifest: str, name: str) -> bytes | None:
     """Read an object that was made of a run.
 
     Parameters
@@ -91,7 +91,7 @@ def read_made(run: str, manifest: str, name: str) -> bytes | None:
     return None if entry is None else _fetch(run, entry)
 
 
-def write_unlisted(uri: str, data: bytes) -> None:
+def write_object(uri: str, data: bytes) -> None:
     """Write an object, whole or not at all. Whoever writes last wins: what the record lists is told by its digest."""
     try:
         commit.update(uri, lambda held: None if held == data else data, single_writer=True)
@@ -106,7 +106,7 @@ def _refuse_replaced(run: str, manifest: str) -> None:
         raise RunConflict(f"{run}: the run was replaced meanwhile, and what was made of it is not kept; ask the same again")
 
 
-def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
+def write_derived(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
     """Write objects that were made of a run, each whole or not at all, then list them. What has the same names is replaced.
 
     Parameters
@@ -124,7 +124,7 @@ def write_made(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
     uri = storage.join(run, AFTER)
     _refuse_replaced(run, manifest)
     for name, data in made.items():
-        write_unlisted(storage.join(run, name), data)
+        write_object(storage.join(run, name), data)
     mine = {name: AfterEntry(uri=name, size=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in made.items()}
 
     def change(held: bytes | None) -> bytes | None:

@@ -252,7 +252,7 @@ def make_manifest(
     )
 
 
-def stands(run: str, manifest: Manifest) -> bool:
+def is_current(run: str, manifest: Manifest) -> bool:
     """Tell whether a run is still the one that its folder holds: another may have taken its place since it was finished or read."""
     held = storage.read_if_exists(storage.join(run, MANIFEST))
     return held is not None and hashlib.sha256(held).hexdigest() == manifest.sha256

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ...cluster.machine import Worker
-from ...cluster.resource_usage import Spent
+from ...cluster.resource_usage import PartTimings
 from ...dataset.files.listing import Rejected, WorkItem
 from ...errors import InvalidRun, NotThere
 from ...stores import storage
@@ -14,7 +14,7 @@ from ...stores.counted import Moved
 from ...stores.listing import list_folder
 from .folder import PARTS, part_uri
 
-NO_COSTS: dict[str, Any] = {"moved": Moved(), "spent": Spent(), "states": {}}
+NO_COSTS: dict[str, Any] = {"moved": Moved(), "spent": PartTimings(), "states": {}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Part:
     states: dict[str, str]  # reduction -> its state, as text; none of a part whose states were merged with others'
     worker: Worker  # that made it, or found it made
     moved: Moved = field(default=Moved(), compare=False)  # by that process, since it last said so
-    spent: Spent = field(default=Spent(), compare=False)  # of the seconds
+    spent: PartTimings = field(default=PartTimings(), compare=False)  # of the seconds
     rejected: tuple[Rejected, ...] = ()  # files of the item that could not be read, which are left out
 
 

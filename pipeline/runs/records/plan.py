@@ -139,7 +139,7 @@ class Plan:
         """Names of a part's columns of reasons, those of an output together."""
         taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
         taken = (*taken, *self.value_columns)
-        stems = () if self.reasons is None else told.column_types(pa.float64(), self.background_errors)
+        stems = () if self.reasons is None else told.reason_column_types(pa.float64(), self.background_errors)
         named = [schema.name_columns(stem, self.written_outputs, taken) for stem in stems]
         return [name for of_output in zip(*named, strict=True) for name in of_output]
 

@@ -10,15 +10,15 @@ from leafledger.kernels.distributions.histogram import (
     CELLS,
     LEVELS,
     NOTHING,
-    Counts,
+    Histogram,
     cell_edges,
     coarsen,
     count_cells,
     find_cells,
-    make_tally,
-    merge_counts,
-    read_tally,
-    round_counts,
+    finish_histogram,
+    merge_histograms,
+    round_histogram,
+    start_histogram,
 )
 
 ODD = np.array([0.0, -0.0, np.nan, np.inf, -np.inf, 1e300, -1e300, 1e-300, -1e-300, 3e38, 1.0, -1.0, 1.0078125, 5e-324, -5e-324, 2.0**1023])
@@ -32,9 +32,9 @@ def draw(n=700, seed=0):
 
 
 def counted(values):
-    tally = make_tally()
+    tally = start_histogram()
     count_cells(values, tally)
-    return read_tally(tally)
+    return finish_histogram(tally)
 
 
 def first_bits(x, level):
@@ -119,16 +119,16 @@ def test_pieces_in_any_order_and_grouping_count_the_same(seed):
     rng = np.random.default_rng(seed)
     values = rng.permutation(np.concatenate((draw(3000, seed), rng.normal(1e6, 1.0, 3000), np.repeat(np.arange(50.0), 40))))
     pieces = np.split(values, np.sort(rng.integers(0, values.size, 9)))
-    whole, states, tally = counted(values), list(map(counted, pieces)), make_tally()
+    whole, states, tally = counted(values), list(map(counted, pieces)), start_histogram()
     forwards, backwards = NOTHING, NOTHING
     for piece, state in zip(pieces, states, strict=True):
-        forwards = merge_counts(forwards, state)
+        forwards = merge_histograms(forwards, state)
         count_cells(piece, tally)
     for state in states[::-1]:
-        backwards = merge_counts(state, backwards)
+        backwards = merge_histograms(state, backwards)
     while len(states) > 1:
-        states = [merge_counts(*pair) if len(pair) == 2 else pair[0] for pair in (states[i : i + 2] for i in range(0, len(states), 2))]
-    assert all(same(each, whole) for each in (forwards, backwards, states[0], read_tally(tally)))
+        states = [merge_histograms(*pair) if len(pair) == 2 else pair[0] for pair in (states[i : i + 2] for i in range(0, len(states), 2))]
+    assert all(same(each, whole) for each in (forwards, backwards, states[0], finish_histogram(tally)))
     assert whole.counts.sum() == np.count_nonzero(~np.isnan(values))
 
 
@@ -143,8 +143,8 @@ def test_wider_cells_have_the_same_values():
     coarse = coarsen(few, LEVELS - 1)
     assert (coarse.counts.tolist(), cell_edges(coarse.cells, coarse.level)[0].tolist()) == ([1, 2, 1], [-8.0, 1.0, 2.0])
     assert coarsen(few, 0) is few
-    assert same(merge_counts(few, NOTHING), few)
-    assert same(merge_counts(NOTHING, NOTHING), Counts(0, *NOTHING[1:]))
+    assert same(merge_histograms(few, NOTHING), few)
+    assert same(merge_histograms(NOTHING, NOTHING), Histogram(0, *NOTHING[1:]))
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float16])
@@ -155,7 +155,7 @@ def test_rounded_counts_are_those_of_rounded_values(kind):
         found = counted(values)
         with np.errstate(over="ignore"):
             expected = counted(values.astype(kind).astype(float))
-        assert same(round_counts(found, kind), expected)
+        assert same(round_histogram(found, kind), expected)
     assert [counted(each).level > 0 for each in (draw(), close)] == [False, True]
     wide = counted(np.random.default_rng(8).normal(size=9000))
-    assert round_counts(wide, kind) is wide
+    assert round_histogram(wide, kind) is wide

@@ -7,7 +7,7 @@ from scipy import stats
 
 from leafledger.kernels.batch import attribute_batch
 from leafledger.kernels.errors import InvalidParameters
-from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS, LOTS, Lots, deal, find_errors, standard_errors
+from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS, N_GROUPS, JackknifeGroups, assign_groups, find_errors, standard_errors
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics, prepare, weigh_leaves
 from leafledger.kernels.reductions.summary import Subject
@@ -44,7 +44,7 @@ def attributed(prepared, name, rows=ROWS):
 
 
 def lot_of(rows=BACKGROUND):
-    return deal(0, len(rows), len(rows))
+    return assign_groups(0, len(rows), len(rows))
 
 
 @pytest.mark.parametrize(("name", "group"), [("shapley", None), ("banzhaf", None), ("probabilistic", None), ("owen", np.array([0, 0, 1]))])
@@ -54,8 +54,8 @@ def test_errors_are_those_of_the_jackknife(name, group):
     query = ask(name, group=group)
     prepared = prepare(TREE, METHODS[name], given, group, background=(query, measured(query)))
     phi, _, _ = run(name, against(name, TREE, BACKGROUND, given, group), ROWS, 3)
-    without = [run(name, against(name, TREE, BACKGROUND[lot_of() != lot], given, group), ROWS, 3)[0] for lot in range(LOTS)]
-    wanted = np.sqrt(sum((each - phi) ** 2 for each in without) * (LOTS - 1) / LOTS)
+    without = [run(name, against(name, TREE, BACKGROUND[lot_of() != lot], given, group), ROWS, 3)[0] for lot in range(N_GROUPS)]
+    wanted = np.sqrt(sum((each - phi) ** 2 for each in without) * (N_GROUPS - 1) / N_GROUPS)
     buffers = attributed(prepared, name)
     assert_array_equal(buffers.phi[:, :, : len(ROWS)].transpose(2, 0, 1), phi)
     assert_allclose(find_errors(buffers)[:, :, : len(ROWS)].transpose(2, 0, 1), wanted, rtol=1e-9, atol=1e-14)
@@ -66,7 +66,7 @@ def test_rows_are_dealt_out_by_their_numbers_however_they_come():
     query = ask()
     whole = measured(query)
     assert query.players.tolist() == [0, 1, 2]
-    assert whole.n_rows.tolist() == [3 if lot < 53 % LOTS else 2 for lot in range(LOTS)] == np.bincount(lot_of()).tolist()
+    assert whole.n_rows.tolist() == [3 if lot < 53 % N_GROUPS else 2 for lot in range(N_GROUPS)] == np.bincount(lot_of()).tolist()
     parts = [measured(query, BACKGROUND[start:stop], start) for start, stop in ((0, 7), (7, 8), (8, 8), (8, 53))]
     merged = merge_statistics(parts)
     plain = measured(ask_background(TREE, METHODS["shapley"], n_rows=53, budget=PLENTY))
@@ -82,19 +82,19 @@ def test_rows_are_dealt_out_by_their_numbers_however_they_come():
 @pytest.mark.parametrize("n_rows", [40, 200, 5000])
 @pytest.mark.parametrize(
     "order",
-    [lambda n: np.arange(n), lambda n: np.arange(n) % 2, lambda n: np.arange(n) % LOTS, lambda n: 10 * np.arange(n) // n],
+    [lambda n: np.arange(n), lambda n: np.arange(n) % 2, lambda n: np.arange(n) % N_GROUPS, lambda n: 10 * np.arange(n) // n],
     ids=["sorted", "alternating", "as many kinds as lots", "kinds one after another"],
 )
 def test_errors_are_those_of_independent_draws_however_rows_are_sorted(n_rows, order):
     """Of a mean SciPy's: squares of the jackknife's errors are about chi² of 19 degrees of freedom, and right on the average over numbers of rows."""
     found = []
     for n in range(n_rows, n_rows + 40):
-        rows, lots = order(n).astype(float), deal(0, n, n)
-        without = np.array([rows[lots != lot].mean() for lot in range(LOTS)])
-        found.append((standard_errors(without, rows.mean()) / stats.sem(rows)) ** 2 * (LOTS - 1))
-    assert stats.chi2.cdf(min(found), LOTS - 1) > 1e-5
-    assert stats.chi2.sf(max(found), LOTS - 1) > 1e-5
-    assert np.mean(found) == pytest.approx(LOTS - 1, rel=0.2)  # four standard errors
+        rows, lots = order(n).astype(float), assign_groups(0, n, n)
+        without = np.array([rows[lots != lot].mean() for lot in range(N_GROUPS)])
+        found.append((standard_errors(without, rows.mean()) / stats.sem(rows)) ** 2 * (N_GROUPS - 1))
+    assert stats.chi2.cdf(min(found), N_GROUPS - 1) > 1e-5
+    assert stats.chi2.sf(max(found), N_GROUPS - 1) > 1e-5
+    assert np.mean(found) == pytest.approx(N_GROUPS - 1, rel=0.2)  # four standard errors
 
 
 def test_means_of_values_have_errors_of_their_own():
@@ -112,16 +112,16 @@ def test_means_of_values_have_errors_of_their_own():
     for name, of_rows in (("mean_abs", np.abs(values)), ("mean", values)):
         means = of_rows.mean(axis=-1)
         assert_allclose(columns[name], [*means[-1, 0], 0.0], atol=1e-14)
-        wanted = np.sqrt(((means[:-1] - means[-1]) ** 2).sum(axis=0) * (LOTS - 1) / LOTS)
+        wanted = np.sqrt(((means[:-1] - means[-1]) ** 2).sum(axis=0) * (N_GROUPS - 1) / N_GROUPS)
         assert_allclose(columns[f"{name}_error"], [*wanted[0], 0.0], atol=1e-14)
     assert_allclose(columns["error"], [*find_errors(buffers)[0, :, : len(ROWS)].mean(axis=1), 0.0], atol=1e-14)
 
 
 def test_equal_lots_have_the_usual_error_of_a_mean():
     """Of a mean the jackknife is the standard deviation of the lots' own means, over the root of their number."""
-    lots = RNG.normal(size=(LOTS, 5))
-    without = (lots.sum(axis=0) - lots) / (LOTS - 1)
-    assert_allclose(standard_errors(without, lots.mean(axis=0)), lots.std(axis=0, ddof=1) / np.sqrt(LOTS), rtol=1e-12)
+    lots = RNG.normal(size=(N_GROUPS, 5))
+    without = (lots.sum(axis=0) - lots) / (N_GROUPS - 1)
+    assert_allclose(standard_errors(without, lots.mean(axis=0)), lots.std(axis=0, ddof=1) / np.sqrt(N_GROUPS), rtol=1e-12)
 
 
 def test_without_lots_nothing_differs():
@@ -149,7 +149,7 @@ def test_lots_that_cannot_be_are_refused():
     lots = measured(query)
     query.check(lots, 53)
     wrong = {
-        "20 lots": [lots.parts[0], Lots(lots.parts[1:], lots.n_rows), lots._replace(parts=lots.n_rows)],
+        "20 lots": [lots.parts[0], JackknifeGroups(lots.parts[1:], lots.n_rows), lots._replace(parts=lots.n_rows)],
         "n_rows of": [lots._replace(n_rows=lots.n_rows.astype(float)), lots._replace(n_rows=lots.n_rows[1:])],
         "numbers of rows": [lots._replace(n_rows=lots.n_rows - 3)],
         "53 rows in all lots": [lots._replace(n_rows=lots.n_rows + 1)],
@@ -173,4 +173,4 @@ def test_interactions_are_those_without_errors():
     )
     assert_allclose(found.pairs, expected.pairs, rtol=0, atol=1e-15)
     assert np.abs(found.pairs).max() > 0.1
-    assert len(found.without) == LOTS
+    assert len(found.without) == N_GROUPS

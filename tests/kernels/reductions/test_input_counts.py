@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leafledger.kernels.reductions.input_counts import INPUTS, KINDS, Counts, classify
+from leafledger.kernels.reductions.input_counts import INPUTS, KINDS, InputCounts, classify
 from leafledger.kernels.reductions.reduction import merge_all
 from leafledger.kernels.reductions.summary import Subject
 from leafledger.kernels.trees.binning import bin_dtype, bin_ensemble, bin_rows, padded
@@ -82,7 +82,7 @@ def test_features_come_by_what_is_unseen_and_then_by_what_is_missing():
     values = np.zeros((1, 4, len(KINDS)), np.int64)
     values[0, :, :2] = [[1, 0], [0, 5], [7, 0], [3, 5]]
     subject = Subject(("y",), (), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), 0, inputs=("a", "b", "c", "d"))
-    state = INPUTS.reduction.merge(INPUTS.reduction.init(1, 4), Counts(np.array([9]), values))
+    state = INPUTS.reduction.merge(INPUTS.reduction.init(1, 4), InputCounts(np.array([9]), values))
     assert (state.rows.shape, state.values.shape) == ((1,), values.shape)
     assert INPUTS.tabulate(state, subject)["inputs"].columns["feature"] == ["d", "b", "c", "a"]
 
@@ -92,7 +92,7 @@ def test_what_the_model_does_not_tell_is_unknown():
     values = np.zeros((1, 3, len(KINDS)), np.int64)
     values[0, :, :2] = [[0, 9], [2, 0], [0, 3]]
     subject = Subject(("y",), (), np.zeros(0, np.int64), np.zeros((0, 2), np.int32), 0, inputs=("a", "b", "c"), untold=frozenset("a"))
-    table = INPUTS.tabulate(Counts(np.array([9]), values), subject)["inputs"]
+    table = INPUTS.tabulate(InputCounts(np.array([9]), values), subject)["inputs"]
     assert table.columns["feature"] == ["c", "b", "a"]
     assert table.columns["unseen"].tolist() == [3, 0, None]
     assert table.totals == {"rows": 9, "unseen": {"c": 3}, "unasked": {"a": 9}}

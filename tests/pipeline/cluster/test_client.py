@@ -23,7 +23,7 @@ from leafledger.pipeline.cluster.requirements import need
 from leafledger.pipeline.dataset.files.listing import Rejected, WorkItem
 from leafledger.pipeline.errors import ClusterLost, InvalidLabel, StorageError, UnfitCluster, WorkersDied
 from leafledger.pipeline.runs.execute import dask as dask_
-from leafledger.pipeline.runs.execute.bundles import Done, Task, make_bundles
+from leafledger.pipeline.runs.execute.bundles import BundleResult, Task, make_bundles
 
 ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0, 1), 0, 10, 0, ()) for k in range(6))
 STARTED = []
@@ -136,9 +136,9 @@ def test_a_suspect_is_tried_again_alone(client, monkeypatch):
     """Items whose workers died wait until all others are done; one that was there by chance becomes a part, one that kills again is rejected."""
     work = Work({1: 1, 4: 2})
     found = run_all(client, monkeypatch, work)
-    (done,) = (each for each in found if isinstance(each, Done))
+    (done,) = (each for each in found if isinstance(each, BundleResult))
     says = "f4.parquet: row groups [0, 1]: the workers that it was given to died, every time"
-    assert done == Done(0, 4, (Rejected(4, "f4.parquet", (0, 1), 10, says),), None)
+    assert done == BundleResult(0, 4, (Rejected(4, "f4.parquet", (0, 1), 10, says),), None)
     assert sorted(each for each in found if isinstance(each, str)) == [f"run rec tables {k}" for k in (0, 1, 2, 3, 5)]
     assert sorted(work.tried[:6]) == list(range(6))
     assert sorted(work.tried[6:]) == [1, 4]

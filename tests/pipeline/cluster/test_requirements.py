@@ -12,7 +12,7 @@ from distributed.versions import get_package_info
 
 from leafledger.pipeline.cluster import requirements as workers
 from leafledger.pipeline.cluster.requirements import _make_plugin, check_workers, do_checked, need, pack, warm_late
-from leafledger.pipeline.cluster.waiting import ask
+from leafledger.pipeline.cluster.waiting import call_scheduler
 from leafledger.pipeline.dataset.files.listing import WorkItem
 from leafledger.pipeline.errors import UnfitCluster
 
@@ -46,11 +46,11 @@ def test_workers_with_other_packages_are_refused(client, monkeypatch, package, t
     """Their bits may be others; the micro version of Python does not matter."""
 
     def changed(*given, **more):
-        found = ask(*given, **more)
+        found = call_scheduler(*given, **more)
         return {name: {**worker, "packages": {**worker["packages"], package: theirs}} for name, worker in found.items()}
 
     check_workers(client, need(0))
-    monkeypatch.setattr(workers, "ask", changed)
+    monkeypatch.setattr(workers, "call_scheduler", changed)
     with pytest.raises(UnfitCluster, match=f": the worker {says}; start workers from the same image or environment$"):
         check_workers(client, need(0))
 

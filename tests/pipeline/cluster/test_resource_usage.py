@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from leafledger.pipeline.cluster import resource_usage as spent
-from leafledger.pipeline.cluster.resource_usage import Spent, Watch, find_peak, measured
+from leafledger.pipeline.cluster.resource_usage import PartTimings, Stopwatch, find_peak, measure_usage
 from leafledger.pipeline.stores.counted import count_moved
 
 GROWN = 96 << 20  # bytes
@@ -25,7 +25,7 @@ def test_laps_add_up(monkeypatch):
     """By name, and processors' time without reading's; clocks are set by hand."""
     monkeypatch.setattr(spent.time, "perf_counter", iter([0.0, 1.0, 3.0, 6.0, 10.0]).__next__)
     monkeypatch.setattr(spent.time, "process_time", iter([0.0, 0.5, 2.0, 2.5, 6.0]).__next__)
-    watch = Watch()
+    watch = Stopwatch()
     for name in ("reading", "kernel", "reading", "writing"):
         watch.lap(name)
     found = watch.spent()
@@ -41,14 +41,14 @@ def test_processors_time_is_that_of_the_work_and_its_children(monkeypatch):
     clocks = iter([os.times_result((1.0, 2.0, 4.0, 8.0, 0.0)), os.times_result((2.0, 4.0, 8.0, 16.0, 0.0))])
     monkeypatch.setattr(spent.os, "times", lambda: next(clocks))
     found = []
-    with measured(found):
+    with measure_usage(found):
         pass
     assert found[0].cpu == 1.0 + 2.0 + 4.0 + 8.0
 
 
 def test_nothing_is_spent_on_what_was_not_done():
     """A watch without laps has no times."""
-    assert Watch().spent()[:5] == Spent()[:5] == (0.0,) * 5
+    assert Stopwatch().spent()[:5] == PartTimings()[:5] == (0.0,) * 5
 
 
 def test_peak_is_that_of_the_past():
@@ -68,12 +68,12 @@ def test_what_is_moved_meanwhile_counts():
     """And what was moved before and after does not; a piece of work that fails has taken nothing."""
     found = []
     count_moved(read=1, written=2)
-    with measured(found):
+    with measure_usage(found):
         count_moved(read=30, written=40)
         np.ones(1000).sum()
     count_moved(read=5)
     assert [(taken.read, taken.written) for taken in found] == [(30, 40)]
     assert found[0].seconds > 0
-    with pytest.raises(ValueError, match="mine"), measured(found):
+    with pytest.raises(ValueError, match="mine"), measure_usage(found):
         raise ValueError("mine")
     assert len(found) == 1

@@ -11,7 +11,7 @@ import pytest
 
 from leafledger.pipeline.cluster import client as cluster
 from leafledger.pipeline.cluster import waiting as patience
-from leafledger.pipeline.cluster.waiting import Patience, as_completed, ask, fetch, find_workers
+from leafledger.pipeline.cluster.waiting import WorkerTimeout, as_completed, call_scheduler, fetch_result, find_workers
 from leafledger.pipeline.errors import ClusterLost
 from leafledger.pipeline.runs.execute import dask as dask_
 
@@ -82,10 +82,10 @@ def test_results_that_are_there_come_together(client):
 def test_what_a_task_returned_or_raised_is_fetched(client):
     """Of one, or of several by their keys."""
     made, failed = client.submit(abs, -3, pure=False), client.submit(int, "x", pure=False)
-    assert fetch(client, made) == 3
-    assert fetch(client, {"a": made}) == {"a": 3}
+    assert fetch_result(client, made) == 3
+    assert fetch_result(client, {"a": made}) == {"a": 3}
     with pytest.raises(ValueError, match="'x'"):
-        fetch(client, failed)
+        fetch_result(client, failed)
 
 
 async def close(local):
@@ -100,7 +100,7 @@ def test_results_whose_workers_are_gone_are_given_up(given_up):
         distributed.wait([future])
         local.sync(close, local)
         with given_up():
-            fetch(client, future)
+            fetch_result(client, future)
 
 
 def echo(bundle):
@@ -132,11 +132,11 @@ def test_a_run_whose_workers_go_before_its_results_are_fetched_is_given_up(given
 def test_a_run_whose_workers_go_while_its_results_are_fetched_is_given_up(given_up, monkeypatch):
     """When the client has asked for them."""
     with threads(2) as (local, client):
-        ask = client._gather_remote
+        call_scheduler = client._gather_remote
 
         async def lose(*given):
             await close(local)
-            return await ask(*given)
+            return await call_scheduler(*given)
 
         monkeypatch.setattr(client, "_gather_remote", lose)
         with given_up():
@@ -171,8 +171,8 @@ def frozen():
     "wait",
     [
         lambda client: list(as_completed(client, [client.submit(last, pure=False)])),
-        lambda client: fetch(client, client.submit(abs, -1, pure=False)),
-        lambda client: ask(client, "broadcast", msg={"op": "versions"}),
+        lambda client: fetch_result(client, client.submit(abs, -1, pure=False)),
+        lambda client: call_scheduler(client, "broadcast", msg={"op": "versions"}),
         find_workers,
     ],
 )
@@ -194,7 +194,7 @@ def test_a_scheduler_that_answers_late_is_waited_for(client, monkeypatch):
         return identify(*given)
 
     monkeypatch.setattr(patience, "_identify", late)
-    left = Patience(client)
+    left = WorkerTimeout(client)
     for _ in range(3):
         began = left._seen
         left.look()

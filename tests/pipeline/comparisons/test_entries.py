@@ -8,7 +8,7 @@ import pytest
 import leafledger
 from leafledger.pipeline.comparisons.compare import compare
 from leafledger.pipeline.comparisons.entries import Entry, asked_by, parse_entry, read_run
-from leafledger.pipeline.dataset.files.matching import Asked
+from leafledger.pipeline.dataset.files.matching import ExtraColumns
 from leafledger.pipeline.errors import UsageError
 from tests.pipeline.conftest import FEATURES
 
@@ -49,7 +49,7 @@ def test_a_run_is_about_the_rows_that_it_saw_with_whatever_ids(example, tmp_path
     pq.write_table(table, tmp_path / "data" / "rows.parquet", write_statistics=FEATURES)
     leafledger.explain(example.model, tmp_path / "data", tmp_path / "run", ids="name", scheduler="serial")
     plan = read_run(str(tmp_path / "run"), leafledger.load_ensemble(example.model)).plan
-    assert asked_by(plan) == Asked(("name",))
+    assert asked_by(plan) == ExtraColumns(("name",))
     given = {"methods": ("shapley", f"run:{tmp_path}/run"), "scales": (), "scheduler": "serial"}
     found = compare(example.model, tmp_path / "data", tmp_path / "out.parquet", **given).to_pandas()
     assert found.loc[found["measure"] == "correlation", "mean"].item() > 0.999

@@ -9,7 +9,7 @@ from leafledger import explain, read_run
 from leafledger.pipeline.errors import InvalidRun, UsageError
 from leafledger.pipeline.finished.stored_rows import show_rows
 from leafledger.pipeline.runs.columns.top_attributions import column_type
-from leafledger.pipeline.runs.lookup.row_lookup import Found, Place
+from leafledger.pipeline.runs.lookup.row_lookup import FoundRows, RowAddress
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +20,7 @@ def run(example, tmp_path_factory):
 
 
 def show(run, table, output=None):
-    return show_rows(run.uri, run.manifest, run.plan, Found(1, (Place(0, f"{run.uri}/part", 7),), table), output)
+    return show_rows(run.uri, run.manifest, run.plan, FoundRows(1, (RowAddress(0, f"{run.uri}/part", 7),), table), output)
 
 
 def test_rows_that_do_not_add_up_are_refused(run):
@@ -47,7 +47,7 @@ def test_outputs_are_named(run):
         show(run, table, "x")
     own = dataclasses.replace(run.plan, row_output=object())
     with pytest.raises(UsageError, match=r"^output is '0', each row has one of its own$"):
-        show_rows(run.uri, run.manifest, own, Found(1, (), table), "0")
+        show_rows(run.uri, run.manifest, own, FoundRows(1, (), table), "0")
 
 
 def test_reasons_are_shown_where_a_part_has_them(run):

@@ -119,12 +119,12 @@ def test_a_run_says_which_class_it_explained(run, models):
 
 def test_another_name_of_an_output_is_found(run, tmp_path):
     """A part that says that a row was explained for another class does not add up; one with a class that there is not is refused."""
-    from leafledger.pipeline.runs.check.check_parts import Asked, _check_sums
+    from leafledger.pipeline.runs.check.check_parts import CheckTask, _check_sums
     from leafledger.pipeline.runs.records.manifest import read_manifest
 
     plan = from_json((run / "run" / "plan.json").read_text(), "plan")
     manifest = read_manifest(str(run / "run"))
-    asked = Asked("run", "run", manifest.plan, manifest.base, manifest.bound, deep=False, all_rows=False, tables="")
+    asked = CheckTask("run", "run", manifest.plan, manifest.base, manifest.bound, deep=False, all_rows=False, tables="")
     table = pq.read_table(run / "run" / "attributions" / "part-00000.parquet")
     for named, message in (("barolo", "row 5.*: attributions miss"), ("merlot", "has an output that the plan does not have, expected barbera")):
         outputs = [named if at >= 50 else each for at, each in enumerate(table["output"].to_pylist())]

@@ -10,7 +10,7 @@ from leafledger import explain, list_runs
 from leafledger.pipeline.errors import NotThere, UsageError
 from leafledger.pipeline.nights import listed_runs as listed
 from leafledger.pipeline.nights.listed_runs import find_day
-from leafledger.pipeline.runs.records.derived import write_made
+from leafledger.pipeline.runs.records.derived import write_derived
 from leafledger.pipeline.stores import listing as listing_
 from tests.pipeline.conftest import damage, write_small
 
@@ -62,7 +62,7 @@ def test_drift_and_report_are_those_of_this_very_run(night, tmp_path):
     (run / "report").mkdir()
     (run / "report/index.html").write_text("page")
     assert not list_runs(tmp_path)[0].report
-    write_made(str(run), night[1].sha256, {"report/index.html": b"a page"})
+    write_derived(str(run), night[1].sha256, {"report/index.html": b"a page"})
     listed_there = (run / "after.json").read_text()
     for text, found in ((listed_there.replace(night[1].sha256, "0" * 64), False), (listed_there, True)):
         (run / "after.json").write_text(text)

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from leafledger import explain, read_run, report
-from leafledger.kernels.distributions.histogram import Counts, find_cells
+from leafledger.kernels.distributions.histogram import Histogram, find_cells
 from leafledger.pipeline.drift.measure.distribution import Categories, Distribution
 from leafledger.pipeline.drift.measure.measured_run import measure_run
 from leafledger.pipeline.models.model import Feature
@@ -75,14 +75,14 @@ def test_nothing_is_told_apart_where_nothing_is_known(classes):
 
 def test_where_nearly_all_numbers_are_equal_the_axis_holds_the_others():
     """It has no ends that no number has."""
-    cells = Counts(0, find_cells(np.array([5.0, 8.0, 11.0]), 0), np.array([997, 2, 1]))
+    cells = Histogram(0, find_cells(np.array([5.0, 8.0, 11.0]), 0), np.array([997, 2, 1]))
     found = Distribution(1000, 0, 0, 5.0, 1.0, 5.0, 1.0, 5.0, 11.0, cells)
     assert find_ends([found], 0.01) == (5.0, 11.0)
     assert find_ends([found], 0.0005)[1] > 8
 
 
 def test_infinite_values_are_beyond_the_axis():
-    values = Counts(0, find_cells(np.array([-np.inf, 0.0, 1.0, 2.0, np.inf]), 0), np.array([3, 1, 1, 1, 3]))
+    values = Histogram(0, find_cells(np.array([-np.inf, 0.0, 1.0, 2.0, np.inf]), 0), np.array([3, 1, 1, 1, 3]))
     assert find_ends([Distribution(9, 0, 6, 1.0, 2.0, 1.0, 2.0, 0.0, 2.0, values)], 0.01) == (0.0, 2.0)
 
 

@@ -20,7 +20,7 @@ from leafledger.pipeline.report import report as module
 from leafledger.pipeline.report.contents import compose
 from leafledger.pipeline.report.figures.scale import write_number
 from leafledger.pipeline.report.report import LIMITS, gather
-from leafledger.pipeline.runs.records.derived import read_after, write_made
+from leafledger.pipeline.runs.records.derived import read_after, write_derived
 from leafledger.pipeline.stores import storage
 from tests.pipeline.running import contents
 
@@ -201,7 +201,7 @@ def test_another_report_keeps_the_alarms_that_were_found(example, reported, tmp_
 def test_a_comparison_that_is_none_is_made_again(example, reported, tmp_path):
     copy, other = copied(reported, tmp_path), tmp_path / "other"
     explain(example.model, f"{example.data}/month=1", other, values=True, scheduler="serial")
-    write_made(str(copy), read_run(copy).manifest.sha256, {"after/drift.json": b"{"})
+    write_derived(str(copy), read_run(copy).manifest.sha256, {"after/drift.json": b"{"})
     assert "Compared with other" in written(copy, against=other)
     assert json.loads((copy / "after/drift.json").read_bytes())["reference"] == str(other)
 
@@ -209,7 +209,7 @@ def test_a_comparison_that_is_none_is_made_again(example, reported, tmp_path):
 @pytest.mark.parametrize("found", [b"{", b"\xff", b"[" * 100_000, b"[]", b"null", b"{}"], ids=["text", "bytes", "deep", "list", "null", "empty"])
 def test_what_changed_that_is_none_is_one_line(reported, tmp_path, found):
     copy = copied(reported, tmp_path)
-    write_made(str(copy), read_run(copy).manifest.sha256, {"after/drift.json": found})
+    write_derived(str(copy), read_run(copy).manifest.sha256, {"after/drift.json": found})
     with pytest.raises(InvalidRun, match=r"after/drift.json: is not as leafledger writes it; compare the runs again$"):
         report(copy, scheduler="serial")
 

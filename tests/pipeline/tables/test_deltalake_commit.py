@@ -17,7 +17,7 @@ from deltalake.table import TableAlterer
 from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
 from leafledger.pipeline.tables import deltalake_commit
 from leafledger.pipeline.tables.deltalake_commit import ATTEMPTS, check_delta, commit_delta, withdraw_delta
-from leafledger.pipeline.tables.share import Leaving, Share, SharedPart, plain
+from leafledger.pipeline.tables.share import Removal, Share, SharedPart, plain
 
 ROWS = pa.table({"flight": [1, 2, 3], "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
 
@@ -52,7 +52,7 @@ def test_the_log_says_what_was_added(tmp_path):
     assert polars.read_delta(str(tmp_path))["date"].to_list() == [date(2026, 11, 22)] * 3
     commit_delta(str(tmp_path), share(tmp_path, folder="/a b%", manifest="f" * 64, rows=ROWS.slice(1)))
     assert flights(tmp_path) == [2, 3]
-    withdraw_delta(str(tmp_path), Leaving(mine.run))
+    withdraw_delta(str(tmp_path), Removal(mine.run))
     assert flights(tmp_path) == []
 
 
@@ -74,11 +74,11 @@ def test_an_earlier_manifest_may_come_back(tmp_path):
 
 def test_what_is_withdrawn_may_come_back(tmp_path):
     """Withdrawing twice, or what was never there, does nothing."""
-    withdraw_delta(str(tmp_path), Leaving(f"{tmp_path}/date=2026-11-22"))
+    withdraw_delta(str(tmp_path), Removal(f"{tmp_path}/date=2026-11-22"))
     for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
         commit_delta(str(tmp_path), mine)
     for _ in range(2):
-        withdraw_delta(str(tmp_path), Leaving(f"{tmp_path}/date=2026-11-22"))
+        withdraw_delta(str(tmp_path), Removal(f"{tmp_path}/date=2026-11-22"))
     assert DeltaTable(tmp_path).version() == 2
     assert flights(tmp_path) == [1, 2, 3]
     commit_delta(str(tmp_path), share(tmp_path))
@@ -121,7 +121,7 @@ def test_tables_of_others_are_taken(tmp_path):
     check_delta(str(tmp_path), ROWS.column_names)
     commit_delta(str(tmp_path), share(tmp_path))
     assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
-    withdraw_delta(str(tmp_path), Leaving(f"{tmp_path}/date=2026-11-22"))
+    withdraw_delta(str(tmp_path), Removal(f"{tmp_path}/date=2026-11-22"))
     assert flights(tmp_path) == [1, 2, 3]
 
 
@@ -133,7 +133,7 @@ def test_a_table_whose_rows_stay_takes_runs_and_loses_none(tmp_path):
     more = share(tmp_path, manifest="f" * 16, rows=ROWS.append_column("top", pa.array(["x"] * 3)))
     elsewhere = dataclasses.replace(more, parts=tuple(dataclasses.replace(part, uri=f"{part.uri}.new") for part in more.parts))
     said = rf"^{table}: rows of this Delta table stay there for ever \(delta\.appendOnly\), so a run in it cannot be replaced or removed$"
-    for act in (lambda: commit_delta(table, elsewhere), lambda: withdraw_delta(table, Leaving(more.run))):
+    for act in (lambda: commit_delta(table, elsewhere), lambda: withdraw_delta(table, Removal(more.run))):
         with pytest.raises(UsageError, match=said):
             act()
     assert DeltaTable(table).version() == 1
@@ -181,7 +181,7 @@ def test_a_commit_that_others_undid_is_made_again(tmp_path, by_time):
     commit_delta(uri, mine)
     DeltaTable(uri).restore(datetime.fromtimestamp(before / 1000, UTC) if by_time else 0)
     assert flights(uri) == [1, 2, 3]
-    withdraw_delta(uri, Leaving(mine.run))  # there is nothing to take out
+    withdraw_delta(uri, Removal(mine.run))  # there is nothing to take out
     assert DeltaTable(uri).version() == 2
     for _ in range(2):
         commit_delta(uri, mine)
@@ -201,14 +201,14 @@ def test_what_others_rewrote_is_not_withdrawn(tmp_path):
     mine, root = share(tmp_path), str(tmp_path)
     commit_delta(root, mine)
     DeltaTable(root).delete("flight = 2")
-    for leaving in (Leaving(mine.run), Leaving(mine.run, whole=True)):
+    for leaving in (Removal(mine.run), Removal(mine.run, whole=True)):
         with pytest.raises(SchemaMismatch, match=rf"^{root}: 1 files of a run in {mine.run} were committed, 0 count now: others have rewritten"):
             withdraw_delta(root, leaving)
     assert DeltaTable(root).version() == 1
     DeltaTable(root).restore(0)
-    withdraw_delta(root, Leaving(mine.run))
+    withdraw_delta(root, Removal(mine.run))
     DeltaTable(root).restore(0)
-    for act in (lambda: withdraw_delta(root, Leaving(mine.run)), lambda: commit_delta(root, mine)):
+    for act in (lambda: withdraw_delta(root, Removal(mine.run)), lambda: commit_delta(root, mine)):
         with pytest.raises(SchemaMismatch, match=r"0 files of a run in .* were committed, 1 count now"):
             act()
 
@@ -219,12 +219,12 @@ def test_a_folder_with_files_of_others_is_not_left_to_go(tmp_path):
     commit_delta(root, mine)
     write_deltalake(root, ROWS.append_column("date", pa.array([date(2026, 11, 22)] * 3)), mode="append")
     with pytest.raises(SchemaMismatch, match=rf"^{root}: 1 of its files, as part-\S+\.parquet, lie in {mine.run} and are no parts of the run"):
-        withdraw_delta(root, Leaving(mine.run, whole=True))
+        withdraw_delta(root, Removal(mine.run, whole=True))
     assert flights(root) == [1, 1, 2, 2, 3, 3]
-    withdraw_delta(root, Leaving(mine.run))
+    withdraw_delta(root, Removal(mine.run))
     assert flights(root) == [1, 2, 3]
     with pytest.raises(SchemaMismatch, match="1 of its files"):
-        withdraw_delta(root, Leaving(mine.run, whole=True))
+        withdraw_delta(root, Removal(mine.run, whole=True))
 
 
 def test_a_run_in_a_run_is_another(tmp_path):
@@ -233,7 +233,7 @@ def test_a_run_in_a_run_is_another(tmp_path):
     for mine in (share(tmp_path), share(tmp_path, folder="/b"), share(tmp_path, manifest="f" * 64, rows=ROWS.slice(2))):
         commit_delta(root, mine)
     assert flights(root) == [1, 2, 3, 3]
-    withdraw_delta(root, Leaving(f"{root}/date=2026-11-22"))
+    withdraw_delta(root, Removal(f"{root}/date=2026-11-22"))
     assert flights(root) == [1, 2, 3]
 
 
@@ -251,10 +251,10 @@ def test_a_run_that_does_not_stand_any_more_is_left_alone(tmp_path):
     for _ in range(2):  # where there is no table, and where there is one
         commit_delta(root, late)
         assert flights(root) == [2, 3]
-    withdraw_delta(root, Leaving(late.run, wanted=overtaken))
-    withdraw_delta(root, Leaving(late.run, manifest=late.manifest))
+    withdraw_delta(root, Removal(late.run, wanted=overtaken))
+    withdraw_delta(root, Removal(late.run, manifest=late.manifest))
     assert flights(root) == [2, 3]
-    withdraw_delta(root, Leaving(late.run, manifest="f" * 64, wanted=lambda: True))
+    withdraw_delta(root, Removal(late.run, manifest="f" * 64, wanted=lambda: True))
     assert flights(root) == []
     assert len(asked) == 3
 

@@ -16,7 +16,7 @@ from numpy.testing import assert_array_equal
 
 from leafledger import explain
 from leafledger.pipeline.errors import NotThere, RunConflict, SchemaMismatch, StorageError, UsageError
-from leafledger.pipeline.runs.plan.existing_run import read_standing
+from leafledger.pipeline.runs.plan.existing_run import read_existing_run
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.tables import deltalake_table
 from leafledger.pipeline.tables.deltalake_commit import check_delta
@@ -44,7 +44,7 @@ def check_rows(example, table, frame, tmp_path, data=None):
     explain(example.model, data or table, tmp_path / "run", **GIVEN)
     explain(example.model, write_data(frame, tmp_path / "plain"), tmp_path / "expected", **GIVEN)
     assert by_flight(tmp_path / "run").equals(by_flight(tmp_path / "expected"))
-    return read_standing(str(tmp_path / "run")).plan
+    return read_existing_run(str(tmp_path / "run")).plan
 
 
 def test_rows_are_those_of_the_log(example, table, tmp_path):

@@ -20,7 +20,7 @@ from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
 from leafledger.pipeline.tables import pyiceberg_commit
 from leafledger.pipeline.tables.pyiceberg_commit import ATTEMPTS, check_iceberg, commit_iceberg, locate_iceberg, withdraw_iceberg
 from leafledger.pipeline.tables.pyiceberg_table import list_live
-from leafledger.pipeline.tables.share import Leaving, Share, SharedPart, plain
+from leafledger.pipeline.tables.share import Removal, Share, SharedPart, plain
 
 NAME = "iceberg:nights.prod.explained"
 ROWS = pa.table({"flight": pa.array([1, 2, 3], pa.int16()), "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
@@ -90,11 +90,11 @@ def test_an_earlier_manifest_may_come_back(catalog, tmp_path):
 
 def test_what_is_withdrawn_may_come_back(catalog, tmp_path):
     """Withdrawing twice, or what was never there, does nothing."""
-    withdraw_iceberg(NAME, Leaving(f"{tmp_path}/runs/2026-11-22"))
+    withdraw_iceberg(NAME, Removal(f"{tmp_path}/runs/2026-11-22"))
     for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
         commit_iceberg(NAME, mine)
     for _ in range(2):
-        withdraw_iceberg(NAME, Leaving(f"{tmp_path}/runs/2026-11-22"))
+        withdraw_iceberg(NAME, Removal(f"{tmp_path}/runs/2026-11-22"))
     assert flights(catalog) == [1, 2, 3]
     commit_iceberg(NAME, share(tmp_path))
     assert flights(catalog) == [1, 1, 2, 2, 3, 3]
@@ -173,7 +173,7 @@ def test_tables_of_others(catalog, tmp_path):
     table.append(pa.table({"flight": [7], "phi a": [0.5], "date": [date(2026, 11, 22)]}, schema))
     commit_iceberg(NAME, share(tmp_path))
     assert flights(catalog) == [1, 2, 3, 7]
-    withdraw_iceberg(NAME, Leaving(f"{tmp_path}/runs/2026-11-22"))
+    withdraw_iceberg(NAME, Removal(f"{tmp_path}/runs/2026-11-22"))
     assert flights(catalog) == [7]
 
 
@@ -192,7 +192,7 @@ def test_tables_of_the_format_s_first_version(catalog, tmp_path):
     assert flights(catalog) == [1, 2, 3]
     commit_iceberg(NAME, late)
     assert flights(catalog) == [1, 2, 2, 3, 3]
-    withdraw_iceberg(NAME, Leaving(early.run))
+    withdraw_iceberg(NAME, Removal(early.run))
     assert flights(catalog) == [2, 3]
 
 
@@ -218,7 +218,7 @@ def test_a_run_of_another_day(catalog, tmp_path):
         transaction.set_properties({f"leafledger.{mine.run}": f"{mine.manifest} 1"})
     commit_iceberg(NAME, replace(mine, date=date(2026, 11, 23)))
     assert len(catalog.load_table("prod.explained").snapshots()) == 2
-    withdraw_iceberg(NAME, Leaving(mine.run))
+    withdraw_iceberg(NAME, Removal(mine.run))
     assert flights(catalog) == []
 
 
@@ -259,14 +259,14 @@ def test_what_others_rewrote_is_not_withdrawn(catalog, tmp_path):
     commit_iceberg(NAME, mine)
     kept = catalog.load_table("prod.explained").current_snapshot().snapshot_id
     catalog.load_table("prod.explained").overwrite(read(catalog))
-    for leaving in (Leaving(mine.run), Leaving(mine.run, whole=True)):
+    for leaving in (Removal(mine.run), Removal(mine.run, whole=True)):
         with pytest.raises(SchemaMismatch, match=rf"^{NAME}: 1 files of a run in {mine.run} were committed, 0 count now: others have rewritten"):
             withdraw_iceberg(NAME, leaving)
     assert flights(catalog) == [1, 2, 3]
     catalog.load_table("prod.explained").manage_snapshots().rollback_to_snapshot(kept).commit()
     with catalog.load_table("prod.explained").transaction() as transaction:
         transaction.remove_properties(f"leafledger.{mine.run}")
-    for act in (lambda: withdraw_iceberg(NAME, Leaving(mine.run)), lambda: commit_iceberg(NAME, mine)):
+    for act in (lambda: withdraw_iceberg(NAME, Removal(mine.run)), lambda: commit_iceberg(NAME, mine)):
         with pytest.raises(SchemaMismatch, match=r"0 files of a run in .* were committed, 1 count now"):
             act()
 
@@ -302,9 +302,9 @@ def test_files_that_delete_rows_of_a_night_are_in_no_other_night_s_way(catalog, 
     assert sorted(entry.file_path.removeprefix("file://") for entry in entries) == sorted(
         [mine.parts[0].uri, replaced.parts[0].uri, f"{tmp_path}/gone.parquet"]
     )
-    withdraw_iceberg(NAME, Leaving(later.run))
+    withdraw_iceberg(NAME, Removal(later.run))
     again = share(tmp_path, manifest="e" * 64, rows=ROWS.slice(2))
-    for act in (lambda: commit_iceberg(NAME, again), lambda: withdraw_iceberg(NAME, Leaving(mine.run))):
+    for act in (lambda: commit_iceberg(NAME, again), lambda: withdraw_iceberg(NAME, Removal(mine.run))):
         with pytest.raises(UsageError, match=r"gone\.parquet says which rows of its files are deleted"):
             act()
 
@@ -317,7 +317,7 @@ def test_a_commit_that_others_undid_is_made_again(catalog, tmp_path):
     commit_iceberg(NAME, mine)
     catalog.load_table("prod.explained").manage_snapshots().rollback_to_snapshot(before).commit()
     assert flights(catalog) == [1, 2, 3]
-    withdraw_iceberg(NAME, Leaving(mine.run))  # there is nothing to take out
+    withdraw_iceberg(NAME, Removal(mine.run))  # there is nothing to take out
     assert flights(catalog) == [1, 2, 3]
     for _ in range(2):
         commit_iceberg(NAME, mine)
@@ -335,8 +335,8 @@ def test_a_folder_with_files_of_others_is_not_left_to_go(catalog, tmp_path):
         commit_iceberg(NAME, each)
     assert flights(catalog) == [1, 2, 3, 3]
     with pytest.raises(SchemaMismatch, match=rf"^{NAME}: 1 of its files, as b/attributions/part-00000\.parquet, lie in {mine.run} and are no parts"):
-        withdraw_iceberg(NAME, Leaving(mine.run, whole=True))
-    withdraw_iceberg(NAME, Leaving(mine.run))
+        withdraw_iceberg(NAME, Removal(mine.run, whole=True))
+    withdraw_iceberg(NAME, Removal(mine.run))
     assert flights(catalog) == [1, 2, 3]
 
 
@@ -354,9 +354,9 @@ def test_a_run_that_does_not_stand_any_more_is_left_alone(catalog, tmp_path):
     for _ in range(2):  # where there is no table, and where there is one
         commit_iceberg(NAME, late)
         assert flights(catalog) == [2, 3]
-    withdraw_iceberg(NAME, Leaving(late.run, wanted=overtaken))
-    withdraw_iceberg(NAME, Leaving(late.run, manifest=late.manifest))
+    withdraw_iceberg(NAME, Removal(late.run, wanted=overtaken))
+    withdraw_iceberg(NAME, Removal(late.run, manifest=late.manifest))
     assert flights(catalog) == [2, 3]
-    withdraw_iceberg(NAME, Leaving(late.run, manifest="f" * 64, wanted=lambda: True))
+    withdraw_iceberg(NAME, Removal(late.run, manifest="f" * 64, wanted=lambda: True))
     assert flights(catalog) == []
     assert len(asked) == 3

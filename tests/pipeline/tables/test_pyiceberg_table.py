@@ -20,7 +20,7 @@ from pyiceberg.utils.config import Config
 from leafledger import explain
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import NotThere, SchemaMismatch, StorageError, UsageError
-from leafledger.pipeline.runs.plan.existing_run import read_standing
+from leafledger.pipeline.runs.plan.existing_run import read_existing_run
 from leafledger.pipeline.stores.listing import find_table
 from leafledger.pipeline.tables.pyiceberg_table import read_iceberg
 from tests.pipeline.conftest import write_data
@@ -66,7 +66,7 @@ def check_rows(example, data, frame, tmp_path):
     explain(example.model, data, tmp_path / "run", **GIVEN)
     explain(example.model, write_data(frame, tmp_path / "plain"), tmp_path / "expected", **GIVEN)
     assert by_flight(tmp_path / "run").equals(by_flight(tmp_path / "expected"))
-    return read_standing(str(tmp_path / "run")).plan
+    return read_existing_run(str(tmp_path / "run")).plan
 
 
 def test_rows_are_those_of_the_newest_snapshot(example, table, tmp_path):
@@ -259,7 +259,7 @@ def test_a_night_whose_table_has_not_come_yet(example, table, tmp_path, capsys):
     arguments = ["explain", example.model, data, "--out", f"{tmp_path}/{{date}}", "--dates", "2026-01-01..2026-01-02", "--scheduler", "serial"]
     assert main([*arguments, "--quiet"]) == NotThere.exit_code
     assert capsys.readouterr().err.startswith("leafledger: iceberg:nights.prod.01: cannot read: ")
-    assert read_standing(f"{tmp_path}/2026-01-02").manifest is not None
+    assert read_existing_run(f"{tmp_path}/2026-01-02").manifest is not None
     with pytest.raises(NotThere, match=f"^{tmp_path}/metadata/v1.metadata.json: cannot read: "):
         read_iceberg(f"{tmp_path}/metadata/v1.metadata.json")
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from leafledger.pipeline.dataset.files import listing, row_groups
 from leafledger.pipeline.dataset.files.listing import Listing, Rejected, list_data, make_items
-from leafledger.pipeline.dataset.files.matching import Asked
+from leafledger.pipeline.dataset.files.matching import ExtraColumns
 from leafledger.pipeline.errors import InvalidData, NotThere, SchemaMismatch
 from leafledger.pipeline.json_records import read_record
 from leafledger.pipeline.models import load_ensemble
@@ -154,7 +154,7 @@ def test_footers_say_rows_and_the_size_of_what_is_read(example, tmp_path):
     """Row groups as Parquet has them; bytes of the largest in columns that some split or the caller asks for, and of no other."""
     table = write_copies(example, tmp_path, "month=1/a.parquet", "month=1/b.parquet", row_group_size=100)
     model = load_ensemble(example.model)
-    found, with_ids = list_data(str(tmp_path), model), list_data(str(tmp_path), model, Asked(ids=("name",)))
+    found, with_ids = list_data(str(tmp_path), model), list_data(str(tmp_path), model, ExtraColumns(ids=("name",)))
     counts = (*[100] * (table.num_rows // 100), *[table.num_rows % 100] * (table.num_rows % 100 > 0))
     assert [rows for _, _, rows in found.files] == [counts, counts]
     assert [partition for _, partition, _ in found.files] == [(("month", "1"),)] * 2
@@ -175,7 +175,7 @@ def test_columns_of_paths_are_read_as_hive_writes_them(example, tmp_path):
     """Percent-encoded names and values; texts, whatever they look like; null where Hive says so."""
     folders = [f"month=1/a={quote('x/y', safe='')}", "month=2/a=3", "month=-7/a=__HIVE_DEFAULT_PARTITION__"]
     write_copies(example, tmp_path, *(f"{folder}/f.parquet" for folder in folders))
-    found = list_data(str(tmp_path), load_ensemble(example.model), Asked(ids=("a",)))
+    found = list_data(str(tmp_path), load_ensemble(example.model), ExtraColumns(ids=("a",)))
     carried = {dict(partition)["month"]: dict(partition)["a"] for _, partition, _ in found.files}
     assert carried == {"1": "x/y", "2": "3", "-7": None}
 
@@ -200,14 +200,14 @@ def test_columns_of_labels_must_be_there_and_fit(example, tmp_path):
     """A label that is text is refused; groups may come from the path; a group of another type in another file is refused."""
     table = write_copies(example, tmp_path, "month=1/a.parquet", "month=1/b.parquet")
     model = load_ensemble(example.model)
-    assert list_data(str(tmp_path), model, Asked(numbers=("delay", "flight"), by=("month", "name"))).n_rows == 2 * table.num_rows
+    assert list_data(str(tmp_path), model, ExtraColumns(numbers=("delay", "flight"), by=("month", "name"))).n_rows == 2 * table.num_rows
     with pytest.raises(SchemaMismatch, match=r"column 'name' is large_string, expected numbers$"):
-        list_data(str(tmp_path), model, Asked(numbers=("name",), by=()))
+        list_data(str(tmp_path), model, ExtraColumns(numbers=("name",), by=()))
     with pytest.raises(SchemaMismatch, match="column 'weight' missing"):
-        list_data(str(tmp_path), model, Asked(numbers=("delay", "weight"), by=()))
+        list_data(str(tmp_path), model, ExtraColumns(numbers=("delay", "weight"), by=()))
     pq.write_table(table.set_column(0, "flight", table["flight"].cast(pa.int32())), tmp_path / "month=1" / "b.parquet")
     with pytest.raises(SchemaMismatch, match=r"b\.parquet: column 'flight' is int32, it is int64 in .*a\.parquet$"):
-        list_data(str(tmp_path), model, Asked(numbers=("delay",), by=("flight",)))
+        list_data(str(tmp_path), model, ExtraColumns(numbers=("delay",), by=("flight",)))
 
 
 def test_categories_of_several_types_are_refused_where_splits_ask_for_them(example):
@@ -235,7 +235,7 @@ def test_old_timestamps_are_of_the_type_in_which_they_are_read(example, tmp_path
     table, times = pa.Table.from_pandas(example.frame[FEATURES][:9], preserve_index=False), pa.array(range(9), pa.timestamp("us"))
     pq.write_table(table.append_column("t", times), tmp_path / "a.parquet", use_deprecated_int96_timestamps=True)
     pq.write_table(table.append_column("t", times), tmp_path / "b.parquet")
-    model, asked = load_ensemble(example.model), Asked(ids=("t",))
+    model, asked = load_ensemble(example.model), ExtraColumns(ids=("t",))
     assert list_data(str(tmp_path), model, asked).types == {"t": pa.timestamp("us")}
     pq.write_table(table.append_column("t", times.cast(pa.timestamp("ns"))), tmp_path / "b.parquet")
     with pytest.raises(SchemaMismatch, match=r"b\.parquet: id column 't' is timestamp\[ns\], it is timestamp\[us\] in "):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from leafledger.pipeline.dataset.columns import names as names_
 from leafledger.pipeline.dataset.files import matching
-from leafledger.pipeline.dataset.files.matching import SHAPES, Asked, Matching, make_shape
+from leafledger.pipeline.dataset.files.matching import SHAPES, ExtraColumns, Matching, make_shape
 from leafledger.pipeline.errors import SchemaMismatch
 from leafledger.pipeline.models import load_ensemble
 from leafledger.pipeline.stores.storage import Object
@@ -63,7 +63,12 @@ def files(draw):
     return [(found, live(f"file-{number}", **partition)) for number, (found, partition) in enumerate(drawn)]
 
 
-@given(drawn=files(), asked=st.sampled_from([Asked(), Asked(("name",), ("delay",), ("name",)), Asked(("more",), ("delay",), ("name",), values=True)]))
+@given(
+    drawn=files(),
+    asked=st.sampled_from(
+        [ExtraColumns(), ExtraColumns(("name",), ("delay",), ("name",)), ExtraColumns(("more",), ("delay",), ("name",), values=True)]
+    ),
+)
 def test_a_file_is_matched_as_if_it_were_alone(model, drawn, asked):
     """Whatever was matched or refused before it, and in whatever process: the same names, columns and types, or the same words."""
     together = Matching.of(model, asked)
@@ -76,7 +81,7 @@ def test_columns_that_are_alike_are_matched_once(model, monkeypatch):
     spelt = []
     monkeypatch.setattr(matching, "spell", lambda *given, _spell=names_.spell: spelt.append(given[2]) or _spell(*given))
     kinds = [columns((f"more {number}", pa.int64())) for number in range(SHAPES)]
-    matcher = Matching.of(model, Asked(ids=("name",)))
+    matcher = Matching.of(model, ExtraColumns(ids=("name",)))
     for turn in range(3):
         for number, found in enumerate(kinds):
             outcome(matcher, found.with_metadata({"rows": str(turn)}), live(f"file-{turn}-{number}"))
@@ -85,7 +90,7 @@ def test_columns_that_are_alike_are_matched_once(model, monkeypatch):
 
 def test_every_file_is_refused_in_its_own_name(model):
     """A column that is missing, one of another type, a value that a path carries, and a column that is another one in the table."""
-    matcher = Matching.of(model, Asked())
+    matcher = Matching.of(model, ExtraColumns())
     fits, renamed = columns(), Columns({"name": 1}, {"name": 2})
     lacking, other = fits.remove(fits.get_field_index("month")), columns(month=pa.string())
     for uri in ("a", "b"):

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 from leafledger import explain
-from leafledger.kernels.distributions.histogram import Counts, find_cells
+from leafledger.kernels.distributions.histogram import Histogram, find_cells
 from leafledger.pipeline.drift.compare.shifts import _compare, _fold, _shift, judge, set_parts, shift_groups, shift_phi, shift_total, shift_values
 from leafledger.pipeline.drift.compare.split import take_night
 from leafledger.pipeline.drift.compare.statistics import Apart, compare_categories, compare_numbers
@@ -29,7 +29,7 @@ def draw(rng, n_rows, shift=0.0):
     mean = (counts * places).sum() / n_rows
     size = (counts * np.abs(places)).sum() / n_rows
     spreads = (counts * (places - mean) ** 2).sum(), (counts * (np.abs(places) - size) ** 2).sum()
-    found = Counts(0, find_cells(places[there], 0), counts[there])
+    found = Histogram(0, find_cells(places[there], 0), counts[there])
     return Distribution(n_rows, 0, 0, mean, spreads[0], size, spreads[1], places[there][0], places[there][-1], found)
 
 

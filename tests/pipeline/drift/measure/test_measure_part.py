@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from leafledger import explain, read_run
-from leafledger.kernels.distributions.histogram import TALLY_BYTES, merge_counts
+from leafledger.kernels.distributions.histogram import TALLY_BYTES, merge_histograms
 from leafledger.pipeline.drift.measure import measure_part as item
 from leafledger.pipeline.drift.measure.measure_part import TEXTS, Measuring, Values, count_values, measure_columns, measure_item, merge_values, warm
 from leafledger.pipeline.errors import InvalidRun
@@ -32,7 +32,7 @@ def test_few_columns_at_a_time_change_nothing(run, monkeypatch):
     assert repr(again) == repr(whole)
     other = measure_item(asked, run.plan.items[1])
     for a, b in zip(whole.counts, other.counts, strict=True):
-        for one, two in zip(merge_counts(a, b), merge_counts(b, a), strict=True):
+        for one, two in zip(merge_histograms(a, b), merge_histograms(b, a), strict=True):
             assert_array_equal(one, two)
 
 
@@ -61,7 +61,7 @@ def test_cells_of_all_groups_count_for_memory(run, monkeypatch):
         thirds = measure_columns("", run.plan, watched, rows)
     assert max(map(len, watched.columns)) == 2
     for c, expected in enumerate(whole.counts):
-        found = merge_counts(merge_counts(thirds[0].counts[c], thirds[1].counts[c]), thirds[2].counts[c])
+        found = merge_histograms(merge_histograms(thirds[0].counts[c], thirds[1].counts[c]), thirds[2].counts[c])
         assert_array_equal(found.cells, expected.cells)
         assert_array_equal(found.counts, expected.counts)
 

@@ -65,7 +65,7 @@ def test_a_cluster_gives_the_same_bytes(example, tmp_path):
 def test_few_numbers_need_no_cluster_and_many_do(run, tmp_path, monkeypatch):
     """Two ways to the same distributions."""
     monkeypatch.setattr(measured, "FEW", 0)
-    monkeypatch.setattr(measured, "read_made", lambda *_: None)
+    monkeypatch.setattr(measured, "read_derived", lambda *_: None)
     assert repr(measure_run(run, workers=1).found) == repr(measure_run(run, scheduler="serial").found)
 
 
@@ -84,8 +84,8 @@ def test_a_run_that_cannot_be_written_is_measured_all_the_same(run, monkeypatch,
     def refuse(*arguments):
         raise StorageError("x: cannot write: no")
 
-    monkeypatch.setattr(measured, "read_made", lambda *_: None)
-    monkeypatch.setattr(measured, "write_made", refuse)
+    monkeypatch.setattr(measured, "read_derived", lambda *_: None)
+    monkeypatch.setattr(measured, "write_derived", refuse)
     with caplog.at_level(logging.WARNING, "leafledger"):
         assert measure_run(run).total("0").rows == 3000
     assert "what was measured is not kept: x: cannot write" in caplog.text

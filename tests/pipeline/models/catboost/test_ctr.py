@@ -22,8 +22,8 @@ from leafledger.pipeline.models.catboost.ctr import (
     KINDS,
     MEANS,
     MOST_BORDERS,
-    Counted,
     Counts,
+    CtrCounts,
     Projection,
     Statistic,
     count_borders,
@@ -176,7 +176,7 @@ COLUMNS, ORDER = (NUMBER, CATEGORY), {0: 0, 1: 1}
 
 
 def statistic(kind=BORDERS, borders=(0.5,), **changes):
-    given = {"counted": Counted(ONE, kind, 0), "target_border": 0, "prior": (0.5, 1.0), "shift": 0.0, "scale": 1.0}
+    given = {"counted": CtrCounts(ONE, kind, 0), "target_border": 0, "prior": (0.5, 1.0), "shift": 0.0, "scale": 1.0}
     return Statistic(**given | {"borders": np.array(borders, np.float32)} | changes)
 
 
@@ -221,7 +221,7 @@ def test_nothing_divided_by_nothing_is_above_no_border():
 def test_tables_of_one_projection_share_their_keys():
     """A key that one of them lacks has there the code of an unknown one; columns are told apart by projections, in file order within them."""
     above = Projection((0,), ((0, 1.5),), ((0, 7),))
-    statistics = (statistic(borders=(0.5,)), statistic(COUNTER, counted=Counted(above, COUNTER, 0)), statistic(COUNTER, borders=(0.2, 0.25, 0.3)))
+    statistics = (statistic(borders=(0.5,)), statistic(COUNTER, counted=CtrCounts(above, COUNTER, 0)), statistic(COUNTER, borders=(0.2, 0.25, 0.3)))
     tables = {
         statistics[0].counted: table([[0, 9], [9, 0]], key=[5, 2]),
         statistics[1].counted: table([[9]], COUNTER, key=[8]),
@@ -241,7 +241,7 @@ def says(**changes):
 
 
 def of(*projection):
-    counts = Counted(Projection(*projection), BORDERS, 0)
+    counts = CtrCounts(Projection(*projection), BORDERS, 0)
     return says(statistics=(statistic(counted=counts),), tables={counts: table([[1, 2]])})
 
 

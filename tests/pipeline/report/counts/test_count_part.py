@@ -8,17 +8,17 @@ from numpy.testing import assert_array_equal
 
 from leafledger import read_run
 from leafledger.pipeline.errors import InvalidRun
-from leafledger.pipeline.report.counts.count_part import Asked, PartCounts, Spot, count_part, find_spots, merge_parts, nothing, warm
-from leafledger.pipeline.report.counts.counts import Counted, lay_edges
+from leafledger.pipeline.report.counts.count_part import CountTask, PartCounts, Spot, count_part, find_spots, merge_parts, nothing, warm
+from leafledger.pipeline.report.counts.counts import CountedColumn, lay_edges
 
-COLUMNS = (Counted("phi_delay", (-20.0, 20.0), lay_edges((-30.0, 30.0), (-90.0, 90.0)), None),)
+COLUMNS = (CountedColumn("phi_delay", (-20.0, 20.0), lay_edges((-30.0, 30.0), (-90.0, 90.0)), None),)
 
 
 def test_parts_are_counted_and_merged_in_any_order(reported):
     run = read_run(reported)
     table = run.attributions()
     margin = table["margin"].to_numpy().astype(float)
-    asked = Asked(str(reported), run.manifest.plan, COLUMNS, "margin", float(np.median(margin)), "")
+    asked = CountTask(str(reported), run.manifest.plan, COLUMNS, "margin", float(np.median(margin)), "")
     parts = [count_part(asked, item) for item in run.plan.items]
     total, other = (reduce(merge_parts, order, nothing(COLUMNS)) for order in (parts, parts[::-1]))
     assert_array_equal(total.counts[0].own, other.counts[0].own)
@@ -66,7 +66,7 @@ def test_rows_of_several_parts_are_found_as_of_one():
 
 def test_a_part_without_a_column_is_refused(reported):
     run = read_run(reported)
-    asked = Asked(str(reported), run.manifest.plan, COLUMNS, "no margin", 0.0, "")
+    asked = CountTask(str(reported), run.manifest.plan, COLUMNS, "no margin", 0.0, "")
     warm(asked)
     with pytest.raises(InvalidRun, match="has no column 'no margin'"):
         count_part(asked, run.plan.items[0])

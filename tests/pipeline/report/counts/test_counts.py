@@ -10,7 +10,7 @@ from leafledger.pipeline.report.counts.counts import (
     PHI,
     SWARM,
     TAIL,
-    Counted,
+    CountedColumn,
     Values,
     count_rows,
     lay_edges,
@@ -52,7 +52,7 @@ def test_counts_of_pieces_add_up():
     known = ~np.isnan(phi)
     table = pa.table({"phi_x": phi, "value_x": values})
     edges = lay_edges((-1, 1), (phi[known].min(), phi[known].max()))
-    asked = [Counted("phi_x", (-1, 1), edges, NUMBERS), Counted("phi_x", (-1, 1), edges, None)]
+    asked = [CountedColumn("phi_x", (-1, 1), edges, NUMBERS), CountedColumn("phi_x", (-1, 1), edges, None)]
     all_rows, pieces = count_rows(table, asked), [count_rows(table.slice(start, 100), asked) for start in range(0, 1000, 100)]
     for i, each in enumerate(asked):
         total = sum((piece[i] for piece in reversed(pieces)), no_rows(each))
@@ -77,7 +77,7 @@ def test_edges_hold_everything_and_equal_attributions_stay_together():
     for whole in ((0.0, 1.0), (-5.0, 5.0)):
         edges = lay_edges((0.0, 1.0), whole)
         assert (np.diff(edges) >= 0).all()
-        own = count_rows(pa.table({"phi": np.repeat([0.0, 1.0, *whole], 9)}), [Counted("phi", (0, 1), edges, None)])[0].own[0]
+        own = count_rows(pa.table({"phi": np.repeat([0.0, 1.0, *whole], 9)}), [CountedColumn("phi", (0, 1), edges, None)])[0].own[0]
         assert own[TAIL:-TAIL].sum() == (36 if whole[1] == 1 else 18)
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from leafledger.pipeline.models.model import Feature
-from leafledger.pipeline.report.counts.counts import Counted, Values, count_rows, lay_edges
+from leafledger.pipeline.report.counts.counts import CountedColumn, Values, count_rows, lay_edges
 from leafledger.pipeline.report.figures.dependence import draw_dependence
 
 RNG = np.random.default_rng(1)
@@ -14,7 +14,7 @@ PHI = np.where(np.isnan(X), -4, X - 5 + RNG.normal(0, 0.1, 3000))
 
 
 def draw(values, column, phi=PHI):
-    asked = Counted("phi_x", (-6.0, 6.0), lay_edges((-6.0, 6.0), (np.nanmin([*phi, -6]), np.nanmax([*phi, 6]))), values)
+    asked = CountedColumn("phi_x", (-6.0, 6.0), lay_edges((-6.0, 6.0), (np.nanmin([*phi, -6]), np.nanmax([*phi, 6]))), values)
     return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin")
 
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from leafledger.pipeline.models.model import Feature
-from leafledger.pipeline.report.counts.counts import PHI, Counted, Values, count_rows, lay_edges, no_rows
+from leafledger.pipeline.report.counts.counts import PHI, CountedColumn, Values, count_rows, lay_edges, no_rows
 from leafledger.pipeline.report.figures.spread import find_spread
 
 FLAG = Values(Feature("x"), "value_x", (-0.1, 0.5, 1.1), (0.0, 1.0))
@@ -13,7 +13,7 @@ FLAG = Values(Feature("x"), "value_x", (-0.1, 0.5, 1.1), (0.0, 1.0))
 
 def test_quantiles_are_numpy_s_within_a_cell():
     phi = np.random.default_rng(1).normal(size=4000)
-    asked = Counted("phi_x", (-3, 3), lay_edges((-3, 3), (phi.min(), phi.max())), None)
+    asked = CountedColumn("phi_x", (-3, 3), lay_edges((-3, 3), (phi.min(), phi.max())), None)
     spread = find_spread(asked, count_rows(pa.table({"phi_x": phi}), [asked])[0])
     for q in (0.05, 0.5, 0.95):
         assert spread.quantile(q) == pytest.approx(np.quantile(phi, q), abs=6 / PHI)
@@ -29,7 +29,7 @@ def test_a_rare_value_has_its_own_rows_mean_and_quantiles():
     value = np.repeat([0.0, 1.0, np.nan], [39_959, 40, 1])
     phi = np.where(value == 1, 30 + rng.normal(0, 0.3, value.size), rng.normal(0, 0.03, value.size))
     phi[-1] = 30_000
-    asked = Counted("phi_x", (-0.1, 0.1), lay_edges((-0.1, 0.1), (phi.min(), phi.max())), FLAG)
+    asked = CountedColumn("phi_x", (-0.1, 0.1), lay_edges((-0.1, 0.1), (phi.min(), phi.max())), FLAG)
     counts = count_rows(pa.table({"phi_x": phi, "value_x": value}), [asked])[0]
     for bins, some in ((slice(2, 3), phi[value == 0]), (slice(3, 4), phi[value == 1]), (slice(0, 1), phi[-1:])):
         spread = find_spread(asked, counts, bins)

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from leafledger.pipeline.models.model import Feature
-from leafledger.pipeline.report.counts.counts import Counted, Values, count_rows, lay_edges
+from leafledger.pipeline.report.counts.counts import CountedColumn, Values, count_rows, lay_edges
 from leafledger.pipeline.report.figures.swarm import colour_bins, draw_swarm, shade
 from leafledger.pipeline.report.grids import UNKEPT
 
@@ -14,7 +14,7 @@ N = 4000
 
 def counted(phi, values=None):
     edges = None if values is None else Values(Feature("x"), "value_x", tuple(np.linspace(-3, 3, 41).tolist()))
-    asked = Counted("phi_x", (-3.0, 3.0), lay_edges((-3.0, 3.0), (-9.0, 9.0)), edges, "" if edges else UNKEPT)
+    asked = CountedColumn("phi_x", (-3.0, 3.0), lay_edges((-3.0, 3.0), (-9.0, 9.0)), edges, "" if edges else UNKEPT)
     return asked, count_rows(pa.table({"phi_x": phi, "value_x": phi if values is None else values}), [asked])[0]
 
 

@@ -295,7 +295,7 @@ def test_every_stored_value_counts(several, tmp_path, monkeypatch, size, most):
     """One value of one row that is off, in any column, of any output: the row is named, whatever the row groups, and however many columns are read
     together, which memory decides. Digests are made again, so nothing but the sum says so."""
     monkeypatch.setattr(part_check, "SLICE_BYTES", size)
-    monkeypatch.setattr(part_check, "explain_again", lambda *_: 0)
+    monkeypatch.setattr(part_check, "recompute_part", lambda *_: 0)
     reads, read = [], pq.ParquetFile.read_row_group
     monkeypatch.setattr(pq.ParquetFile, "read_row_group", lambda self, group, columns: reads.append(len(columns)) or read(self, group, columns))
     name = "attributions/part-00000.parquet"

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from leafledger import attribute, check_run, explain
-from leafledger.kernels.method.jackknife import LOTS
+from leafledger.kernels.method.jackknife import N_GROUPS
 from leafledger.pipeline.models.model import Feature
-from leafledger.pipeline.runs.columns.reason_columns import choose, make_columns
+from leafledger.pipeline.runs.columns.reason_columns import make_columns, select_reasons
 from leafledger.pipeline.runs.columns.reasons import Band, Reasons, Worded
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import attributions
@@ -59,7 +59,7 @@ def test_a_row_is_told_what_a_sorted_list_says(phi, hidden, direction, most, lea
     """Order, ties by the order of features, signs, shares, exclusion and the distance, of few values so that many are equal."""
     named = np.array([player not in hidden for player in range(len(phi))], bool)
     players, shares, distance, withheld = naive_choice(phi, named, direction, most, least)
-    found = choose(np.array(phi).reshape(-1, 1), np.zeros((0, len(phi), 1)), named, reasons_of(direction, most, least), np.float64)
+    found = select_reasons(np.array(phi).reshape(-1, 1), np.zeros((0, len(phi), 1)), named, reasons_of(direction, most, least), np.float64)
     n_told = int(found.n_told[0])
     assert found.position[0, :n_told].tolist() == players
     assert found.share[0, :n_told].tolist() == pytest.approx(shares)
@@ -70,21 +70,21 @@ def test_a_row_is_told_what_a_sorted_list_says(phi, hidden, direction, most, lea
 def test_attributions_that_are_equal_as_stored_come_in_the_order_of_features():
     phi = np.array([[1.0], [1.0 + 1e-12]])
     for dtype, first in ((np.float32, 0), (np.float64, 1)):
-        assert choose(phi, np.zeros((0, 2, 1)), np.ones(2, bool), reasons_of(), dtype).position[0, 0] == first
+        assert select_reasons(phi, np.zeros((0, 2, 1)), np.ones(2, bool), reasons_of(), dtype).position[0, 0] == first
 
 
 def test_the_error_is_that_of_the_difference():
     """A jackknife by hand over the lots; where all lots move two attributions alike, their distance is sure."""
     rng = np.random.default_rng(4)
-    phi, without = np.array([[3.0], [2.0], [1.0], [-5.0]]), rng.normal(size=(LOTS, 4, 1))
-    found = choose(phi, without, np.ones(4, bool), reasons_of(most=2), np.float64)
+    phi, without = np.array([[3.0], [2.0], [1.0], [-5.0]]), rng.normal(size=(N_GROUPS, 4, 1))
+    found = select_reasons(phi, without, np.ones(4, bool), reasons_of(most=2), np.float64)
     apart = without[:, 1, 0] - without[:, 2, 0]
     assert found.distance[0] == 1.0
-    assert found.error[0] == pytest.approx(np.sqrt((LOTS - 1) / LOTS * ((apart - 1.0) ** 2).sum()))
-    alike = phi + rng.normal(size=(LOTS, 1, 1))
-    assert choose(phi, alike, np.ones(4, bool), reasons_of(most=2), np.float64).error[0] == pytest.approx(0, abs=1e-12)
-    alone = choose(phi, without, np.ones(4, bool), reasons_of(most=3), np.float64)  # nothing else raises: the distance is to nothing
-    assert alone.error[0] == pytest.approx(np.sqrt((LOTS - 1) / LOTS * ((without[:, 2, 0] - 1.0) ** 2).sum()))
+    assert found.error[0] == pytest.approx(np.sqrt((N_GROUPS - 1) / N_GROUPS * ((apart - 1.0) ** 2).sum()))
+    alike = phi + rng.normal(size=(N_GROUPS, 1, 1))
+    assert select_reasons(phi, alike, np.ones(4, bool), reasons_of(most=2), np.float64).error[0] == pytest.approx(0, abs=1e-12)
+    alone = select_reasons(phi, without, np.ones(4, bool), reasons_of(most=3), np.float64)  # nothing else raises: the distance is to nothing
+    assert alone.error[0] == pytest.approx(np.sqrt((N_GROUPS - 1) / N_GROUPS * ((without[:, 2, 0] - 1.0) ** 2).sum()))
 
 
 NUMBER, CITY = Feature("x"), Feature("x", True, ("ny", "rome"))

@@ -10,7 +10,7 @@ from leafledger.pipeline.errors import InvalidData
 from leafledger.pipeline.methods.reduction_states import pack_state, unpack_state
 from leafledger.pipeline.runs.execute import bundles
 from leafledger.pipeline.runs.execute import make_part as part
-from leafledger.pipeline.runs.execute.bundles import Bundle, Done, Task, choose_level, do_bundle, make_bundles
+from leafledger.pipeline.runs.execute.bundles import Bundle, BundleResult, Task, choose_level, do_bundle, make_bundles
 from leafledger.pipeline.runs.records import part as part_
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import ready
@@ -84,7 +84,7 @@ def test_a_bundle_is_its_items_and_their_states_merged(example, tmp_path, monkey
     """Of parts without what was rejected, whose states would be those of nobody."""
     write_data(example.frame, tmp_path / "data")
     run, tables = ready(example, tmp_path / "run", data=f"{tmp_path}/data")
-    task, make = Task(run.job.out, tables.recipe, tables.uri), part.make_part
+    task, make = Task(run.job.out, tables.recipe, tables.uri), part.make_or_fetch_part
 
     def fail_second(where, made_by, uri, item, *rest):
         if item.part == 1:
@@ -94,7 +94,7 @@ def test_a_bundle_is_its_items_and_their_states_merged(example, tmp_path, monkey
     alone = [do_bundle(task, bundle) for bundle in make_bundles(run.plan.items, {}, 0)]
     assert [(done.level, done.place) for done in alone] == [(0, 0), (0, 1), (0, 2), (0, 3)]
     assert [done.pieces[0].states for done in alone] == [{}] * 4
-    monkeypatch.setattr(part, "make_part", fail_second)
+    monkeypatch.setattr(part, "make_or_fetch_part", fail_second)
     (bundle,) = make_bundles(run.plan.items, {}, 1)
     done = do_bundle(task, bundle)
     assert (done.level, done.place) == (1, 0)
@@ -102,4 +102,4 @@ def test_a_bundle_is_its_items_and_their_states_merged(example, tmp_path, monkey
     for summary in run.plan.summaries:
         left = [unpack_state(summary.reduction, alone[k].states[summary.name]) for k in (0, 2, 3)]
         assert done.states[summary.name] == pack_state(merge_all(summary.reduction, left, 1, 1))
-    assert do_bundle(task, Bundle(0, 1, (run.plan.items[1],))) == Done(0, 1, (done.pieces[1],), None, tables.recipe)
+    assert do_bundle(task, Bundle(0, 1, (run.plan.items[1],))) == BundleResult(0, 1, (done.pieces[1],), None, tables.recipe)

@@ -15,7 +15,7 @@ from leafledger.pipeline.dataset.files.listing import Rejected, WorkItem
 from leafledger.pipeline.errors import InvalidData, InvalidRun
 from leafledger.pipeline.models import load_ensemble
 from leafledger.pipeline.runs.execute import executor as execute
-from leafledger.pipeline.runs.execute.bundles import Done, Task
+from leafledger.pipeline.runs.execute.bundles import BundleResult, Task
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan.planned_run import plan_run
@@ -85,9 +85,9 @@ def test_what_was_done_for_another_run_is_refused(in_process, monkeypatch):
     task, given = Task("a/run", "r" * 64, "tables"), (DASK, Task("a/run", "r" * 64, "tables"), ITEMS, {}, MEMORY)
     monkeypatch.setattr(execute.part, "warm", no_warming_of)
     for recipe in (task.recipe, None):
-        monkeypatch.setattr(cluster, "run_dask", lambda *_, recipe=recipe: iter([Done(0, 0, (), None, recipe)]))
-        assert list(execute.execute(*given)) == [Done(0, 0, (), None, recipe)]
-    monkeypatch.setattr(cluster, "run_dask", lambda *_: iter([Done(0, 0, (), None, "s" * 64)]))
+        monkeypatch.setattr(cluster, "run_dask", lambda *_, recipe=recipe: iter([BundleResult(0, 0, (), None, recipe)]))
+        assert list(execute.execute(*given)) == [BundleResult(0, 0, (), None, recipe)]
+    monkeypatch.setattr(cluster, "run_dask", lambda *_: iter([BundleResult(0, 0, (), None, "s" * 64)]))
     with pytest.raises(InvalidRun, match=r"^a/run: the cluster has the results of another run, got s{12}, expected r{12}; run again$"):
         list(execute.execute(*given))
 

@@ -25,7 +25,7 @@ def test_a_part_is_made_once(where):
     """The second attempt finds the first one's, and says that it took no time; size and digest are the object's own."""
     names, item = where
     assert part.fetch_part(*names[:2], item) is None
-    first, second = (part.make_part(*names, item) for _ in range(2))
+    first, second = (part.make_or_fetch_part(*names, item) for _ in range(2))
     uri = folder_.part_uri(names[0], first.part)
     data = storage.read(uri)
     assert (first.size, first.sha256) == (len(data), hashlib.sha256(data).hexdigest())
@@ -43,18 +43,18 @@ def test_an_attempt_that_was_overtaken_takes_the_other_s(where, monkeypatch):
     def overtaken(uri, local):
         if not made:
             made.append(None)
-            made.append(part.make_part(*names, item))
+            made.append(part.make_or_fetch_part(*names, item))
         return create(uri, local)
 
     monkeypatch.setattr(commit, "create", overtaken)
-    found = part.make_part(*names, item)
+    found = part.make_or_fetch_part(*names, item)
     assert found == dataclasses.replace(made[1], seconds=0.0)
 
 
 def test_a_part_that_is_damaged_where_it_lies_is_named(where):
     """A page, or a state; nothing is written over it."""
     names, item = where
-    uri = folder_.part_uri(names[0], part.make_part(*names, item).part)
+    uri = folder_.part_uri(names[0], part.make_or_fetch_part(*names, item).part)
     sound = storage.read(uri)
     chunk = pq.read_metadata(uri).row_group(0).column(1)
     states = sound.rindex(b'"importance": "') + 200
@@ -63,16 +63,16 @@ def test_a_part_that_is_damaged_where_it_lies_is_named(where):
         with open(uri, "wb") as file:
             file.write(damaged)
         with pytest.raises(InvalidRun, match=r"part-00000\.parquet: damaged, or arrived damaged, remove it if it stays so[^\n]*$"):
-            part.make_part(*names, item)
+            part.make_or_fetch_part(*names, item)
         assert storage.read(uri) == damaged
     storage.local_path(uri).unlink()
-    assert storage.read(folder_.part_uri(names[0], part.make_part(*names, item).part)) == sound
+    assert storage.read(folder_.part_uri(names[0], part.make_or_fetch_part(*names, item).part)) == sound
 
 
 def test_a_part_of_another_plan_is_refused(where):
     """It is of another run, and stays."""
     names, item = where
-    uri = folder_.part_uri(names[0], part.make_part(*names, item).part)
+    uri = folder_.part_uri(names[0], part.make_or_fetch_part(*names, item).part)
     with pytest.raises(InvalidRun, match="a part of another plan"):
         part.read_part(uri, item, storage.local_path(uri), "b" * 64, 0.0)
     storage.local_path(uri).rename(folder_.part_uri(names[0], 1))
@@ -95,7 +95,7 @@ def test_a_part_of_another_plan_is_refused(where):
 def test_rows_that_cannot_be_read_are_tried_twice(where, monkeypatch, raised, becomes, n_tries):
     """Then the item is left out with the second reason; a label that cannot be shared out and whatever is wrong elsewhere end the run."""
     names, item = where
-    tries, make = [], part.make_part
+    tries, make = [], part.make_or_fetch_part
 
     def fail_first(*given):
         tries.append(given)
@@ -103,12 +103,12 @@ def test_rows_that_cannot_be_read_are_tried_twice(where, monkeypatch, raised, be
             raise raised[len(tries) - 1]
         return make(*given)
 
-    monkeypatch.setattr(part, "make_part", fail_first)
+    monkeypatch.setattr(part, "make_or_fetch_part", fail_first)
     if isinstance(becomes, str):
-        found = part.try_part(*names, item)
+        found = part.make_part_or_reject(*names, item)
         expected = Rejected(item.part, item.uri, item.row_groups, item.n_rows, "f.parquet: damaged")
         assert found == (expected,) if becomes == "rejected" else [each.part for each in found] == [item.part]
     else:
         with pytest.raises(becomes):
-            part.try_part(*names, item)
+            part.make_part_or_reject(*names, item)
     assert tries == [(*names, item, {})] * n_tries

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafledger.pipeline.dataset.files.listing import Joined, Rejected, WorkItem
-from leafledger.pipeline.runs.execute.bundles import Bundle, Done
-from leafledger.pipeline.runs.execute.poison_items import try_alone
+from leafledger.pipeline.runs.execute.bundles import Bundle, BundleResult
+from leafledger.pipeline.runs.execute.poison_items import retry_isolated
 
 FAN_IN = 8
 
@@ -37,9 +37,9 @@ class Cluster:
             else:
                 yield bundle.rejected if work == "do" else {uri: f"{uri} is unreadable" for uri in uris if uri in self.unreadable}
 
-    def try_alone(self, suspect):
+    def retry_isolated(self, suspect):
         do, attempt = (lambda *given, work=work: self._run(*given, work) for work in ("do", "attempt"))
-        return list(try_alone(do, attempt, suspect))
+        return list(retry_isolated(do, attempt, suspect))
 
 
 def dies(uri):
@@ -68,7 +68,7 @@ def test_files_that_kill_are_left_out_and_no_others(drawn):
         assert done == reasons
         assert cluster.tried[-1] == [piece.uri for piece in item.pieces if piece.uri not in reasons]
     else:
-        assert done == Done(0, 7, tuple(Rejected(7, piece.uri, (0,), 3, reasons[piece.uri]) for piece in item.pieces), None)
+        assert done == BundleResult(0, 7, tuple(Rejected(7, piece.uri, (0,), 3, reasons[piece.uri]) for piece in item.pieces), None)
     levels = 1 + ceil(log(n, FAN_IN) - 1e-9) if n > 1 else 1
     assert cluster.deaths <= 1 + len(deadly) * (levels - 1 if n > 1 else 0)
     assert len({*cluster.keys}) == len(cluster.keys)  # Dask takes tasks of one key for one task

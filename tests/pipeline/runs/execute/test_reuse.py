@@ -8,10 +8,10 @@ import pytest
 
 from leafledger import explain, read_run
 from leafledger.kernels.trees.binning import BATCH
-from leafledger.pipeline.runs.execute import explain_item as explain_item_
 from leafledger.pipeline.runs.execute import make_part as part
 from leafledger.pipeline.runs.execute import reuse
-from leafledger.pipeline.runs.plan.existing_run import Standing
+from leafledger.pipeline.runs.execute import write_part as write_part_
+from leafledger.pipeline.runs.plan.existing_run import ExistingRun
 from leafledger.pipeline.stores.counted import find_moved
 from tests.pipeline.running import planned
 
@@ -19,14 +19,14 @@ from tests.pipeline.running import planned
 @pytest.fixture
 def night(example, tmp_path, monkeypatch):
     """``(data, run, done)``: a copy of the data, what explains it, and the files whose rows were explained since the list was last cleared."""
-    data, done, explain_item = tmp_path / "data", [], explain_item_.explain_item
+    data, done, write_part = tmp_path / "data", [], write_part_.write_part
     shutil.copytree(example.data, data)
 
     def counted(plan, made_by, item, *rest):
         done.append(item.uri.split("/")[-2])
-        return explain_item(plan, made_by, item, *rest)
+        return write_part(plan, made_by, item, *rest)
 
-    monkeypatch.setattr(part, "explain_item", counted)
+    monkeypatch.setattr(part, "write_part", counted)
 
     def run(out, **arguments):
         done.clear()
@@ -94,8 +94,8 @@ def test_nothing_is_taken_over_where_no_place_is_taken(example):
     plan = planned(example, example.data)[0]
     last = replace(plan, items=tuple(replace(item, part=k) for k, item in enumerate(plan.items[2:])))
     assert reuse.find_earlier(None, plan) == {}
-    assert reuse.find_earlier(Standing("there", replace(plan, slice_rows=BATCH), None), plan) == {}
-    found = reuse.find_earlier(Standing("there", last, None), plan)
+    assert reuse.find_earlier(ExistingRun("there", replace(plan, slice_rows=BATCH), None), plan) == {}
+    found = reuse.find_earlier(ExistingRun("there", last, None), plan)
     assert found == {item.part: (f"there/attributions/part-{k:05d}.parquet", last.items[k]) for k, item in enumerate(plan.items[2:])}
     assert found
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain
-from leafledger.pipeline.cluster.resource_usage import measured
+from leafledger.pipeline.cluster.resource_usage import measure_usage
 from leafledger.pipeline.models import load_ensemble
 from leafledger.pipeline.runs.forecast import trial_run as trial
 from leafledger.pipeline.runs.forecast.forecast import Cost, fit, forecast_run, last_end
@@ -27,7 +27,7 @@ CLOSE = 0.02  # bytes of parts: what a row takes when it is compressed differs f
 
 def foresee(example, data, out, **arguments):
     planning = []
-    with measured(planning):
+    with measure_usage(planning):
         run = plan_run(make_job(example.model, data, str(out), Options(**arguments)), load_ensemble(example.model))
     return forecast_run(run, *planning)
 

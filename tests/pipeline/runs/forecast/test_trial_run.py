@@ -10,8 +10,8 @@ import pytest
 
 from leafledger.pipeline.errors import InvalidData, PredictionMismatch
 from leafledger.pipeline.models import load_ensemble
-from leafledger.pipeline.runs.execute import explain_item as explain_item_
 from leafledger.pipeline.runs.execute import make_part as part
+from leafledger.pipeline.runs.execute import write_part as write_part_
 from leafledger.pipeline.runs.forecast import trial_run as trial
 from leafledger.pipeline.runs.forecast.trial_run import try_run
 from leafledger.pipeline.runs.job.job import make_job
@@ -135,7 +135,7 @@ def test_data_without_rows_can_be_tried(example, tmp_path):
 
 def test_nothing_is_left_of_what_others_workers_had_begun(example, tmp_path, monkeypatch):
     """One of several items ends the trial while the others are being explained: no scheduler can end these."""
-    begun, explain_item = threading.Event(), explain_item_.explain_item
+    begun, write_part = threading.Event(), write_part_.write_part
 
     def explain_slowly(plan, made_by, item, *rest):
         if item.part == 2:
@@ -144,9 +144,9 @@ def test_nothing_is_left_of_what_others_workers_had_begun(example, tmp_path, mon
         if item.part > 2:
             begun.set()
             time.sleep(1.5)
-        return explain_item(plan, made_by, item, *rest)
+        return write_part(plan, made_by, item, *rest)
 
-    monkeypatch.setattr(part, "explain_item", explain_slowly)
+    monkeypatch.setattr(part, "write_part", explain_slowly)
     monkeypatch.setattr(trial, "END_SECONDS", 4.0)
     options = {"processes": False, "protocol": "tcp", "host": "127.0.0.1", "dashboard_address": "127.0.0.1:0", "memory_limit": "auto"}
     with distributed.LocalCluster(n_workers=1, threads_per_worker=4, **options) as local:

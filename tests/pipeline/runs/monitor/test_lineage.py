@@ -19,7 +19,7 @@ from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.monitor import lineage
 from leafledger.pipeline.runs.monitor.attempt import Attempt
-from leafledger.pipeline.runs.monitor.lineage import name_dataset, split_version, traced
+from leafledger.pipeline.runs.monitor.lineage import emit_lineage, name_dataset, split_version
 from leafledger.pipeline.runs.records.provenance import FlowRun
 from tests.pipeline.conftest import FEATURES
 
@@ -250,7 +250,7 @@ def send(example, tmp_path):
 
     def call(url):
         attempt = Attempt()
-        with traced(make_job(example.model, example.data, tmp_path / "run", Options(lineage=url)), attempt):
+        with emit_lineage(make_job(example.model, example.data, tmp_path / "run", Options(lineage=url)), attempt):
             pass
         return [said.removeprefix(f"{url}: event ").replace(" of the run's lineage was not sent: ", " ") for said in attempt.warned]
 
@@ -313,7 +313,7 @@ def test_the_flow_run_is_the_parent(example, tmp_path):
     file = tmp_path / "events.ndjson"
     job = make_job(example.model, example.data, tmp_path / "run", Options(lineage=str(file)))
     flow = FlowRun("2026-03-02", "01943c5e-7b1a-7000-8000-000000000000", "nightly")
-    with traced(job, Attempt(flow)):
+    with emit_lineage(job, Attempt(flow)):
         pass
     parent = lines(file)[0]["run"]["facets"]["parent"]
     assert (parent["run"]["runId"], parent["job"]["name"]) == (flow.id, "nightly")

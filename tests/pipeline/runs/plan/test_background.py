@@ -115,7 +115,7 @@ def test_sums_are_made_by_places(monkeypatch, n):
     left = list(range(n))
     while len(left) > 1:
         left = [left[i] if i + 1 == len(left) else left[i : i + 8] for i in range(0, len(left), 8)]
-    assert background_counts_.merge_evenly(iter(range(n))) == left[0]
+    assert background_counts_.merge_in_tree(iter(range(n))) == left[0]
 
 
 @pytest.mark.parametrize("method", ["shapley", "gap"])

@@ -9,7 +9,7 @@ from distributed import LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger import attribute, check_run, explain
-from leafledger.kernels.method.jackknife import LOTS, deal
+from leafledger.kernels.method.jackknife import N_GROUPS, assign_groups
 from leafledger.pipeline.errors import InvalidRun, SchemaMismatch, UsageError
 from leafledger.pipeline.runs.plan import background
 from leafledger.pipeline.runs.records.plan_file import from_json
@@ -59,9 +59,9 @@ def test_a_run_has_an_error_beside_every_attribution(run, example, background_ro
     """They are the jackknife of runs without each lot of the background; values are those of a run without errors."""
     rows = example.frame[FEATURES]
     phi = attribute(example.model, rows, background=background_rows[FEATURES]).phi[:, 0]
-    lot = deal(0, len(background_rows), len(background_rows))  # numbered through all files
-    without = [attribute(example.model, rows, background=background_rows[FEATURES][lot != k]).phi[:, 0] for k in range(LOTS)]
-    wanted = np.sqrt(sum((each - phi) ** 2 for each in without) * (LOTS - 1) / LOTS)
+    lot = assign_groups(0, len(background_rows), len(background_rows))  # numbered through all files
+    without = [attribute(example.model, rows, background=background_rows[FEATURES][lot != k]).phi[:, 0] for k in range(N_GROUPS)]
+    wanted = np.sqrt(sum((each - phi) ** 2 for each in without) * (N_GROUPS - 1) / N_GROUPS)
     assert_array_equal(read_phi(run), phi)
     found = attributions(run)
     names = [f"error_{feature}" for feature in FEATURES]
@@ -70,7 +70,9 @@ def test_a_run_has_an_error_beside_every_attribution(run, example, background_ro
     summary = pq.read_table(run / "summary" / "background_errors.parquet").to_pandas().set_index("feature")
     means = np.stack([np.abs(each).mean(axis=0) for each in (*without, phi)])
     assert_allclose(summary.loc[FEATURES, "mean_abs"], means[-1], rtol=1e-9)
-    assert_allclose(summary.loc[FEATURES, "mean_abs_error"], np.sqrt(((means[:-1] - means[-1]) ** 2).sum(axis=0) * (LOTS - 1) / LOTS), rtol=1e-6)
+    assert_allclose(
+        summary.loc[FEATURES, "mean_abs_error"], np.sqrt(((means[:-1] - means[-1]) ** 2).sum(axis=0) * (N_GROUPS - 1) / N_GROUPS), rtol=1e-6
+    )
     assert_allclose(summary.loc[FEATURES, "error"], wanted.mean(axis=0), rtol=1e-9)
     report = check_run(run, all_rows=True)
     assert report.sound

@@ -11,7 +11,7 @@ import pytest
 from leafledger import explain
 from leafledger.pipeline.cluster import client as cluster
 from leafledger.pipeline.dataset.files.listing import list_data
-from leafledger.pipeline.dataset.files.matching import Asked
+from leafledger.pipeline.dataset.files.matching import ExtraColumns
 from leafledger.pipeline.errors import ClusterLost, InvalidData, SchemaMismatch
 from leafledger.pipeline.models import load_ensemble
 from leafledger.pipeline.runs.job.job import asked_columns, make_job
@@ -154,7 +154,7 @@ def test_a_model_with_millions_of_categories_is_not_sent_about(example, tmp_path
     write_copies(example, tmp_path / "data", *NAMES)
     job, model = job_on(address, example, tmp_path / "data"), load_ensemble(example.model)
     monkeypatch.setattr(listed, "MATCHING_BYTES", 100)
-    assert list_for(job, job.data, model, Asked(("name",))) == list_data(job.data, model, Asked(("name",)))
+    assert list_for(job, job.data, model, ExtraColumns(("name",))) == list_data(job.data, model, ExtraColumns(("name",)))
     assert blocks == []
 
 

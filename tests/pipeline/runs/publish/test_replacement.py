@@ -12,11 +12,11 @@ from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import InvalidRun, RunConflict
 from leafledger.pipeline.runs import explain as explaining
 from leafledger.pipeline.runs import stages
-from leafledger.pipeline.runs.plan.existing_run import read_standing, settle
+from leafledger.pipeline.runs.plan.existing_run import read_existing_run, resolve_existing_run
 from leafledger.pipeline.runs.publish import publish as publish_
 from leafledger.pipeline.runs.publish import replacement as replacement_
-from leafledger.pipeline.runs.publish.replacement import take_place
-from leafledger.pipeline.runs.records.derived import read_made, write_made
+from leafledger.pipeline.runs.publish.replacement import swap_manifest
+from leafledger.pipeline.runs.records.derived import read_derived, write_derived
 from leafledger.pipeline.runs.records.folder import REPLACEMENTS, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.runs.records.provenance import PROVENANCE
@@ -60,7 +60,7 @@ def test_what_changed_is_refused_kept_or_replaced(night, tmp_path, caplog):
     assert run(out, if_changed="keep") == before
     assert caplog.messages[-1].startswith(f"{out}: kept, though what is asked for now differs in input files")
     made, fresh = run(out, if_changed="replace"), run(tmp_path / "fresh")
-    assert made.place == find_place(read_standing(str(out)).plan, before.sha256)
+    assert made.place == find_place(read_existing_run(str(out)).plan, before.sha256)
     assert dataclasses.replace(made, place="", parts=(), summaries=()) == dataclasses.replace(fresh, parts=(), summaries=())
     assert [entry["sha256"] for entry in made.parts + made.summaries] == [entry["sha256"] for entry in fresh.parts + fresh.summaries]
     assert rows(out).equals(rows(tmp_path / "fresh"))
@@ -94,13 +94,13 @@ def test_what_was_made_of_a_run_goes_with_it(night, tmp_path):
     _, run, late = night
     out = tmp_path / "run"
     before = run(out)
-    write_made(str(out), before.sha256, {"after/drift.json": b"{}", "report/index.html": b"<p>"})
+    write_derived(str(out), before.sha256, {"after/drift.json": b"{}", "report/index.html": b"<p>"})
     late()
     made = run(out, if_changed="replace")
     assert {name.partition("/")[0] for name in contents(out)} == {"manifest.json", REPLACEMENTS}
-    write_made(str(out), made.sha256, {"after/drift.json": b"[]"})
+    write_derived(str(out), made.sha256, {"after/drift.json": b"[]"})
     assert run(out, if_changed="replace") == made
-    assert read_made(str(out), made.sha256, "after/drift.json") == b"[]"
+    assert read_derived(str(out), made.sha256, "after/drift.json") == b"[]"
 
 
 def test_an_unfinished_run_is_replaced(night, tmp_path, monkeypatch):
@@ -198,8 +198,8 @@ def test_of_two_that_replace_one_the_second_is_refused(night, tmp_path):
     late()
     mine = run(out, if_changed="replace")
     with pytest.raises(RunConflict, match=r"manifest\.json: another run took this place meanwhile; run the same again$"):
-        take_place(str(out), dataclasses.replace(mine, place=f"{REPLACEMENTS}/0"), before.sha256, False)
-    take_place(str(out), mine, before.sha256, False)  # it is there already
+        swap_manifest(str(out), dataclasses.replace(mine, place=f"{REPLACEMENTS}/0"), before.sha256, False)
+    swap_manifest(str(out), mine, before.sha256, False)  # it is there already
     assert read_manifest(str(out)) == mine
 
 
@@ -381,10 +381,10 @@ def test_settle_says_where_a_run_is_made(night, tmp_path):
     _, run, _ = night
     out = str(tmp_path / "run")
     made = run(out)
-    plan = read_standing(out).plan
-    assert settle(str(tmp_path / "none"), plan, "refuse").place == ""
-    assert settle(out, plan, "replace").finished == made
+    plan = read_existing_run(out).plan
+    assert resolve_existing_run(str(tmp_path / "none"), plan, "refuse").place == ""
+    assert resolve_existing_run(out, plan, "replace").finished == made
     other = dataclasses.replace(plan, precision="float64")
-    found = settle(out, other, "replace")
+    found = resolve_existing_run(out, other, "replace")
     assert (found.place, found.finished, found.replaced.standing.manifest) == (find_place(other, made.sha256), None, made)
     assert storage.join(out, found.place).startswith(f"{out}/{REPLACEMENTS}/")

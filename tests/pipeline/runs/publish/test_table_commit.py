@@ -18,7 +18,7 @@ from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import InvalidRun, RunConflict, SchemaMismatch, UsageError
 from leafledger.pipeline.runs import explain as explaining
 from leafledger.pipeline.runs.publish import table_commit as table_commit_
-from leafledger.pipeline.runs.records.derived import TABLE, write_made
+from leafledger.pipeline.runs.records.derived import TABLE, write_derived
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from tests.pipeline.runs.publish.tabling import KINDS, Delta, Iceberg, expected, plain
 
@@ -242,7 +242,7 @@ def test_what_ends_late_leaves_a_replaced_run_in_its_table(night):
     late()
     made = run("2026-11-22", if_changed="replace")
     with suppress(RunConflict):
-        write_made(f"{there.root}/date=2026-11-22", before.sha256, {"after/drift.json": b"{}"})
+        write_derived(f"{there.root}/date=2026-11-22", before.sha256, {"after/drift.json": b"{}"})
     assert run("2026-11-22", table=None) == made
     assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made.parts}
 

@@ -15,7 +15,7 @@ from leafledger import prune
 from leafledger.pipeline.errors import SchemaMismatch, StorageError
 from leafledger.pipeline.runs import explain as explaining
 from leafledger.pipeline.runs.publish import table_commit as table_commit_
-from leafledger.pipeline.runs.records.derived import TABLE, write_made
+from leafledger.pipeline.runs.records.derived import TABLE, write_derived
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import commit, storage
 from tests.pipeline.runs.publish.tabling import Delta, Iceberg, expected, plain
@@ -296,7 +296,7 @@ def test_a_damaged_record_keeps_no_other_run(night, text):
     for day in ("2026-01-01", "2026-01-02", "2026-01-03", "2026-11-22"):
         run(day)
     old = f"{there.root}/date=2026-01-02"
-    write_made(old, read_manifest(old).sha256, {TABLE: text.encode()})
+    write_derived(old, read_manifest(old).sha256, {TABLE: text.encode()})
     found = prune(there.root, keep="30d", date="2026-11-23")
     assert [each.name for each in found.removed] == ["date=2026-01-01", "date=2026-01-03"]
     ((name, why),) = found.kept

@@ -11,8 +11,8 @@ from leafledger import check_run, explain, load_ensemble, read_run
 from leafledger.pipeline import errors as errors_
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import InvalidData, InvalidRun
-from leafledger.pipeline.runs.execute import explain_item as explain_item_
 from leafledger.pipeline.runs.execute import make_part as part
+from leafledger.pipeline.runs.execute import write_part as write_part_
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import storage
 from tests.pipeline.running import contents
@@ -171,15 +171,15 @@ def test_what_another_attempt_rejected_is_no_list_of_this_one(example, data, tmp
 
 def test_what_was_rejected_for_a_passing_reason_is_explained_when_it_is_replaced(example, data, tmp_path, monkeypatch, capsys):
     """One item's workers died, as for want of memory: the same command has nothing to do, and with ``replace`` that item alone is explained."""
-    out, explain_item, done, failing = tmp_path / "run", explain_item_.explain_item, [], [True]
+    out, write_part, done, failing = tmp_path / "run", write_part_.write_part, [], [True]
 
     def explain_some(plan, made_by, item, *rest):
         done.append(item.part)
         if item.part == 1 and failing:
             raise InvalidData(f"{item.uri}: killed every worker that it was given to")
-        return explain_item(plan, made_by, item, *rest)
+        return write_part(plan, made_by, item, *rest)
 
-    monkeypatch.setattr(part, "explain_item", explain_some)
+    monkeypatch.setattr(part, "write_part", explain_some)
     command = ["explain", example.model, str(data), "--out", str(out), "--scheduler", "serial", "--id", "flight"]
     assert main(command) == 3
     failing.clear()

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from leafledger import attribute, explain
 from leafledger.kernels.methods import METHODS
 from leafledger.pipeline.errors import AdditivityBreach, InvalidData
-from leafledger.pipeline.runs.execute.explain_item import explain_item
+from leafledger.pipeline.runs.execute.write_part import write_part
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan.model import load_model
@@ -68,7 +68,7 @@ def made(planned_run, local, item, **changes):
     """What is made of an item: the part's rows, and its footer."""
     run, tables = planned_run
     plan = dataclasses.replace(run.plan, **changes)
-    explain_item(plan, recipe(run.plan), item, tables.prepared, local)
+    write_part(plan, recipe(run.plan), item, tables.prepared, local)
     return pq.read_table(local), read_footer("part", local, recipe(run.plan), item)
 
 
@@ -164,9 +164,9 @@ def test_a_slice_takes_what_was_foreseen_of_it(many_classes, tmp_path, options):
     job = make_job(str(many_classes / "model.ubj"), str(many_classes / "data.parquet"), str(tmp_path / "run"), Options(scheduler="serial", **options))
     run = plan_run(job, load_model(job))
     tables = broadcast_run(run)
-    explain_item(run.plan, recipe(run.plan), run.plan.items[0], tables.prepared, tmp_path / "first")  # compiles
+    write_part(run.plan, recipe(run.plan), run.plan.items[0], tables.prepared, tmp_path / "first")  # compiles
     tracemalloc.start()
-    explain_item(run.plan, recipe(run.plan), run.plan.items[0], tables.prepared, tmp_path / "part")
+    write_part(run.plan, recipe(run.plan), run.plan.items[0], tables.prepared, tmp_path / "part")
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak / 1.1 <= run.memory.slice <= 2 * peak

@@ -15,7 +15,7 @@ from leafledger.kernels.slices.links import IDENTITY, find_reach
 from leafledger.kernels.slices.row_outputs import keep_outputs
 from leafledger.kernels.trees.binning import padded
 
-from ...cluster.resource_usage import Spent, Watch
+from ...cluster.resource_usage import PartTimings, Stopwatch
 from ...dataset.columns import schema
 from ...dataset.columns.grouping import group_rows
 from ...dataset.columns.labels import read_labels
@@ -86,9 +86,9 @@ def _fields_of(item: WorkItem, batch: pa.RecordBatch) -> pa.Schema:
     return batch.schema if not item.joined else pa.schema([pa.field(each.name, each.type) for each in batch.schema])
 
 
-def explain_item(
+def write_part(
     plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, local: Path, rejected: Mapping[str, str] = MappingProxyType({})
-) -> Spent:
+) -> PartTimings:
     """Attribute every row of an item and write the part to a local file, the states of its reductions in its footer.
 
     Parameters
@@ -117,7 +117,7 @@ def explain_item(
     PredictionMismatch
         A margin is not what the data say that the model predicted.
     """
-    method, watch = METHODS[plan.method], Watch()
+    method, watch = METHODS[plan.method], Stopwatch()
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     empty = buffers if plan.row_output is None else keep_outputs(buffers, np.zeros(buffers.margin.shape[1], np.int64))
     states = {summary.name: summary.init(empty) for summary in plan.summaries}
