@@ -9,11 +9,11 @@ from functools import partial
 import distributed
 import pytest
 
-from leafledger.pipeline.cluster import client as cluster
 from leafledger.pipeline.cluster import waiting as patience
-from leafledger.pipeline.cluster.waiting import WorkerTimeout, as_completed, call_scheduler, fetch_result, find_workers
+from leafledger.pipeline.cluster.waiting import WorkerTimeout, as_completed, call_scheduler, fetch_result, find_workers, reported
 from leafledger.pipeline.errors import ClusterLost
 from leafledger.pipeline.runs.execute import dask as dask_
+from tests.pipeline.threads import on_threads
 
 SECONDS = 0.5
 LOST = r"^the Dask cluster has had no workers for 0\.5 seconds; run again to go on from there$"
@@ -23,12 +23,7 @@ SILENT = r"^the Dask cluster has not answered for 0\.5 seconds; run again to go 
 @contextmanager
 def threads(n_workers):
     """A cluster whose workers are threads of this process, and its client."""
-    with (
-        distributed.LocalCluster(
-            n_workers=n_workers, threads_per_worker=4, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto"
-        ) as found,
-        distributed.Client(found) as client,
-    ):
+    with on_threads(n_workers) as found, distributed.Client(found) as client:
         yield found, client
 
 
@@ -124,7 +119,7 @@ def test_a_run_whose_workers_go_before_its_results_are_fetched_is_given_up(given
                     time.sleep(0.02)
                 yield ready
 
-        monkeypatch.setattr(cluster, "as_completed", lost)
+        monkeypatch.setattr(dask_, "as_completed", lost)
         with given_up():
             list(dask_._run_tasks(client, partial(client.submit, echo, pure=False), [Bundle()], "part", pytest.fail))
 
@@ -209,3 +204,14 @@ def test_a_client_that_gave_up_is_said():
         client.close()
         with pytest.raises(ClusterLost, match=r"^the Dask cluster went away; run again to go on from there$"):
             find_workers(client)
+
+
+def test_a_cluster_that_goes_away_is_said():
+    """With how much was left to do."""
+    with (
+        pytest.raises(ClusterLost, match=r"^the Dask cluster went away with 7 parts to do; run again to go on from there$"),
+        reported("x", 7),
+    ):
+        raise distributed.client.FuturesCancelledError([])
+    with pytest.raises(KeyError), reported("x", 7):
+        raise KeyError("other errors go on")
