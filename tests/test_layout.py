@@ -15,7 +15,6 @@ UNTESTED = {"pipeline/progress.py": "types, and a function that does nothing"}  
 TESTED_WITH = {  # modules whose tests stand beside those of another in the same folder, or in the same place one folder up
     "kernels/errors.py": "method/test_parameters.py",
     "pipeline/arguments/choices.py": "../runs/job/test_options.py",
-    "pipeline/cluster/map_items.py": "../runs/execute/test_executor.py",
     "pipeline/command/app.py": "test_cli.py",
     "pipeline/finished/row_data.py": "test_row_view.py",
     "pipeline/finished/row_json.py": "test_row_view.py",

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import distributed
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain
+from leafledger.pipeline.cluster import client as cluster
 from tests.pipeline.registering import make_registry
 
 N_ROWS = 3000
@@ -222,3 +224,13 @@ def night(example, tmp_path, kind):
         pq.write_table(pq.read_table(path, partitioning=None).slice(10), path)
 
     return run, late, kind(root)
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    """Instead of a local cluster, one whose workers are threads of this process."""
+
+    def client(placement, n_items):
+        return distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0")
+
+    monkeypatch.setattr(cluster, "local_client", client)

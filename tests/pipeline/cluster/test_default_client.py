@@ -5,9 +5,8 @@ import distributed
 import pytest
 
 from leafledger.pipeline.cluster.client import local_client, remote_client
+from leafledger.pipeline.cluster.placement import make_placement
 from leafledger.pipeline.cluster.requirements import need
-from leafledger.pipeline.runs.job.job import make_job
-from leafledger.pipeline.runs.job.options import Options
 
 
 def look():
@@ -17,11 +16,10 @@ def look():
         distributed.default_client()
 
 
-def test_what_else_is_computed_with_dask_stays_where_it_was(example, tmp_path):
+def test_what_else_is_computed_with_dask_stays_where_it_was():
     """Neither a cluster of this machine nor one that is there already becomes the default, whichever of them ends first."""
-    job = make_job(example.model, example.data, str(tmp_path / "run"), Options(workers=1))
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto") as there:
-        first, second = local_client(job, 1), remote_client(there.scheduler_address, need(0), 60)
+        first, second = local_client(make_placement(None, 1, False), 1), remote_client(there.scheduler_address, need(0), 60)
         for one in (first, second):
             one.__enter__()
             look()

@@ -4,16 +4,14 @@ import sys
 from dataclasses import replace
 from types import SimpleNamespace
 
-import distributed
 import pytest
 from numpy.testing import assert_array_equal
 
-from leafledger.pipeline.cluster import client as cluster
-from leafledger.pipeline.cluster.map_items import map_items
-from leafledger.pipeline.cluster.placement import Placement
+from leafledger.pipeline.cluster.placement import Placement, make_placement
 from leafledger.pipeline.dataset.files.listing import Rejected, WorkItem
-from leafledger.pipeline.errors import InvalidData, InvalidRun
+from leafledger.pipeline.errors import InvalidRun
 from leafledger.pipeline.models import load_ensemble
+from leafledger.pipeline.runs.execute import dask as dask_
 from leafledger.pipeline.runs.execute import executor as execute
 from leafledger.pipeline.runs.execute.bundles import BundleResult, Task
 from leafledger.pipeline.runs.job.job import make_job
@@ -26,58 +24,8 @@ from tests.pipeline.conftest import write_data
 from tests.pipeline.running import ready
 
 ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0,), 0, 10, 0, ()) for k in range(12))
-SERIAL = SimpleNamespace(placement=Placement("serial", None, 1, 0))
 DASK = SimpleNamespace(options=SimpleNamespace(method="shapley"), placement=Placement(None, None, 2, 0))
 MEMORY = 1 << 30
-
-
-@pytest.fixture
-def in_process(monkeypatch):
-    """Instead of a local cluster, one whose workers are threads of this process."""
-
-    def client(placement, n_items):
-        return distributed.Client(n_workers=1, threads_per_worker=2, processes=False, dashboard_address="127.0.0.1:0")
-
-    monkeypatch.setattr(cluster, "local_client", client)
-
-
-def numbered(task, item):
-    """Stands in for work: a result that depends on the task and the item."""
-    return f"{task} {item.part}"
-
-
-def failing(task, item):
-    """Work whose item 3 cannot be done."""
-    if item.part == 3:
-        raise InvalidData(f"{item.uri}: damaged")
-    return item.part
-
-
-def no_warming(task):
-    """Nothing to compile."""
-
-
-def test_serially_items_are_done_in_turn():
-    """Each when it is asked for, none before."""
-    done = []
-
-    def work(task, item):
-        done.append(item.part)
-        return numbered(task, item)
-
-    found = map_items(SERIAL.placement, work, lambda _: pytest.fail("warmed"), "task", ITEMS, MEMORY)
-    assert next(found) == (ITEMS[0], "task 0")
-    assert done == [0]
-    assert list(found) == [(item, f"task {item.part}") for item in ITEMS[1:]]
-    assert done == list(range(12))
-
-
-def test_on_dask_every_item_is_done_once(in_process):
-    """In whatever order; results stand with their items, and what has to be compiled is compiled before."""
-    warmed = []
-    found = list(map_items(DASK.placement, numbered, warmed.append, "task", ITEMS, MEMORY))
-    assert sorted(found, key=lambda done: done[0].part) == [(item, f"task {item.part}") for item in ITEMS]
-    assert warmed == ["task"]
 
 
 def test_what_was_done_for_another_run_is_refused(in_process, monkeypatch):
@@ -85,9 +33,9 @@ def test_what_was_done_for_another_run_is_refused(in_process, monkeypatch):
     task, given = Task("a/run", "r" * 64, "tables"), (DASK, Task("a/run", "r" * 64, "tables"), ITEMS, {}, MEMORY)
     monkeypatch.setattr(execute.part, "warm", no_warming_of)
     for recipe in (task.recipe, None):
-        monkeypatch.setattr(cluster, "run_dask", lambda *_, recipe=recipe: iter([BundleResult(0, 0, (), None, recipe)]))
+        monkeypatch.setattr(dask_, "run_dask", lambda *_, recipe=recipe: iter([BundleResult(0, 0, (), None, recipe)]))
         assert list(execute.execute(*given)) == [BundleResult(0, 0, (), None, recipe)]
-    monkeypatch.setattr(cluster, "run_dask", lambda *_: iter([BundleResult(0, 0, (), None, "s" * 64)]))
+    monkeypatch.setattr(dask_, "run_dask", lambda *_: iter([BundleResult(0, 0, (), None, "s" * 64)]))
     with pytest.raises(InvalidRun, match=r"^a/run: the cluster has the results of another run, got s{12}, expected r{12}; run again$"):
         list(execute.execute(*given))
 
@@ -96,25 +44,13 @@ def no_warming_of(tables, method):
     """Nothing to compile."""
 
 
-@pytest.mark.parametrize("job", [SERIAL, DASK], ids=["serial", "dask"])
-def test_a_failure_goes_to_the_caller_as_it_is(in_process, job):
-    """And nothing more is yielded."""
-    found = []
-    with pytest.raises(InvalidData, match=r"^f3\.parquet: damaged$"):
-        found.extend(map_items(job.placement, failing, no_warming, None, ITEMS, MEMORY))
-    assert 3 not in [item.part for item, _ in found]
-    assert len(found) < len(ITEMS)
-
-
 def test_no_items_need_no_cluster(monkeypatch):
     """Nothing is imported or started for nothing."""
     monkeypatch.setitem(sys.modules, "leafledger.pipeline.cluster.client", None)
     monkeypatch.delattr("leafledger.pipeline.cluster.client", raising=False)
-    job = SimpleNamespace(options=SimpleNamespace(scheduler=None, method="shapley"), out="nowhere")
-    assert list(map_items(job.placement, numbered, no_warming, None, (), MEMORY)) == []
-    assert list(execute.execute(job, Task("nowhere", "", "nowhere"), (), {}, MEMORY)) == []
+    assert list(execute.execute(DASK, Task("nowhere", "", "nowhere"), (), {}, MEMORY)) == []
     with pytest.raises(ImportError):
-        list(map_items(job.placement, numbered, no_warming, None, ITEMS, MEMORY))
+        list(execute.execute(DASK, Task("nowhere", "", "nowhere"), ITEMS, {}, MEMORY))
 
 
 def pieces(done):
@@ -171,7 +107,7 @@ def test_a_background_is_counted_to_the_same_bits(in_process, example, tmp_path)
     for scheduler in ("serial", None):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(execute, "count", count_and_tell)
-            counted.append(count_run(replace(planned_run, job=replace(job, options=replace(job.options, scheduler=scheduler)))))
+            counted.append(count_run(replace(planned_run, job=replace(job, placement=make_placement(scheduler, None, False)))))
     for here, there in zip(*map(leaves, counted), strict=True):
         assert_array_equal(here, there)
     assert sorted(item.part for item in told) == sorted(2 * [item.part for item in planned_run.game.items])
