@@ -23,7 +23,6 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/methods/row_checks.py": "../runs/execute/test_write_part.py",
     "pipeline/methods/summary_tables.py": "../runs/publish/test_summaries.py",
     "pipeline/methods/tuning.py": "../runs/plan/test_tuning.py",
-    "pipeline/runs/execute/count_background.py": "../plan/test_background.py",
     "pipeline/runs/plan/existing_run.py": "../publish/test_replacement.py",
     "pipeline/runs/plan/planned_run.py": "../test_stages.py",
     "pipeline/runs/plan/planner.py": "../records/test_plan.py",

@@ -12,7 +12,7 @@ from ...dataset.columns.values import fill_values, read_features
 from ...dataset.files.listing import WorkItem
 from ...dataset.files.rows import located, miscounted, read_slices
 from ...errors import SchemaMismatch
-from ...methods.background_counts import BackgroundCounts, _merge, measure_rows
+from ...methods.background_counts import BackgroundCounts, measure_rows, merge_counts
 from ...methods.memory import max_slice_rows
 from ...methods.unseen_categories import refuse_counted
 from ...methods.warmup import call_counting
@@ -59,7 +59,7 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
         with located(item):
             values = np.zeros((asked.bins.column.size, batch.num_rows))
             fill_values(features, asked.bins, [batch.column(feature.name) for feature in features], values)
-            counted, done = [_merge([*counted, measure_rows(asked, values, first_row + done)])], done + batch.num_rows
+            counted, done = [merge_counts(*counted, measure_rows(asked, values, first_row + done))], done + batch.num_rows
     if not counted or done != item.n_rows:
         raise miscounted(item, done)
     return counted[0]

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from leafledger.pipeline.cluster import cgroups as control_group
+from leafledger.pipeline.cluster import cgroups
 from leafledger.pipeline.cluster import resources as resources_
 from leafledger.pipeline.cluster.placement import make_placement
 from leafledger.pipeline.command.cli import main
@@ -33,8 +33,8 @@ def groups(tmp_path, monkeypatch):
             file = tmp_path / "fs" / name.lstrip("/")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(f"{text}\n")
-        monkeypatch.setattr(control_group, "OWN", str(tmp_path / "own"))
-        monkeypatch.setattr(control_group, "GROUPS", str(tmp_path / "fs"))
+        monkeypatch.setattr(cgroups, "OWN", str(tmp_path / "own"))
+        monkeypatch.setattr(cgroups, "GROUPS", str(tmp_path / "fs"))
 
     return make
 
@@ -77,14 +77,14 @@ def groups(tmp_path, monkeypatch):
 def test_the_least_limit_around_holds(groups, lines, files, memory, cores):
     """Of this process's group and of all around it, in the way that each version of Linux says it; a part of a core counts as one."""
     groups(lines, files)
-    assert (control_group.find_memory(), control_group.find_cores()) == (memory, cores)
+    assert (cgroups.find_memory(), cgroups.find_cores()) == (memory, cores)
 
 
 def test_where_there_are_no_groups_there_is_no_limit(groups, tmp_path, monkeypatch):
     """Other systems than Linux have none."""
     groups(["0::/"], {"memory.max": 1, "cpu.max": "1 1"})
-    monkeypatch.setattr(control_group, "OWN", str(tmp_path / "none"))
-    assert (control_group.find_memory(), control_group.find_cores()) == (None, None)
+    monkeypatch.setattr(cgroups, "OWN", str(tmp_path / "none"))
+    assert (cgroups.find_memory(), cgroups.find_cores()) == (None, None)
 
 
 @pytest.fixture
@@ -135,14 +135,14 @@ def test_a_plan_that_the_container_has_no_room_for_is_refused(groups, host, exam
 ENTER = """
 import sys
 open(sys.argv[1], "w").write("0")
-from leafledger.pipeline.runs import control_group
-print(control_group.find_memory())
+from leafledger.pipeline.cluster import cgroups
+print(cgroups.find_memory())
 """
 
 
 def test_a_process_in_a_real_group_finds_its_limit():
     """As Linux itself tells it, where this test may make a group with one."""
-    for folder in control_group._find_groups("memory"):
+    for folder in cgroups._find_groups("memory"):
         group = folder / f"leafledger-{os.getpid()}"
         try:
             group.mkdir()

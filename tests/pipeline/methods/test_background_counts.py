@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose
 from leafledger import check_run, explain, load_ensemble
 from leafledger.kernels.slices.buffers import Pairs
 from leafledger.pipeline.errors import InvalidRun, RunConflict
+from leafledger.pipeline.methods import background_counts
 from leafledger.pipeline.runs.check.recompute import SAMPLE_ROWS
 from leafledger.pipeline.runs.job import job as config
 from leafledger.pipeline.runs.job.options import Options
-from leafledger.pipeline.runs.plan import background
 from leafledger.pipeline.runs.plan import planned_run as planned_run_
 from leafledger.pipeline.stores.arrays import BYTES, INDEX, open_stored_tables, store_tables
 from tests.pipeline.conftest import write_data
@@ -25,7 +25,7 @@ SINGLE = 1e-5  # the library adds in single precision
 
 def test_a_later_run_finds_the_counts(example, background_uri, against_rows, tmp_path, monkeypatch):
     """It does not count, its plan and its bytes are those of the run that did."""
-    monkeypatch.setattr(background, "measure_background", lambda *_: pytest.fail("counted again"))
+    monkeypatch.setattr(background_counts, "measure_background", lambda *_: pytest.fail("counted again"))
     tables = against_rows[0].parent / "_leafledger"
     before = {path: path.stat().st_mtime_ns for path in tables.rglob("*")}
     explain(example.model, example.data, tmp_path / "run", background=background_uri, tables=tables, precision="float64", scheduler="serial")
@@ -174,3 +174,13 @@ def test_tables_that_were_not_finished_are_made_anew(example, background_uri, ag
     flip(folder / BYTES)
     with pytest.raises(InvalidRun, match=r"damaged there; remove this folder$"):
         explain(example.model, example.data, tmp_path / "other", **given)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 64, 65, 80])
+def test_sums_are_made_by_places(monkeypatch, n):
+    """Eight neighbours at a time, then eight sums, as on Dask."""
+    monkeypatch.setattr(background_counts, "_merge", lambda parts: parts[0] if len(parts) == 1 else list(parts))
+    left = list(range(n))
+    while len(left) > 1:
+        left = [left[i] if i + 1 == len(left) else left[i : i + 8] for i in range(0, len(left), 8)]
+    assert background_counts.merge_in_tree(iter(range(n))) == left[0]
