@@ -21,8 +21,9 @@ from leafledger.kernels.methods import METHODS
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.command.commands import drifting
 from leafledger.pipeline.errors import ClusterLost, StorageError
-from leafledger.pipeline.runs import stages as run
+from leafledger.pipeline.runs import stages
 from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.plan import planned_run
 from leafledger.pipeline.stores import commit
 from tests.flows.reading import contents, stages_of, task_runs
 
@@ -190,7 +191,7 @@ def test_what_may_pass_is_tried_again(server, client, example, tmp_path, monkeyp
         tries.append(planned)
         if len(tries) < 3:
             raise error
-        return run.broadcast_run(*planned)
+        return stages.broadcast_run(*planned)
 
     monkeypatch.setattr(leafledger.flows.stages, "broadcast_run", broadcast_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
@@ -255,7 +256,7 @@ def test_features_by_position_are_said_once(server, tmp_path, monkeypatch):
 
 def test_a_link_that_mlflow_did_not_take_is_said(server, example, tmp_path, monkeypatch):
     """The run is published all the same, in a state of its own; metrics do not say that it went well."""
-    monkeypatch.setattr(run, "find_run", lambda mlflow_run: None)
+    monkeypatch.setattr(planned_run, "find_run", lambda mlflow_run: None)
     monkeypatch.setattr(leafledger.flows.explain, "log_run", lambda mlflow_run, out, manifest: f"{out}: no link in {mlflow_run}")
     file = tmp_path / "x.prom"
     asked = {"mlflow_run": "0123", "metrics_file": str(file), "scheduler": "serial"}

@@ -21,15 +21,15 @@ def asked(example, tmp_path_factory):
     """What a comparison asks of its items, its items, and what they answered; the tables are kept."""
     folder, found = tmp_path_factory.mktemp("asked"), []
     data = write_data(example.frame, folder / "data", row_group_size=150)
-    map_items = compare.execute.map_items
+    map_items = compare.map_items
 
-    def watched(job, work, warm, task, items, memory):
-        for item, answer in map_items(job, work, warm, task, items, memory):
+    def watched(where, work, warm, task, items, memory):
+        for item, answer in map_items(where, work, warm, task, items, memory):
             found.append((task, item, answer))
             yield item, answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compare.execute, "map_items", watched)
+        patch.setattr(compare, "map_items", watched)
         patch.setattr(compare.commit, "remove", lambda _: None)
         table = compare.compare(
             example.model, data, folder / "out.parquet", methods=("shapley", "banzhaf:0.25"), scales=(0.5,), gap_rows=60, scheduler="serial"

@@ -76,17 +76,17 @@ class Asked:
 
 def ask(model, frame, folder, **given):
     """Compare methods and runs, values and ranks; keep what tasks get, and the tables."""
-    data, kept, map_items = write_data(frame, folder / "data"), [], comparing.execute.map_items
+    data, kept, map_items = write_data(frame, folder / "data"), [], comparing.map_items
     output = {"output": given["output"]} if "output" in given else {}
     for name in ("banzhaf", "curves"):
         leafledger.explain(model, data, folder / name, method=name, precision="float64", scheduler="serial", **output)
 
-    def watched(job, work, warm, task, items, memory):
+    def watched(where, work, warm, task, items, memory):
         kept.extend((task, item) for item in items if isinstance(task, Comparison))
-        return map_items(job, work, warm, task, items, memory)
+        return map_items(where, work, warm, task, items, memory)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(comparing.execute, "map_items", watched)
+        patch.setattr(comparing, "map_items", watched)
         patch.setattr(comparing.commit, "remove", lambda _: None)
         methods = ("shapley", f"run:{folder}/banzhaf", "curves", f"run:{folder}/curves")
         comparing.compare(model, data, folder / "out.parquet", methods=methods, top=(1, 2), scheduler="serial", gap_rows=4, **given)

@@ -11,8 +11,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from leafledger import drift, explain
+from leafledger.pipeline.drift.measure import measured_groups, measured_run
 from leafledger.pipeline.methods import memory as sizes
-from leafledger.pipeline.runs.execute import executor as execute
 from tests.pipeline.conftest import train, write_data
 from tests.pipeline.running import contents
 
@@ -74,12 +74,13 @@ def test_tasks_may_end_in_any_order(nights, monkeypatch, seed):
     folder, expected = nights
     rng, orders = np.random.default_rng(seed), []
 
-    def shuffled(job, work, warm, task, items, memory):
+    def shuffled(where, work, warm, task, items, memory):
         order = rng.permutation(len(items)).tolist()
         orders.append(order)
         return ((items[place], work(task, items[place])) for place in order)
 
-    monkeypatch.setattr(execute, "map_items", shuffled)
+    for module in (measured_run, measured_groups):
+        monkeypatch.setattr(module, "map_items", shuffled)
     assert compared(folder, scheduler="serial") == expected
     assert len(orders) == 4
     assert any(order != sorted(order) for order in orders)

@@ -141,7 +141,7 @@ def finished(tmp_path, example, redirect, name):
         ["sh", "-c", f'exec "$@" {redirect}', "sh", *command],
         capture_output=True,
         check=False,
-        cwd=Path(__file__).parents[3],
+        cwd=Path(__file__).parents[4],
         env=held_back() | ({"PYTHONIOENCODING": "ascii"} if name == "ascii" else {}),
     )
     assert (tmp_path / name / "manifest.json").exists()
@@ -161,7 +161,7 @@ def test_the_exit_code_is_the_run_s(example, tmp_path):
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "leafledger", "check", str(tmp_path / "full")]
-    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=Path(__file__).parents[3], env=held_back())
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False, cwd=Path(__file__).parents[4], env=held_back())
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, b"")
 
@@ -172,7 +172,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(tmp_path):
     code += "    numbers = [os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT) for _ in range(2)]\n    os.write(numbers[0], repr(numbers).encode())"
     written = tmp_path / "numbers"
     command = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", code, str(written)]
-    subprocess.run(command, check=True, cwd=Path(__file__).parents[3])
+    subprocess.run(command, check=True, cwd=Path(__file__).parents[4])
     assert min(json.loads(written.read_text())) > 2
 
 

@@ -21,7 +21,7 @@ from leafledger import LeafledgerError, attribute, prepare
 from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
 from tests.pipeline.conftest import FEATURES, WRONG, train
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 N = 300
 RNG = np.random.default_rng(3)
 MATRIX = RNG.standard_normal((N, 4)).astype(np.float32).astype(float)

@@ -17,7 +17,7 @@ from leafledger import attribute, curves, prediction_gap, prepare
 from leafledger.pipeline.errors import SchemaMismatch, UsageError
 from tests.pipeline.conftest import FEATURES, train
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 N = 300
 
 

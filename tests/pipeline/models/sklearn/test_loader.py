@@ -1,5 +1,7 @@
 """scikit-learn's estimators: margins are theirs, attributions those of the definition, and what is no sum of trees is refused with what to do."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -215,7 +217,7 @@ class Renamed(ensemble.RandomForestRegressor):
 
 def test_other_packages_estimators_must_predict_as_scikit_learn_s():
     """What they are made from is not what they say."""
-    with pytest.raises(UnsupportedModel, match=r"^Halved has a predict of its own \(.*test_sklearn\), expected sklearn's$"):
+    with pytest.raises(UnsupportedModel, match=rf"^Halved has a predict of its own \({re.escape(__name__)}\), expected sklearn's$"):
         load_ensemble(Halved(3, max_depth=2).fit(ROWS, TARGET))
     model = Renamed(3, max_depth=2).fit(ROWS, TARGET)
     assert_allclose(attribute(model, ROWS).margin[:, 0], model.predict(ROWS), rtol=1e-12, atol=1e-12)

@@ -14,12 +14,11 @@ import pytest
 
 from leafledger import check_run, explain
 from leafledger.kernels.methods import METHODS
-from leafledger.pipeline.cluster import tasks as tasks_
+from leafledger.pipeline.cluster.map_items import map_items
 from leafledger.pipeline.errors import InvalidRun, LeafledgerError, UsageError
 from leafledger.pipeline.runs.check import check
 from leafledger.pipeline.runs.check import check_parts as part_check
 from leafledger.pipeline.runs.check import recompute as again
-from leafledger.pipeline.runs.execute import executor as execute
 from tests.pipeline.conftest import train
 
 
@@ -101,8 +100,7 @@ def test_the_first_part_is_named_whichever_is_done_first(moving, monkeypatch):
     for month in (2, 3):
         shutil.rmtree(data / f"month={month}")
     monkeypatch.setattr(check, "choose_level", lambda _: 0)  # a part at a time
-    there = tasks_.map_items
-    monkeypatch.setattr(execute, "map_items", lambda *given: reversed([*there(*given)]))
+    monkeypatch.setattr(check, "map_items", lambda *given: reversed([*map_items(*given)]))
     (said,) = check_run(run, deep=True).unverified
     assert said.startswith("rows of 2 of 4 parts were not explained again: ")
     assert said.endswith("month=2/data.parquet: removed since the run was planned")

@@ -23,7 +23,7 @@ from leafledger.pipeline.runs.monitor.lineage import emit_lineage, name_dataset,
 from leafledger.pipeline.runs.records.provenance import FlowRun
 from tests.pipeline.conftest import FEATURES
 
-SCHEMAS = [json.loads(path.read_text()) for path in sorted((Path(__file__).parents[2] / "openlineage").glob("*.json"))]
+SCHEMAS = [json.loads(path.read_text()) for path in sorted((Path(__file__).parents[3] / "openlineage").glob("*.json"))]
 REGISTRY = referencing.Registry().with_resources(
     [(schema["$id"], referencing.Resource.from_contents(schema, referencing.jsonschema.DRAFT202012)) for schema in SCHEMAS]
 )

@@ -16,12 +16,12 @@ from leafledger import explain
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import Exit, LeafledgerError, PredictionMismatch, StorageError, UsageError
 from leafledger.pipeline.runs import explain as runs_explain
-from leafledger.pipeline.runs import stages
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.monitor import metrics
 from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.monitor.metrics import Earlier, RunMetrics
+from leafledger.pipeline.runs.plan import planned_run
 from leafledger.pipeline.stores.counted import Moved
 
 PREFIX = "leafledger_run_"
@@ -119,7 +119,7 @@ def test_a_run_that_fails_after_its_manifest_did_not_go_well(example, tmp_path, 
 @pytest.mark.parametrize("asked", [{"latest_requires": 0.9}, {"mlflow_run": "0123"}], ids=["latest", "mlflow"])
 def test_a_run_that_nobody_was_told_of_did_not_go_well(example, tmp_path, monkeypatch, asked):
     """``latest`` stays, since too few rows are explained, or MLflow takes no link: readers have the night before. Nor does the same again."""
-    monkeypatch.setattr(stages, "find_run", lambda mlflow_run: None)
+    monkeypatch.setattr(planned_run, "find_run", lambda mlflow_run: None)
     monkeypatch.setattr(runs_explain, "log_run", lambda mlflow_run, out, manifest: None if mlflow_run is None else "no link")
     file, data = tmp_path / "x.prom", tmp_path / "data"
     told = {"latest": tmp_path / "latest.json", "scheduler": "serial", "metrics_file": file}
