@@ -21,7 +21,6 @@ from leafledger.kernels.methods import METHODS
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.command.commands import drifting
 from leafledger.pipeline.errors import ClusterLost, StorageError
-from leafledger.pipeline.runs import stages
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan import planned_run
 from leafledger.pipeline.stores import commit
@@ -185,15 +184,15 @@ def test_a_wrong_argument_fails_in_the_command_line_s_words(server, example, tmp
 @pytest.mark.parametrize("error", [StorageError("s3://bucket: cannot write: try later"), ClusterLost("tcp://10.0.0.1: no answer")])
 def test_what_may_pass_is_tried_again(server, client, example, tmp_path, monkeypatch, impatient, error):
     """A stage that fails twice for want of storage or of a cluster succeeds the third time, and so does the run."""
-    tries = []
+    tries, broadcast_run = [], leafledger.flows.stages.broadcast_run
 
-    def broadcast_run(*planned):
+    def fail_twice(*planned):
         tries.append(planned)
         if len(tries) < 3:
             raise error
-        return stages.broadcast_run(*planned)
+        return broadcast_run(*planned)
 
-    monkeypatch.setattr(leafledger.flows.stages, "broadcast_run", broadcast_run)
+    monkeypatch.setattr(leafledger.flows.stages, "broadcast_run", fail_twice)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_completed()
     assert [task_run.run_count for task_run in task_runs(client, state)] == [1, 1, 3, 1, 1, 1]

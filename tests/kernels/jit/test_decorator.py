@@ -12,7 +12,7 @@ import numba
 import pytest
 
 import leafledger.kernels
-from leafledger.kernels.jit import decorator as _jit
+from leafledger.kernels.jit import decorator
 from leafledger.kernels.jit.decorator import _CompiledFiles, jit
 
 PACKAGE = Path(leafledger.kernels.__file__).parent
@@ -31,7 +31,7 @@ with install_listener("numba:compile", compiled):
     print(count_left(np.array([1, 2, 3], np.uint8)), compiled.n)
 """
 PROBE = """
-from ._jit import jit
+from .jit.decorator import jit
 from .jit_probed import is_left
 
 @jit
@@ -42,12 +42,22 @@ def count_left(bins):
     return n
 """
 PROBED = """
-from ._jit import jit
+from .jit.decorator import jit
 
 @jit
 def is_left(number):
     return number <= HIGHEST
 """
+
+
+def _copied(folder: Path) -> Path:
+    """The kernels below a folder, as they are imported from there, with a probe beside them that follows a constant."""
+    copy = folder / "leafledger" / "kernels"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy.parent / "__init__.py").touch()
+    (copy / "jit_probe.py").write_text(PROBE)
+    (copy / "jit_probed.py").write_text(PROBED.replace("HIGHEST", "1"))
+    return copy
 
 
 def _run(folder: Path) -> tuple[int, int]:
@@ -61,10 +71,7 @@ def _run(folder: Path) -> tuple[int, int]:
 
 def test_an_edited_file_reaches_the_kernels_of_others(tmp_path):
     """A kernel follows a constant in a file that it imports from; what nobody edited is not compiled again, even if its files are newer."""
-    copy = tmp_path / "kernels"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "jit_probe.py").write_text(PROBE)
-    (copy / "jit_probed.py").write_text(PROBED.replace("HIGHEST", "1"))
+    copy = _copied(tmp_path)
     assert _run(tmp_path) == (1, 2)
     for path in copy.rglob("*.py"):
         path.touch()
@@ -130,9 +137,9 @@ def homeless(tmp_path, monkeypatch):
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "0")  # which Numba reads again when the environment has changed
     monkeypatch.setattr(numba.core.caching._CacheLocator, "ensure_cache_path", ensure)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    _jit._keep_elsewhere.cache_clear()
+    decorator._keep_elsewhere.cache_clear()
     yield allowed
-    _jit._keep_elsewhere.cache_clear()
+    decorator._keep_elsewhere.cache_clear()
 
 
 def test_without_a_folder_kernels_are_kept_in_a_temporary_one(homeless, tmp_path):
@@ -171,7 +178,7 @@ def test_without_any_folder_kernels_are_compiled_anew(homeless, tmp_path, monkey
     """They serve the process that compiles them, whether there is no temporary folder or it cannot be written."""
     with pytest.warns(UserWarning, match="they are kept in"):
         assert jit(_same)(3) == 3
-    _jit._keep_elsewhere.cache_clear()
+    decorator._keep_elsewhere.cache_clear()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.warns(UserWarning, match="no folder for compiled kernels can be written, every process compiles them anew"):
         assert jit(_same)(3) == 3
@@ -191,11 +198,7 @@ def test_a_full_disk_costs_the_kept_code_alone(files, monkeypatch):
 
 def test_an_image_that_cannot_be_written_runs(tmp_path):
     """In a process of its own: no folder in the package, none in the home; the next process finds what this one compiled."""
-    copy = tmp_path / "kernels"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "__pycache__").touch()
-    (copy / "jit_probe.py").write_text(PROBE)
-    (copy / "jit_probed.py").write_text(PROBED.replace("HIGHEST", "1"))
+    (_copied(tmp_path) / "__pycache__").touch()
     (tmp_path / "temporary").mkdir()
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "COVERAGE", "HOME"))}
     environment |= {"XDG_CACHE_HOME": "/proc/nowhere", "TMPDIR": str(tmp_path / "temporary"), "PYTHONDONTWRITEBYTECODE": "1"}
@@ -211,7 +214,7 @@ def _same(number):
 
 def test_who_waits_is_told_once_before_a_kernel_is_compiled(files, monkeypatch):
     """Not where its code is found."""
-    monkeypatch.setattr(_jit, "_TO_TELL", {})
+    monkeypatch.setattr(decorator, "_TO_TELL", {})
     told = []
 
     def tell():
@@ -219,9 +222,9 @@ def test_who_waits_is_told_once_before_a_kernel_is_compiled(files, monkeypatch):
 
     mine, later = files
     mine.save("for float32", "code")
-    _jit.when_compiling(tell)
+    decorator.when_compiling(tell)
     assert (later.load("for float32"), told) == ("code", [])
     assert later.load("for float64") is None
-    _jit.when_compiling(tell)
+    decorator.when_compiling(tell)
     assert later.load("for int64") is None
     assert told == ["compiling"]
