@@ -17,7 +17,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test faults infra clouds bench bench-r2 papers variants scale lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick faults infra clouds bench bench-r2 papers variants scale lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -64,6 +64,10 @@ demo: setup
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+
+# What one runs while working, a minute and a half: no servers, clusters or pages, two cases of each test, few drawn examples.
+test-quick: setup
+	$(BIN)/python -m pytest --quick --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # A week of nights, and every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients, flows, hosts (root,
 # iproute2 and nftables), clocks (libfaketime), tables of nights and of Compose's topology, with many seeds; an hour.

@@ -1,6 +1,7 @@
 """Settings of the whole suite."""
 
 import signal
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -26,20 +27,45 @@ settings.register_profile("checked", parent=settings.get_profile("compiled"), ma
 PROFILE = "interpreted" if config.DISABLE_JIT else "checked" if config.BOUNDSCHECK else "compiled"
 # One example that fails is enough for tests.mutants, and it need not be small; nor may it be tried again with the next change.
 settings.register_profile("mutants", parent=settings.get_profile(PROFILE), phases=(Phase.explicit, Phase.generate), database=None)
+# What one runs while working: a mistake of a kernel shows on nearly every forest.
+settings.register_profile("quick", parent=settings.get_profile(PROFILE), max_examples=4)
 settings.load_profile(PROFILE)
+
+SLOW_FOLDERS = ("faults", "flows", "papers", "scale", "variants", "beside", "bench", "docs", "infra")  # servers, clusters, whole pages
+CASES = 2  # of a parametrized test, with --quick
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--long", action="store_true", help="all faults and many seeds, and a week of nights, not only what takes seconds; implies --radosgw"
     )
+    parser.addoption("--quick", action="store_true", help="no slow tests, and the first two cases of each of the others")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
+    config.addinivalue_line("markers", "slow: takes a second or more, does not run with --quick")
+    if config.getoption("--quick"):
+        settings.load_profile("quick")
+
+
+def keep_quick(config, items):
+    """Leave out what is slow, and all but the first cases of every test."""
+    kept, cases = [], Counter()
+    for item in items:
+        where = f"{item.path}::{item.originalname}"
+        slow = item.get_closest_marker("slow") or item.path.relative_to(config.rootpath / "tests").parts[0] in SLOW_FOLDERS
+        cases[where] += not slow
+        if not slow and cases[where] <= CASES:
+            kept.append(item)
+    chosen = set(kept)
+    config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+    items[:] = kept
 
 
 def pytest_collection_modifyitems(config, items):
+    if config.getoption("--quick"):
+        keep_quick(config, items)
     if not config.getoption("--long"):
         for item in items:
             if item.get_closest_marker("long"):

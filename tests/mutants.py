@@ -29,6 +29,7 @@ from tests.lines_run import First, Recorder
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("kernels", "pipeline")
 COPIED = ("kernels", "pipeline", "flows", "leafledger", "tests", "docs", "infra", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+IMPORTED_AS = "leafledger"  # the package in which the others are found, by links
 COMPILED = ("jit", "intrinsic", "lower_builtin", "register_model", "_compiled_as")
 SECONDS = 240  # that the tests of a module may take
 LONGER, BESIDE = 5, 20  # times what they take as the code is, and seconds for what else the machine does: who hangs is noticed
@@ -258,7 +259,10 @@ def main() -> int:
             place = Path(folder) / str(k)
             place.mkdir()
             for name in COPIED:  # with kernels that were compiled there
-                (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, place / name)
+                if (ROOT / name).is_dir():
+                    shutil.copytree(ROOT / name, place / name, symlinks=True)  # by which leafledger finds the packages beside it
+                else:
+                    shutil.copy(ROOT / name, place / name)
             places.put(place)
 
         def attempt(mutant: Mutant) -> tuple[Mutant, bool]:
@@ -270,7 +274,9 @@ def main() -> int:
 
         for path in dict.fromkeys(mutant.path for mutant in chosen):
             began, record, copied = time.monotonic(), Path(folder) / f"{len(limits)}.json", Path(folder) / "0"
-            if not passes(path, copied, given.seconds, Recorder(copied / path.relative_to(ROOT), record)):  # every change would seem to be noticed
+            if not passes(
+                path, copied, given.seconds, Recorder(copied / IMPORTED_AS / path.relative_to(ROOT), record)
+            ):  # every change would seem to be noticed
                 print(f"{' '.join(tests_of(path))} fails, or takes more than {given.seconds} s, as the code is: not changed", flush=True)
                 continue
             limits[path] = min(given.seconds, BESIDE + LONGER * (time.monotonic() - began)), record

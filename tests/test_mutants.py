@@ -35,9 +35,11 @@ def larger(x: int, y: int = 3) -> bool:
 def small(tmp_path, monkeypatch):
     """A package of one module and its tests, in the place of ours."""
     monkeypatch.setattr(mutants, "ROOT", tmp_path)
-    for name in ("pipeline", "tests/pipeline"):
+    for name in ("pipeline", "leafledger", "tests/pipeline"):
         (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "pipeline" / "__init__.py").touch()
+    for name in ("pipeline", "leafledger"):
+        (tmp_path / name / "__init__.py").touch()
+    (tmp_path / "leafledger" / "pipeline").symlink_to("../pipeline")
     (tmp_path / "tests" / "conftest.py").write_text('import hypothesis\nhypothesis.settings.register_profile("mutants")\n')
     path = tmp_path / "pipeline" / "small.py"
     path.write_text(SMALL)
@@ -126,7 +128,7 @@ def test_tests_that_run_a_line_come_first(small, tmp_path):
     small.write_text("def even(x):\n    if x % 2:\n        return False\n    return True\n")
     (tmp_path / "tests/pipeline/test_small.py").write_text(SPEAKING)
     order, record = tmp_path / "tests" / "order", tmp_path / "record.json"
-    assert mutants.passes(small, tmp_path, 120, Recorder(small, record))
+    assert mutants.passes(small, tmp_path, 120, Recorder(tmp_path / "leafledger/pipeline/small.py", record))
     assert order.read_text().split() == ["test_others", "test_slow", "test_odd", "test_often"]
     found = {name.partition("::")[2]: lines for name, (_, lines) in mutants.json.loads(record.read_text()).items()}
     assert found == {"test_others": [], "test_slow": [2, 3], "test_odd": [2, 3], "test_often": [2, 4]}
@@ -141,7 +143,7 @@ def test_tests_that_run_a_line_come_first(small, tmp_path):
 
 def test_tests_that_fail_anyway_notice_nothing(small, monkeypatch, capsys):
     """They would seem to notice every change; other modules are tried without it."""
-    monkeypatch.setattr(mutants, "COPIED", ("pipeline", "tests"))
+    monkeypatch.setattr(mutants, "COPIED", ("pipeline", "leafledger", "tests"))
     (small.parents[1] / "none.json").write_text("{}")
     monkeypatch.setattr(mutants, "EQUIVALENT", small.parents[1] / "none.json")
     test = small.parents[1] / "tests/pipeline/test_small.py"
@@ -160,7 +162,7 @@ def test_what_is_known_to_be_equivalent_is_there_and_not_drawn(monkeypatch, tmp_
         path = name.partition(":")[0]
         assert name in {str(mutant) for mutant in mutants.mutants_of(mutants.ROOT / path)}
         assert len(reason.split()) > 3
-    only = ("runs/inputs.py",)
+    only = ("runs/records/input_digests.py",)
     some = [str(mutant) for mutant in mutants.draw(10**9, 0, only)]
     (tmp_path / "one.json").write_text(mutants.json.dumps({some[0]: "it stands for all that are known"}))
     monkeypatch.setattr(mutants, "EQUIVALENT", tmp_path / "one.json")

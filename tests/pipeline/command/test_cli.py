@@ -306,7 +306,7 @@ def test_kernels_compile_one_signature(example, tmp_path):
     """After an end-to-end run in a fresh process every kernel that ran has exactly one signature."""
     program = (
         "import sys\n"
-        "from kernels import reductions\n"
+        "from leafledger.kernels.reductions import reduction\n"
         "from leafledger.kernels.path_dependent import quadrature\n"
         "from leafledger.kernels.trees import binning, lookup, margin\n"
         "from leafledger.pipeline.command.cli import main\n"
@@ -318,7 +318,7 @@ def test_kernels_compile_one_signature(example, tmp_path):
         f"frame = pandas.read_parquet({example.data!r})\n"
         f"attribute({example.model!r}, frame.assign(month=frame['month'].astype(int)))\n"
         "walkers = sum(quadrature._WALKERS.values(), [])\n"
-        "kernels = [binning.bin_rows, margin._descend, margin._select, lookup.add_lookups, reductions._measure, *walkers]\n"
+        "kernels = [binning.bin_rows, margin._descend, margin._select, lookup.add_lookups, reduction._measure, *walkers]\n"
         "counts = [len(kernel.signatures) for kernel in kernels]\n"
         "sys.exit(0 if set(counts) <= {0, 1} and sum(counts) >= 4 else f'signatures: {counts}')"
     )
