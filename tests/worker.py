@@ -97,7 +97,7 @@ def check_missing(worker: Path, folder: Path) -> None:
     assert said.count("\n") == 1, said
     of_mlflow = run(worker, "explain", "models:/late/1", folder / "rows.parquet", "--out", folder / "never", code=2)
     assert "models:/late/1: needs MLflow: pip install 'leafledger[mlflow]'" in of_mlflow, of_mlflow
-    done = subprocess.run([worker, "-c", "import flows"], capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
+    done = subprocess.run([worker, "-c", "import leafledger.flows"], capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
     assert done.stderr.splitlines()[-1].startswith("ImportError: prefect is not installed"), done.stderr
     print(said.strip(), of_mlflow.strip(), done.stderr.splitlines()[-1], sep="\n")
 

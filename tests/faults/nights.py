@@ -72,7 +72,7 @@ def fill_store(demo: Path, nights: list[str]) -> None:
 
 def share_kernels(folder: Path) -> None:
     """Kernels that are compiled in this checkout, as NUMBA_CACHE_DIR has them: images are made with theirs too."""
-    for module in sorted((ROOT / "kernels").rglob("*.py")):
+    for module in sorted((ROOT / "leafledger" / "kernels").rglob("*.py")):
         there = folder / UserProvidedCacheLocator.get_suitable_cache_subpath(str(module))
         for kernel in (module.parent / "__pycache__").glob(f"{module.stem}.*.nb?"):
             there.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from leafledger.pipeline.drift.measure import measure_part as measuring
-from leafledger.pipeline.runs.execute import write_part as write_part_
+from leafledger.pipeline.runs.execute import make_part
 
 SECONDS = "FAULTS_SECONDS"  # that an item takes longer
 DEADLY, GREEDY = "FAULTS_DEADLY", "FAULTS_GREEDY"  # the part that ends its worker, or takes memory without end
@@ -19,9 +19,9 @@ PIECE = 32 << 20  # bytes
 
 def dask_setup(worker) -> None:
     """Called once by every worker process."""
-    explain = write_part_.write_part
+    write_part = make_part.write_part
 
-    def explained(plan, plan_digest, item, prepared, local, rejected=MappingProxyType({})):
+    def written(plan, plan_digest, item, prepared, local, rejected=MappingProxyType({})):
         deadly, seconds = str(item.part) == os.environ.get(DEADLY), float(os.environ.get(SECONDS, "0"))
         deadly |= os.environ.get(DEADLY_FILE) in {piece.uri for piece in item.pieces} - {*rejected}
         select.select([], [], [], seconds / 2 if deadly else seconds)  # sleep does not bear libfaketime
@@ -34,9 +34,9 @@ def dask_setup(worker) -> None:
         while str(item.part) == os.environ.get(GREEDY):
             taken.append(b"0" * PIECE)
             time.sleep(0.05)  # whoever watches looks ten times a second
-        return explain(plan, plan_digest, item, prepared, local, rejected)
+        return write_part(plan, plan_digest, item, prepared, local, rejected)
 
-    write_part_.write_part = explained
+    make_part.write_part = written
     measure = measuring.measure_columns
 
     def measured(*arguments):

@@ -24,7 +24,7 @@ from leafledger.pipeline.cluster import client as cluster
 from leafledger.pipeline.cluster import waiting as patience
 from leafledger.pipeline.drift.measure import measured_run as measured
 from leafledger.pipeline.errors import ClusterLost, UnfitCluster, UsageError
-from leafledger.pipeline.runs.execute import poison_items as poison_items_
+from leafledger.pipeline.runs.execute import dask as dask_
 from tests.faults.interrupting import struck
 from tests.faults.preload import DEADLY, DEADLY_FILE, GREEDY, SECONDS
 from tests.faults.proxy import Rule, afterwards
@@ -170,13 +170,13 @@ def test_items_that_shared_a_worker_with_a_deadly_one_are_published(many, tally,
     """All twelve run on one worker when one of them ends it: each is tried again alone, and the deadly one alone is rejected, every time."""
     monkeypatch.setenv(DEADLY, "5")
     monkeypatch.setenv(SECONDS, "1")  # all have started when the deadly one ends them
-    suspects, try_alone = [], poison_items_.retry_isolated
+    suspects, retry_isolated = [], dask_.retry_isolated
 
     def spy(do, attempt, suspect):
         suspects.append(suspect)
-        return try_alone(do, attempt, suspect)
+        return retry_isolated(do, attempt, suspect)
 
-    monkeypatch.setattr(cluster, "try_alone", spy)
+    monkeypatch.setattr(dask_, "retry_isolated", spy)
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0, **cluster.KEEP_WORKERS}),
         distributed.LocalCluster(n_workers=1, threads_per_worker=12, host="127.0.0.1", dashboard_address="127.0.0.1:0", memory_limit=0) as local,

@@ -81,7 +81,7 @@ def merge_serially(n: int, work: Work) -> bytes:
 def measure(cell: Cell, folder: Path) -> Measured:
     """Start a cluster, let a client do the cell's parts on it, and look at what they cost."""
     tables, items = write_work(folder, cell.work), make_items(cell.parts)
-    with simulate(cell.workers, folder) as simulated, mock.patch.object(cluster, "do_bundle", wait_bundle):
+    with simulate(cell.workers, folder) as simulated, mock.patch.object(dask_, "do_bundle", wait_bundle):
         watched = (simulated.scheduler, simulated.farm)
         quiet = simulated.scheduler.cpu()
         time.sleep(QUIET_SECONDS)
@@ -89,7 +89,7 @@ def measure(cell: Cell, folder: Path) -> Measured:
         before, cpu, started, used = find_peak(os.getpid()), simulated.scheduler.cpu(), time.perf_counter(), time.process_time()
         job = make_job("model.json", "data", str(folder), Options(scheduler=simulated.address, wait=WAIT))
         done: list[tuple[float, Part | Rejected]] = []
-        with cluster.warm_client(job, len(items), 0, stay_cold, tables) as client:  # as execute does
+        with cluster.warm_client(job.placement, len(items), 0, stay_cold, tables) as client:  # as execute does
             connect, connect_client_cpu = time.perf_counter() - started, time.process_time() - used
             connect_scheduler_cpu = simulated.scheduler.cpu() - cpu
             cpus, started, used = [each.cpu() for each in watched], time.perf_counter(), time.process_time()

@@ -24,16 +24,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leafledger.pipeline.progress import no_progress
-from leafledger.pipeline.runs import explain, stages
+from leafledger.pipeline.runs import explain
 from leafledger.pipeline.runs.check import check
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.plan import planned_run
 from tests.scale.simulated import find_peak
 
 ROWS, FEATURES, TREES, LEAVES = 20, 10, 100, 31
 DIFFERENT = 1000  # files; beyond these they are further names of them, so that making many of many columns takes neither hours nor all of a disk
 STAGES = {  # what is measured, in its turn, and the function that does it, where its caller looks it up
-    "listing": (stages, "list_for"),
+    "listing": (planned_run, "list_for"),
     "planning": (explain, "plan_run"),
     "preparing": (explain, "broadcast_run"),
     "explaining": (explain, "map_run"),

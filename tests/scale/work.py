@@ -16,8 +16,6 @@ from leafledger.pipeline.cluster.machine import this_worker
 from leafledger.pipeline.dataset.files.listing import WorkItem
 from leafledger.pipeline.methods.reduction_states import pack_state
 from leafledger.pipeline.runs.execute import bundles
-from leafledger.pipeline.runs.execute import make_part as make_part_
-from leafledger.pipeline.runs.records import plan_file as plan_file_
 from leafledger.pipeline.runs.records.part import Part
 from leafledger.pipeline.stores.counted import Moved
 
@@ -62,7 +60,7 @@ def _open_ledger(run: str) -> int:
 
 
 def wait_item(run: str, recipe: str, tables: str, item: WorkItem, *left_out: object) -> tuple[Part]:
-    """Stand in for ``try_part``: write down that the item was done, and from when to when."""
+    """Stand in for ``make_part_or_reject``: write down that the item was done, and from when to when."""
     work, started = _read_work(tables), time.time()
     state = work.state(item.part)
     time.sleep(max(0.0, work.take(item.part) - (time.time() - started)))
@@ -74,7 +72,7 @@ def wait_item(run: str, recipe: str, tables: str, item: WorkItem, *left_out: obj
 
 def wait_bundle(task: bundles.Task, bundle: bundles.Bundle) -> bundles.BundleResult:
     """Do a bundle as a run does, but for its parts; in a process that does nothing else."""
-    make_part_.make_part_or_reject, plan_file_.open_recipe = wait_item, lambda *_: SimpleNamespace(summaries=SUMMARIES)
+    bundles.make_part_or_reject, bundles.open_recipe = wait_item, lambda *_: SimpleNamespace(summaries=SUMMARIES)
     return bundles.do_bundle(task, bundle)
 
 

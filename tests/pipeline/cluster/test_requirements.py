@@ -142,7 +142,7 @@ def test_a_worker_that_comes_late_is_warm_before_its_first_task():
 def test_a_worker_of_somebody_else_s_can_start_meanwhile():
     """One without this package: what it is told travels with its code, and it goes on where the kernels are not there."""
     told = pickle.dumps(_make_plugin(frozenset(), pickle.dumps(warm)))
-    foreign = "import asyncio, pickle, sys; sys.modules.update(pipeline=None, kernels=None, tests=None); from types import SimpleNamespace as worker;"
+    foreign = "import asyncio, pickle, sys; sys.modules.update(leafledger=None, tests=None); from types import SimpleNamespace as worker;"
     foreign += f"asyncio.run(pickle.loads({told!r}).setup(worker(address='tcp://127.0.0.1:1')))"
     subprocess.run([sys.executable, "-c", foreign], check=True)
 
