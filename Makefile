@@ -28,12 +28,12 @@ define install
 	{ $(1)/bin/pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION) && $(1)/bin/pip install --quiet --disable-pip-version-check $(2); }
 endef
 
-# An environment of this project, editable, and one dependency group: $(call environment,folder,python,oldest version,group).
+# An environment of this project, editable and with all extras, and one dependency group: $(call environment,folder,python,oldest version,group).
 define environment
 	@$(2) -c 'import sys; sys.exit(sys.version_info < ($(subst .,$(comma) ,$(3))) and f"Python $(3) or later is needed, $(2) is {sys.version.split()[0]}")'
 	$(2) -m venv $(1)
 	test -x $(BIN)/uv || $(1)/bin/pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
-	$(call install,$(1),--constraint $(CONSTRAINTS) --build-constraint $(CONSTRAINTS) --editable . --group $(4))
+	$(call install,$(1),--constraint $(CONSTRAINTS) --build-constraint $(CONSTRAINTS) --editable '.[all]' --group $(4))
 	@touch $(1)/.complete
 endef
 comma := ,
@@ -138,21 +138,20 @@ frames: setup
 mutants: setup
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
-# The wheel, installed into an environment of its own, listed and run there.
+# The wheel and what it needs itself, in an environment of its own: files of all libraries are explained there, and what is missing is one line.
 wheel: setup
 	rm -rf dist $(WHEEL_VENV)
 	$(BIN)/python -m hatchling build -t wheel
 	$(WHEEL_PYTHON) -m venv $(WHEEL_VENV)
 	$(call install,$(WHEEL_VENV),--constraint $(CONSTRAINTS) dist/*.whl)
-	$(WHEEL_VENV)/bin/python -I tests/wheel.py
+	$(BIN)/python -m tests.wheel $(WHEEL_VENV)
 
-# What a Dask worker needs, and nothing else: files of all libraries are explained, checked and compared there, to the same bytes.
+# What a Dask worker needs whose data lie in S3, and nothing else: files of all libraries are explained, checked and compared there, to the same bytes.
 worker: setup
 	rm -rf $(WORKER_VENV)
 	$(PYTHON) -m venv $(WORKER_VENV)
-	$(call install,$(WORKER_VENV),--requirement infra/worker-requirements.txt)
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir $(WORKER_VENV) .
-	$(call install,$(WORKER_VENV),--no-deps $(WORKER_VENV)/leafledger-*.whl)
+	$(BIN)/python -m hatchling build -t wheel -d $(WORKER_VENV)
+	$(call install,$(WORKER_VENV),--constraint $(CONSTRAINTS) "$$(echo $(WORKER_VENV)/*.whl)[s3]")
 	$(BIN)/python -m tests.worker $(WORKER_VENV)
 
 # The documentation in build/docs/html, every page read anew, since options are read from code; a warning is an error. Its pictures of reports are
@@ -170,8 +169,6 @@ UPGRADE ?= --upgrade
 constraints: setup
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
-	$(BIN)/uv pip compile pyproject.toml --override infra/not-on-workers.txt --constraint $(CONSTRAINTS) --universal --python-version 3.11 \
-		--no-header --no-annotate --output-file infra/worker-requirements.txt
 
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

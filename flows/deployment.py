@@ -8,10 +8,9 @@ from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from datetime import date as Date
 from itertools import combinations
-from typing import Annotated, Any
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from cyclopts import Parameter
 from httpx import HTTPError
 from prefect import get_client
 from prefect.client.schemas.schedules import CronSchedule
@@ -29,36 +28,13 @@ from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.stores.places import normalise
 
+from .night_flags import Nights
 from .stages import find_against
 
 # Places among the flow's parameters.
 PLACES = ("data", "out", "latest", "partition", "reasons", "background", "tables", "metrics_file", "lineage", "against", "thresholds")
 SHOWN = 300  # characters of what a server answers
 LOOKED_AT = 366  # runs of a schedule that are compared with another one's, and nights whose places are
-
-
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Nights:
-    """When the flow runs, and what follows a night that is published."""
-
-    cron: tuple[str, ...]
-    """When to run, as minute, hour, day of month, month and day of week. Several times where nights differ, as those before a weekend."""
-
-    time_zone: str = "UTC"
-    """Of the schedule and of {date}, as in Europe/Berlin."""
-
-    name: str = "nightly"
-    """Of the deployment."""
-
-    against: str | None = None
-    """Say what changed since this run, or the one that this JSON object names, which can be that of --latest; {date} is filled in."""
-
-    thresholds: str | None = None
-    """TOML or JSON file that says what counts as drift, as for leafledger drift."""
-
-    report: Annotated[bool, Parameter(negative=())] = False
-    """Write a page about every run, report/index.html, as leafledger report does."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,15 +8,12 @@ same deployment by hand with that run's ``date`` goes on from the parts it publi
 import sys
 
 from cyclopts import App
-from prefect.client.schemas.actions import DeploymentScheduleCreate
-from prefect.deployments.runner import RunnerDeployment
-from prefect.types.entrypoint import EntrypointType
 
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.command.terminal.flags import DEFAULTS, Flags, PathArgument
+from leafledger.pipeline.extras import needing
 
-from .deployment import Nights, answered, check_server, forget_schedules, make_deployment
-from .explain import explain
+from .night_flags import Nights
 
 app = App(
     name="python -m leafledger.flows.serve",
@@ -49,6 +46,13 @@ def serve(model: PathArgument, data: PathArgument, *, out: PathArgument, options
     UsageError
         An argument cannot be used, there is no server that runs schedules, or it refuses the deployment.
     """
+    with needing("python -m leafledger.flows.serve", "prefect"):
+        from prefect.client.schemas.actions import DeploymentScheduleCreate
+        from prefect.deployments.runner import RunnerDeployment
+        from prefect.types.entrypoint import EntrypointType
+    from .deployment import answered, check_server, forget_schedules, make_deployment
+    from .explain import explain
+
     deployment = make_deployment(model, data, out, options, nights)
     schedules = [DeploymentScheduleCreate(schedule=schedule, slug=slug) for slug, schedule in deployment.schedules.items()]
     found = EntrypointType.MODULE_PATH  # wherever the package is installed, whatever the working directory

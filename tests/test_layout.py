@@ -14,6 +14,8 @@ MIRRORED = ("kernels", "pipeline", "flows")
 UNTESTED = {"pipeline/progress.py": "types, and a function that does nothing"}  # modules without tests of their own, and why
 TESTED_WITH = {  # modules whose tests stand beside those of another in the same folder, or in the same place one folder up
     "kernels/errors.py": "method/test_parameters.py",
+    "flows/night_flags.py": "test_deployment.py",
+    "flows/work_pool.py": "test_deploy.py",
     "pipeline/arguments/choices.py": "../runs/job/test_options.py",
     "pipeline/command/app.py": "test_cli.py",
     "pipeline/finished/row_data.py": "test_row_view.py",
@@ -70,6 +72,7 @@ FLOORS = {
     "pipeline": (
         ("display", "json_records", "progress"),
         ("errors",),
+        ("extras",),
         ("stores",),
         ("arguments", "tables"),
         ("cluster", "models"),
@@ -240,20 +243,13 @@ def names_in(lines):
     return {re.match(r"[\w.-]+", line).group().lower() for line in lines if line[:1].isalnum()}
 
 
-def versions_in(lines):
-    """What is pinned, wherever it is installed."""
-    return {line.partition(";")[0].strip() for line in lines}
-
-
-def test_workers_get_the_versions_of_everybody_else():
-    """What workers need is pinned as it is elsewhere, and every dependency is either among it or listed as not needed."""
-    pinned, workers, never = (
-        (ROOT / "infra" / name).read_text().splitlines() for name in ("constraints.txt", "worker-requirements.txt", "not-on-workers.txt")
-    )
-    assert versions_in(workers) <= versions_in(pinned)
-    asked = names_in(tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
-    assert asked == names_in(never) | (asked & names_in(workers))
-    assert not names_in(never) & names_in(workers)
+def test_every_dependency_is_pinned():
+    """Of the package, of every extra and of every group, so that all environments have the same versions."""
+    pinned, project = (ROOT / "infra" / "constraints.txt").read_text().splitlines(), tomllib.loads((ROOT / "pyproject.toml").read_text())
+    groups = [line for lines in project["dependency-groups"].values() for line in lines if isinstance(line, str)]
+    extras = [line for lines in project["project"]["optional-dependencies"].values() for line in lines]
+    asked = names_in([*project["project"]["dependencies"], *extras, *groups]) - {project["project"]["name"]}
+    assert asked <= names_in(pinned)
 
 
 TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))

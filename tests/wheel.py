@@ -1,59 +1,119 @@
-"""``python -I tests/wheel.py`` from an environment in which the wheel alone is installed: what is shipped, and a run of it from end to end."""
+"""``python -m tests.wheel .venv-wheel``: an environment of the wheel alone explains files of every library, and says what is missing."""
 
 import subprocess
 import sys
 import tempfile
-from importlib.metadata import distribution
+import tomllib
 from pathlib import Path
 
-import lightgbm
-import numpy as np
 import pandas as pd
 
-import leafledger
+from tests.worker import list_packages, run, write_models
 
-PACKAGES = {"leafledger", "kernels", "pipeline", "flows"}
-N_ROWS = 200
-
-
-def check_files() -> None:
-    """Every package is there with its types, from where it was installed, and nothing else is."""
-    shipped = {path.as_posix() for path in distribution("leafledger").files or ()}
-    modules = {name for name in shipped if ".dist-info/" not in name and "__pycache__" not in name and not name.startswith("..")}
-    expected = {f"{package}/{name}" for package in PACKAGES for name in ("__init__.py", "py.typed")}
-    assert not expected - modules, f"missing from the wheel: {sorted(expected - modules)}"
-    assert {name.split("/")[0] for name in modules} == PACKAGES, f"in the wheel: {sorted({name.split('/')[0] for name in modules})}"
-    assert Path(leafledger.__file__).is_relative_to(sys.prefix), f"imported from {leafledger.__file__}, not from {sys.prefix}"
-    print(f"{len(modules)} files shipped:", *sorted(modules), sep="\n  ")
+ROOT = Path(__file__).parents[1]
+NAMES = "import importlib.metadata, sys, leafledger; print(leafledger.__file__, leafledger.__version__, importlib.metadata.version('leafledger'))"
+ATTRIBUTE = """
+import sys, numpy, pandas, leafledger
+found = leafledger.attribute(sys.argv[1], pandas.read_parquet(sys.argv[2]))
+print(found.phi.shape, numpy.allclose(found.phi.sum(2) + found.base, found.margin), len(found.to_frame()))
+foreign = {"catboost", "lightgbm", "prefect", "s3fs", "sklearn", "skops", "xgboost"} & set(sys.modules)
+assert not foreign, foreign
+"""
+TO_SHAP = "import sys, leafledger, pandas; leafledger.attribute(sys.argv[1], pandas.read_parquet(sys.argv[2])).to_shap()"
 
 
-def command(*arguments: str) -> str:
-    """What ``leafledger`` prints, installed beside this Python."""
-    run = subprocess.run([Path(sys.executable).with_name("leafledger"), *arguments], capture_output=True, text=True, check=False)
-    assert run.returncode == 0, f"leafledger {' '.join(arguments)}: exit {run.returncode}: {run.stderr}"
-    return run.stdout
+def call(python: Path, program: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """A program of Python, run away from this checkout."""
+    command = [str(python), "-I", "-c", program, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=tempfile.gettempdir())
 
 
-def check_run(folder: Path) -> None:
-    """A model and its rows, explained and checked by the command."""
-    rng = np.random.default_rng(1)
-    rows = pd.DataFrame(rng.normal(size=(N_ROWS, 3)), columns=["distance", "delay", "hour"])
-    target = rows["distance"] + rows["delay"] * (rows["hour"] > 0)
-    lightgbm.train({"verbosity": -1, "num_leaves": 7}, lightgbm.Dataset(rows, target), 5).save_model(folder / "model.txt")
-    rows.to_parquet(folder / "rows.parquet")
-    command("explain", f"{folder}/model.txt", f"{folder}/rows.parquet", "--out", f"{folder}/run")
-    print(command("report", f"{folder}/run", "--scheduler", "serial"))
-    print(command("check", f"{folder}/run", "--deep"))
+def check_packages(python: Path) -> None:
+    """Nothing that an extra brings is there, and the package is the installed one."""
+    packages, size = list_packages(python)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    brought = {line.partition(">")[0].partition("[")[0] for lines in extras.values() for line in lines} - {"leafledger"}
+    assert not brought & packages, f"{python}: {sorted(brought & packages)} are installed"
+    done = call(python, NAMES)
+    where, *versions = done.stdout.split()
+    assert Path(where).is_relative_to(python.parents[1]), f"imported from {where}, not from {python.parents[1]}"
+    assert {run(python, "--version").strip(), *versions} == {versions[0]}, f"{versions} are versions of one wheel"
+    print(f"{len(packages)} packages, {size / 1e6:,.0f} MB: {', '.join(sorted(packages))}")
+
+
+def check_models(python: Path, models: list[Path], rows: Path) -> None:
+    """In Python: rows are attributed by the file of every library, which is not there."""
+    for model in models:
+        done = call(python, ATTRIBUTE, model, rows)
+        assert done.returncode == 0, f"{model.name}: {done.stderr}"
+        assert " True " in done.stdout, f"{model.name}: {done.stdout}"
+        print(f"{model.name}: {done.stdout.strip()}")
+
+
+def check_run(python: Path, model: Path, folder: Path) -> None:
+    """By the command: a folder is explained on a local cluster, checked, shown, compared with another run and reported; certificates are made."""
+    for name in ("run", "other"):
+        print(run(python, "explain", model, folder / "data", "--out", folder / name, "--workers", "2"))
+    print(run(python, "check", folder / "run", "--deep"))
+    run(python, "drift", folder / "other", "--against", folder / "run", "--scheduler", "serial")
+    run(python, "report", folder / "run", "--scheduler", "serial")
+    assert (folder / "run" / "report" / "index.html").exists()
+    run(python, "certificates", folder / "tls")
+    run(python, "completion", "bash")
+    assert "deploy" in run(python, "--help")
+
+
+def check_missing(python: Path, model: Path, folder: Path) -> None:
+    """What is not there is one line with the extra that brings it, before anything is written."""
+    rows, never = folder / "data", ["--out", folder / "never" / "{date}", "--date", "2026-11-22"]
+    (folder / "delta" / "_delta_log").mkdir(parents=True)
+    (folder / "delta" / "_delta_log" / "00000000000000000000.json").write_text("{}")
+    deployed = [model, rows, "--out", f"{folder}/{{date}}", "--cron", "0 3 * * *"]
+    asked = [
+        (["explain", model, "s3://bucket/rows", *never], "s3://bucket/rows needs s3fs", "s3"),
+        (["explain", "s3://bucket/model.ubj", rows, *never], "s3://bucket/model.ubj needs s3fs", "s3"),
+        (["explain", model, rows, "--out", "s3://bucket/never"], "s3://bucket/never needs s3fs", "s3"),
+        (["check", "s3://bucket/run"], "s3://bucket/run needs s3fs", "s3"),
+        (["explain", model, "gs://bucket/rows", *never], "gs://bucket/rows needs gcsfs", "gcs"),
+        (["explain", model, "abfs://bucket/rows", *never], "abfs://bucket/rows needs adlfs", "azure"),
+        (["inspect", "https://example.com/model.ubj"], "https://example.com/model.ubj needs aiohttp", "http"),
+        (["explain", "models:/late/1", rows, *never], "models:/late/1 needs mlflow", "mlflow"),
+        (["explain", model, folder / "delta", *never], f"{folder}/delta: a Delta table needs deltalake", "delta"),
+        (["explain", model, "iceberg:nights.prod.flights", *never], "iceberg:nights.prod.flights: an Iceberg table needs pyiceberg", "iceberg"),
+        (["explain", model, rows, *never, "--metrics-file", folder / "x.prom"], "metrics_file needs prometheus_client", "metrics"),
+        (["explain", model, rows, *never, "--lineage", folder / "x.ndjson"], "lineage needs openlineage", "lineage"),
+        (["deploy", *deployed], "deploy needs prefect", "flows"),
+    ]
+    for arguments, what, extra in asked:
+        check_line(what, extra, run(python, *arguments, code=2))
+    served = subprocess.run([python, "-m", "leafledger.flows.serve", *map(str, deployed)], capture_output=True, text=True, check=False, cwd=folder)
+    assert (served.returncode, served.stdout) == (2, ""), served
+    check_line("python -m leafledger.flows.serve needs prefect", "flows", served.stderr)
+    last = call(python, TO_SHAP, model, rows).stderr.splitlines()[-1]
+    assert last.endswith("UsageError: to_shap needs shap: pip install 'leafledger[shap]'"), last
+    assert not (folder / "never").exists()
+
+
+def check_line(what: str, extra: str, said: str) -> None:
+    """A command said it, and nothing else."""
+    expected = f"leafledger: {what}: pip install 'leafledger[{extra}]'\n"
+    assert said == expected, f"said {said!r}, expected {expected!r}"
+    print(said.strip())
 
 
 def main() -> None:
-    """Check files, version and a run."""
-    check_files()
-    version = distribution("leafledger").version
-    printed = command("--version").strip()
-    assert printed == version == leafledger.__version__, f"--version prints {printed}, __version__ is {leafledger.__version__}, expected {version}"
-    with tempfile.TemporaryDirectory() as folder:
-        check_run(Path(folder))
+    """Check packages, models, a run, and what is said of what is missing."""
+    python = Path(sys.argv[1]).absolute() / "bin" / "python"
+    check_packages(python)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        models, rows = list(write_models(folder)), pd.read_parquet(folder / "rows.parquet")
+        (folder / "data").mkdir()
+        for number, part in enumerate((rows[:150], rows[150:])):
+            part.to_parquet(folder / "data" / f"{number}.parquet", index=False)
+        check_models(python, models, folder / "rows.parquet")
+        check_run(python, models[0], folder)
+        check_missing(python, models[0], folder)
 
 
 if __name__ == "__main__":

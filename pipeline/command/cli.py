@@ -5,7 +5,6 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from importlib.util import find_spec
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
@@ -240,13 +239,12 @@ app.command(runs, help_epilogue="Example: leafledger runs explained/ --html expl
 app.command(prune, help_epilogue="Example: leafledger prune explained/ --keep 90d --dry-run")
 app.command(certificates, help_epilogue="Example: leafledger certificates tls/ --host scheduler.example.com --days 90")
 app.command(warm, help_epilogue="Example: leafledger warm --cpu x86-64-v3")
-if find_spec("prefect") is not None:  # a worker's environment has none
-    app.command(
-        "leafledger.flows.deploy:deploy",  # what needs Prefect stands above this package, and is imported when it is asked for
-        name="deploy",
-        help="Write the Prefect deployment that explains every night's data, for prefect deploy; or make it on the server.",
-        help_epilogue='Example: leafledger deploy model.json "flights/{date-1d}" --out "explained/{date-1d}" --cron "0 3 * * *" --apply',
-    )
+app.command(
+    "leafledger.flows.deploy:deploy",  # it stands above this package, and is imported when it is asked for
+    name="deploy",
+    help="Write the Prefect deployment that explains every night's data, for prefect deploy; or make it on the server.",
+    help_epilogue='Example: leafledger deploy model.json "flights/{date-1d}" --out "explained/{date-1d}" --cron "0 3 * * *" --apply',
+)
 app.command(completion, help_epilogue="Example: leafledger completion bash > ~/.local/share/bash-completion/completions/leafledger")
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 
 from ..errors import HIDDEN, InvalidModel, LeafledgerError, NotThere, StorageError, UnsupportedModel, UsageError
+from ..extras import needing
 from ..stores import storage
 
 DESCRIPTION = "MLmodel"  # the file that says which files a model has, in YAML
@@ -56,11 +57,9 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     UsageError
         MLflow is not installed, or nobody said where its server is.
     """
-    try:
+    with needing(uri, "mlflow"):
         from mlflow.exceptions import MlflowException
         from mlflow.tracking import get_registry_uri, get_tracking_uri, is_tracking_uri_set
-    except ImportError as error:
-        raise UsageError(f"{uri}: needs MLflow: pip install 'leafledger[mlflow]' ({error})") from error
     default = None if is_tracking_uri_set() or get_registry_uri() != get_tracking_uri() else get_tracking_uri()
     if default is not None and default.startswith(LOCAL) and not Path(default.removeprefix(LOCAL)).exists():
         raise UsageError(f"{uri}: where is MLflow's server? Set MLFLOW_TRACKING_URI")

@@ -14,6 +14,7 @@ import fsspec
 from fsspec.asyn import AsyncFileSystem, sync
 
 from ..errors import InvalidRun, NotAFile, NotThere, StorageError, UnknownStore
+from ..extras import say_missing
 from .counted import count_moved
 
 S3 = "s3"
@@ -26,7 +27,8 @@ SECONDS, BYTES_PER_SECOND = 120.0, 1 << 20  # an operation may take so long, and
 # random, since many would come back at once; s3fs does the whole once more where the store says "SlowDown".
 REQUEST = {"connect_timeout": 10, "read_timeout": 30, "retries": {"mode": "legacy", "total_max_attempts": 6}}
 ATTEMPTS = 2
-EXTRAS = {"gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}  # of this package, by scheme: what brings the package that serves it
+# By scheme, the module that fsspec needs for it.
+SERVED_BY = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "abfs": "adlfs", "az": "adlfs", "http": "aiohttp", "https": "aiohttp"}
 
 
 def of_botocore(name: str) -> Any:
@@ -138,9 +140,10 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
             _ = urlsplit(uri).port  # or else its client says that it is none, wherever it is asked first
         filesystem, path = fsspec.core.url_to_fs(uri, **_limits(uri))
     except (ValueError, TypeError, ImportError) as error:
-        extra = EXTRAS.get(uri.partition("://")[0]) if isinstance(error, ImportError) else None
-        brought = f": pip install 'leafledger[{extra}]'" if extra else ""
-        raise UnknownStore(f"{uri}: cannot open: {' '.join(str(error).split())}{brought}") from error
+        module = SERVED_BY.get(uri.partition("://")[0]) if isinstance(error, ImportError) else None
+        if module is not None:
+            raise UnknownStore(say_missing(uri, module, error.__cause__)) from error  # which fsspec has other words for
+        raise UnknownStore(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
     except OSError as error:  # some connect as soon as they are made
         raise StorageError(f"{uri}: cannot open: {' '.join(str(error).split())}") from error
     filesystem.retries = ATTEMPTS

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from ..errors import LeafledgerError, NotThere, StorageError, UsageError
+from ..extras import needing
 from ..stores import storage
 from ..stores.places import normalise
 from .live import Hive, LiveFile, Snapshot, list_once, write_value
@@ -26,10 +27,8 @@ def reported(doing: str, uri: str) -> Iterator[None]:
     """Turn what the library raises inside into one line."""
     if _ENCODED.search(uri):
         raise UsageError(f"{uri}: has '%' before two digits, which the library deltalake takes for another character; call its folder otherwise")
-    try:
+    with needing(f"{uri}: a Delta table", "deltalake"):
         import deltalake.exceptions  # noqa: F401 - whether it is there
-    except ImportError as error:
-        raise UsageError(f"{uri}: is a Delta table, which takes the library deltalake: pip install 'leafledger[delta]' ({error})") from error
     try:
         yield
     except LeafledgerError:

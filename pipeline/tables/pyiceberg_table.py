@@ -9,6 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from ..errors import LeafledgerError, NotThere, StorageError, UsageError
+from ..extras import EXTRAS, needing, say_missing
 from ..stores import storage
 from ..stores.listing import list_folder
 from ..stores.places import CATALOG, normalise
@@ -25,16 +26,16 @@ EPOCH = Date(1970, 1, 1)
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
     """Turn what the library raises inside into one line."""
-    try:
+    with needing(f"{uri}: an Iceberg table", "pyiceberg"):
         import pyiceberg.table  # noqa: F401 - whether it is there
         from pyiceberg.exceptions import NoSuchTableError
-    except ImportError as error:
-        raise UsageError(f"{uri}: is an Iceberg table, which takes the library pyiceberg: pip install 'leafledger[iceberg]' ({error})") from error
     try:
         yield
     except LeafledgerError:
         raise
     except Exception as error:  # the library and its own have no base, and of damaged files it says whatever it stumbles over
+        if isinstance(error, ModuleNotFoundError) and error.name in EXTRAS:  # of the store that its files are in
+            raise UsageError(say_missing(uri, error.name, error)) from error
         is_missing = doing == "read" and isinstance(error, (NoSuchTableError, FileNotFoundError))
         raise (NotThere if is_missing else StorageError)(f"{uri}: cannot {doing}: {' '.join(str(error).split()) or type(error).__name__}") from error
 

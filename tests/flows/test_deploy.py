@@ -215,16 +215,17 @@ def test_a_work_pool_that_is_not_there_is_refused(server, capsys):
     assert f"--pool is 'none', which {server} does not have; `prefect work-pool create none --type process` makes one" in error
 
 
-def test_a_machine_without_prefect_has_all_other_commands():
-    """As a worker's, which has no such command; help and completion need none of it."""
-    program = (
-        "import sys; sys.modules['prefect'] = None\n"
-        "from leafledger.pipeline.command.cli import app, main\n"
-        "assert 'explain' in list(app) and 'deploy' not in list(app)\n"
-        "sys.exit(main(['completion', 'bash']))"
-    )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+def without_prefect(*arguments):
+    """The command where there is no Prefect."""
+    program = f"import sys; sys.modules['prefect'] = None; from leafledger.pipeline.command.cli import main; sys.exit(main({arguments}))"
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+
+
+def test_a_machine_without_prefect_has_all_commands():
+    """Help and completion need none of it, and who deploys is told what to install."""
+    assert (without_prefect("completion", "bash").returncode, without_prefect("deploy", "--help").returncode) == (0, 0)
+    done = without_prefect("deploy", *SHIPPED, *NIGHTLY)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", "leafledger: deploy needs prefect: pip install 'leafledger[flows]'\n")
 
 
 def test_thresholds_of_nothing_are_refused(tmp_path, capsys):

@@ -1,4 +1,4 @@
-"""The flows are found by a name of their own, beside a package ``flows`` of a user's."""
+"""The flows as Prefect and ``python -m`` find them, from a checkout that is on the path beside a user's own ``flows``."""
 
 import subprocess
 import sys
@@ -10,31 +10,34 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def folder(tmp_path):
-    """A folder with a package called ``flows``, which is found first by whoever runs Python there."""
+def run(tmp_path):
+    """Run Python in a folder with a package called ``flows``, which is found first there."""
     (tmp_path / "flows").mkdir()
     (tmp_path / "flows" / "__init__.py").write_text("THEIRS = True")
     (tmp_path / "flows" / "explain.py").write_text("THEIRS = True")
-    return tmp_path
+
+    def found(*arguments):
+        environment = {"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "DO_NOT_TRACK": "1"}
+        return subprocess.run([sys.executable, *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+
+    return found
 
 
-def test_an_entrypoint_is_ours_beside_their_flows(folder):
+def test_an_entrypoint_is_ours_beside_their_flows(run):
     """As Prefect loads it: the flow and every module that it imports are ours; theirs is what ``flows`` means, before and after."""
     program = (
-        "import sys; from prefect.flows import load_flow_from_entrypoint\n"
-        "import leafledger.flows.explain; assert leafledger.flows.THEIRS and leafledger.flows.explain.THEIRS\n"
+        "import flows.explain, sys; from prefect.flows import load_flow_from_entrypoint\n"
         "flow = load_flow_from_entrypoint('leafledger.flows.explain.explain')\n"
-        "assert sys.modules['flows'] is flows and 'leafledger.flows.stages' not in sys.modules\n"
+        "assert sys.modules['flows'] is flows and flows.THEIRS and flows.explain.THEIRS and 'flows.stages' not in sys.modules\n"
         "print(flow.name, flow.fn.__module__, sys.modules['leafledger.flows.stages'].__file__)"
     )
-    done = subprocess.run([sys.executable, "-c", program], cwd=folder, capture_output=True, text=True, check=False)
+    done = run("-c", program)
     assert done.stderr == ""
-    assert done.stdout.split() == ["explain", "leafledger.flows.explain", str(ROOT / "flows" / "stages.py")]
+    assert done.stdout.split() == ["explain", "leafledger.flows.explain", str(ROOT / "leafledger" / "flows" / "stages.py")]
 
 
-def test_a_module_of_ours_runs_beside_their_flows(folder):
+def test_a_module_of_ours_runs_beside_their_flows(run):
     """``python -m`` finds it, and a mistake is one line."""
-    command = [sys.executable, "-m", "leafledger.flows.serve", "model.txt", "data", "--out", "out/{date}", "--cron", "never"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = run("-m", "leafledger.flows.serve", "model.txt", "data", "--out", "out/{date}", "--cron", "never")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("leafledger: --cron is 'never', expected minute, hour, ")

@@ -1,4 +1,4 @@
-"""The public API: what it lists, that it is lazy, that tools see it, and that it does not mistake somebody else's packages for its own."""
+"""The public API: what it lists, that it is lazy, and that tools see it."""
 
 import ast
 import inspect
@@ -13,7 +13,6 @@ import pytest
 import leafledger
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("leafledger", "kernels", "pipeline", "flows")
 
 
 def python(*arguments, cwd=ROOT):
@@ -46,8 +45,8 @@ def test_type_checkers_and_the_interpreter_import_the_same():
     """What stands under TYPE_CHECKING, what is imported on first use, and ``__all__`` are one list."""
     checked = {}
     for node in ast.walk(ast.parse(Path(leafledger.__file__).read_text())):
-        if isinstance(node, ast.ImportFrom) and any(alias.asname for alias in node.names):
-            checked |= {alias.asname: node.module for alias in node.names}
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            checked |= {alias.name: found.module for found in node.body if isinstance(found, ast.ImportFrom) for alias in found.names}
     assert checked == leafledger._HOME_OF
     assert sorted(checked) == sorted(leafledger.__all__)
 
@@ -60,7 +59,7 @@ def test_a_name_that_is_none_is_refused():
 
 def test_importing_it_compiles_nothing():
     """Kernels, Arrow and Dask are imported on first use."""
-    program = "import sys, leafledger; dir(leafledger); print({'numba', 'numpy', 'pyarrow', 'dask', 'pipeline'} & set(sys.modules))"
+    program = "import sys, leafledger; dir(leafledger); print({'numba', 'numpy', 'pyarrow', 'dask', 'leafledger.pipeline'} & set(sys.modules))"
     assert python("-c", program) == (0, "set()\n", "")
 
 
@@ -100,32 +99,3 @@ def test_jedi_completes_and_finds_every_name():
     assert set(leafledger.__all__) <= completed
     (signature,) = jedi.Script("import leafledger\nleafledger.attribute(", project=project).get_signatures(2, len("leafledger.attribute("))
     assert "rows" in [parameter.name for parameter in signature.params]
-
-
-def test_every_package_says_that_it_is_typed():
-    """Type checkers read annotations of installed packages that hold ``py.typed`` alone."""
-    assert all((ROOT / package / "py.typed").exists() for package in PACKAGES)
-
-
-@pytest.mark.parametrize("name", ["kernels", "pipeline"])
-@pytest.mark.parametrize("kind", ["module", "package"])
-def test_somebody_else_s_package_is_told_in_one_line(tmp_path, name, kind):
-    """A user's own ``leafledger.pipeline.py`` beside the script, which Python finds first, is an ImportError that tells both paths."""
-    theirs = tmp_path / f"{name}.py" if kind == "module" else tmp_path / name / "__init__.py"
-    theirs.parent.mkdir(exist_ok=True)
-    theirs.write_text("")
-    script = tmp_path / "script.py"
-    script.write_text("import leafledger")
-    code, _, error = python(str(script))
-    assert code == 1
-    told = error.splitlines()[-1]
-    assert told.startswith("ImportError: ")
-    assert str(theirs) in told
-    assert str(ROOT / name / "__init__.py") in told
-
-
-def test_a_folder_that_is_no_package_hides_nothing(tmp_path):
-    """A folder ``flows`` without ``__init__.py``, as people keep for their own scripts, is left alone."""
-    (tmp_path / "flows").mkdir()
-    (tmp_path / "flows" / "mine.py").write_text("")
-    assert python("-c", "import leafledger, flows; print(leafledger.flows.__file__)", cwd=tmp_path) == (0, f"{ROOT / 'flows' / '__init__.py'}\n", "")

@@ -18,6 +18,7 @@ from ...display.text import COLUMNS, as_html
 from ...display.text import count as count_nouns
 from ...display.waterfall import Step, Waterfall, plain, shorten_steps
 from ...errors import UsageError
+from ...extras import needing
 from ...methods.interaction_lists import make_column
 from ...methods.output_space import TOTALS
 from ...methods.summary_tables import read_totals
@@ -327,10 +328,8 @@ class Attributions:
             shap is not installed, there is no such output, or the method ranks instead.
         """
         self._refuse_ranks("to_shap")
-        try:
+        with needing("to_shap", "shap"):
             from shap import Explanation
-        except ImportError as error:
-            raise UsageError(f"to_shap needs shap: pip install 'leafledger[shap]' ({error})") from error
         several = output is None and len(self.outputs) > 1
         wanted = slice(None) if several else self._find_output(output)
         given = [self.values(name) for name in self.names]

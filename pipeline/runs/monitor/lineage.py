@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from importlib.util import find_spec
 from threading import Thread
 from typing import Any
 from urllib.parse import urlsplit
 
 from ...arguments.endpoints import KEY, can_lie, is_server
 from ...errors import HIDDEN, UsageError, redact
+from ...extras import needing
 from ...stores import storage
 from ...stores.places import CATALOG, normalise
 from ...tables.pyiceberg_table import METADATA
@@ -237,8 +237,8 @@ def emit_lineage(job: Job, attempt: Attempt) -> Iterator[None]:
     if where is None:
         yield
         return
-    if find_spec("openlineage") is None:
-        raise UsageError("openlineage-python is not installed, expected it for lineage; pip install 'leafledger[lineage]'")
+    with needing("lineage", "openlineage"):
+        import openlineage.client  # noqa: F401 - whether it is there
     key = _read_key() if is_server(where) else ""
     transport, events = _open(where, key), _Events(job, attempt)
 

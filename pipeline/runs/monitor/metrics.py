@@ -10,12 +10,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from ...arguments.endpoints import can_lie, read_address
 from ...errors import LeafledgerError, UsageError
+from ...extras import needing
 from ...stores import storage
 from ...stores.places import normalise
 from ..job.job import Job
@@ -189,9 +189,8 @@ def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -
     if address is None and file is None:
         yield
         return
-    if find_spec("prometheus_client") is None:
-        raise UsageError("prometheus-client is not installed, expected it for metrics; pip install 'leafledger[metrics]'")
-    from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
+    with needing("metrics_file" if address is None else "metrics_address", "prometheus_client"):
+        from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
 
     path = None if file is None else _find_file(file)
     last_success = None if path is None else _read_last_success(path, job.name)

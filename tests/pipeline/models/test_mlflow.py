@@ -143,7 +143,7 @@ def test_without_mlflow_or_a_server_the_line_says_what_to_do(monkeypatch, tmp_pa
         load_ensemble("models:/a/1")
     assert list(tmp_path.iterdir()) == []
     monkeypatch.setitem(sys.modules, "mlflow.exceptions", None)
-    with pytest.raises(UsageError, match=r"^models:/a/1: needs MLflow: pip install 'leafledger\[mlflow\]'"):
+    with pytest.raises(UsageError, match=r"^models:/a/1 needs mlflow: pip install 'leafledger\[mlflow\]'$"):
         load_ensemble("models:/a/1")
 
 

@@ -183,7 +183,7 @@ def test_of_several_outputs_shap_gets_all_or_one():
 
 def test_without_shap_the_line_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "shap", None)
-    with pytest.raises(UsageError, match=r"^to_shap needs shap: pip install 'leafledger\[shap\]' \("):
+    with pytest.raises(UsageError, match=r"^to_shap needs shap: pip install 'leafledger\[shap\]'$"):
         attribute(NAMED, FRAME).to_shap()
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -338,8 +339,8 @@ def test_a_place_that_is_none_is_refused(example, tmp_path, where, message):
 
 
 def test_without_the_library_it_is_refused(example, tmp_path, monkeypatch):
-    monkeypatch.setattr(lineage, "find_spec", lambda name: None)
-    with pytest.raises(UsageError, match=r"openlineage-python is not installed, expected it for lineage; pip install 'leafledger\[lineage\]'"):
+    monkeypatch.setitem(sys.modules, "openlineage.client", None)
+    with pytest.raises(UsageError, match=r"^lineage needs openlineage: pip install 'leafledger\[lineage\]'$"):
         explain(example.model, example.data, tmp_path / "run", scheduler="serial", lineage=tmp_path / "events")
 
 

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import socket
+import sys
 import time
 import urllib.request
 from datetime import UTC, datetime
@@ -18,7 +19,6 @@ from leafledger.pipeline.errors import Exit, LeafledgerError, PredictionMismatch
 from leafledger.pipeline.runs import explain as runs_explain
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
-from leafledger.pipeline.runs.monitor import metrics
 from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.monitor.metrics import Earlier, RunMetrics
 from leafledger.pipeline.runs.plan import planned_run
@@ -213,8 +213,8 @@ def test_what_cannot_be_done_is_refused_before_anything_is(example, tmp_path, mo
     refused("expected a file in a folder of this machine", metrics_file=f"/tmp/{'a' * 300}/x.prom")
     refused("expected a file in a folder of this machine", metrics_file="memory://x.prom")
     refused(r"expected NAME\.prom: node_exporter passes over files of other names", metrics_file=tmp_path / "x.txt")
-    monkeypatch.setattr(metrics, "find_spec", lambda name: None)
-    refused(r"prometheus-client is not installed, expected it for metrics; pip install 'leafledger\[metrics\]'", metrics_file=tmp_path / "x.prom")
+    monkeypatch.setitem(sys.modules, "prometheus_client", None)
+    refused(r"^metrics_file needs prometheus_client: pip install 'leafledger\[metrics\]'$", metrics_file=tmp_path / "x.prom")
 
 
 def test_a_file_that_cannot_be_written_costs_a_warning(example, tmp_path, caplog):
