@@ -1,4 +1,4 @@
-"""A parameter that may be left open, for rows to choose."""
+"""Parameters that may be left open, to be tuned on rows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Tried = tuple[Any, Parameters]  # a method and all of its parameters
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How what is left open is found.
+    """How an open parameter is tuned.
 
     name : of what is chosen
     n_rows : so many rows are enough
@@ -31,15 +31,15 @@ class Tuning:
 
 
 class Tuned(Protocol):
-    """A method, of which a parameter may be left open."""
+    """A method with a parameter that may be left open."""
 
     @property
     def tuning(self) -> Tuning | None:
-        """None where nothing can be left open."""
+        """The tuning, or None if no parameter can be left open."""
 
 
 def find_open(method: Tuned, parameters: Parameters) -> Tried | None:
-    """Find what has to be tried on rows before parameters can be used.
+    """Find the method and parameters to try on rows before an open parameter is known.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Reductions over rows: states updated slice by slice, which merge in a fixed order to the same bits."""
+"""Reductions over rows, updated batch by batch, whose states merge in a fixed order to the same bits."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from .merge_tree import MergeTree
 
 
 class Moments(NamedTuple):
-    """Moments of values over rows; the spread is kept about the mean, so that merging does not cancel (Chan, Golub and LeVeque 1983)."""
+    """Moments of values over rows, with the spread about the mean, so that merging does not cancel (Chan, Golub and LeVeque 1983)."""
 
-    rows: np.ndarray  # (1,) float64, how many
+    rows: np.ndarray  # (1,) float64, number of rows
     mean_abs: np.ndarray  # (outputs, values) float64, as all below
     mean: np.ndarray
-    spread: np.ndarray  # sum of squared distances from the mean
+    spread: np.ndarray  # sum of squared deviations from the mean
     low: np.ndarray
     high: np.ndarray
 
@@ -83,7 +83,7 @@ def _update_moments(state: Moments, values: np.ndarray, n: int, labels: Any = No
 
 
 def merge_moments(a: Moments, b: Moments) -> Moments:
-    """Merge moments of other rows."""
+    """Merge the moments of disjoint rows."""
     rows = a.rows + b.rows
     if not rows.any():
         return a
@@ -117,18 +117,18 @@ def _finalize_moments(state: Moments, place: np.ndarray, n_places: int) -> dict[
 
 
 def _finalize_means(state: Moments, place: np.ndarray, n_places: int) -> dict[str, np.ndarray]:  # noqa: ARG001 - the shape of a reduction
-    """Means and their standard errors, which one row does not tell."""
+    """Return means and their standard errors, NaN for a single row."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return {"mean": state.mean, "standard_error": np.sqrt(state.spread / (state.rows - 1) / state.rows)}
 
 
-# Means, extremes and ranks of every value; and means alone, of what rankings are compared by.
+# Two reductions: means, extremes and ranks of all values; and means alone, for comparisons of rankings.
 MOMENTS = Reduction("moments", _init_moments, _update_moments, merge_moments, _finalize_moments)
 MEANS = Reduction("means", _init_moments, _update_moments, merge_moments, _finalize_means)
 
 
 def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values: int) -> Any:
-    """Merge states in the order given, in a `MergeTree`: the same bits whoever computed them, and in whatever order they came.
+    """Merge states in the given order by a `MergeTree`: the same bits in any order of computation.
 
     Parameters
     ----------
