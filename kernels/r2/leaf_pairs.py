@@ -37,7 +37,7 @@ class Passes(NamedTuple):
     outer: Pass  # over the tree
     inner: Pass  # over its copy at one leaf
     parent: np.ndarray  # (nodes,) int64
-    seen: np.ndarray  # (players,) int64, the last leaf that the player was found above
+    seen: np.ndarray  # (players,) int64, the last leaf whose path has a split of the player
 
 
 @jit
