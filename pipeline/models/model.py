@@ -1,4 +1,4 @@
-"""A loaded model: the ensemble's arrays and the names that the arrays do not carry; and what a loader provides."""
+"""A loaded model: the ensemble, with names of features and outputs; and the Loader record of libraries."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -65,19 +65,19 @@ class Feature:
 
     @property
     def tells_seen(self) -> bool:
-        """Whether the model tells which categories training saw, by a list of them or by its statistics; of numbers there is nothing to tell."""
+        """Whether training categories are known, by a list or by statistics; always true of numbers."""
         return not self.categorical or (self.categories is not None and not self.partial)
 
     @property
     def kind(self) -> str:
-        """What its column holds, in words."""
+        """The kind of values in its column, in words."""
         if not self.categorical:
             return "numbers"
         if self.categories is None:
             return "codes of categories" + ", whose list is not there" * self.perhaps_codes
         if self.partial:
             return f"categories, of which splits ask for {len(self.categories)}"
-        if self.hashed:  # the list stands for none
+        if self.hashed:  # the list is a placeholder
             return "categories that statistics know"
         return "1 category" if len(self.categories) == 1 else f"{len(self.categories)} categories"
 
@@ -121,12 +121,12 @@ class Model:
         return f"Model({self.library}, {', '.join(counts)})"
 
     def _repr_html_(self) -> str:
-        """The first features, and what they hold."""
+        """Show the first features and their kinds."""
         return as_html(str(self), ("feature", "values"), ((each.name, each.kind) for each in self.features))
 
 
 def check_ensemble(ensemble: TreeEnsemble, where: str) -> None:
-    """Refuse a file whose arrays are no well-formed ensemble.
+    """Refuse a file whose arrays are not a well-formed ensemble.
 
     Parameters
     ----------
@@ -140,19 +140,19 @@ def check_ensemble(ensemble: TreeEnsemble, where: str) -> None:
 
 
 def find_classes(model: Any) -> tuple[str, ...]:
-    """Find the names of a classifier's classes, which its file may not have.
+    """Find the names of a classifier's classes, which its file may lack.
 
     Returns
     -------
     tuple of str
         None where it is no classifier, or has none of its own.
     """
-    found = getattr(model, "classes_", ())  # of several targets a list of arrays
+    found = getattr(model, "classes_", ())  # of several targets, a list of arrays
     return tuple(map(str, found)) if isinstance(found, np.ndarray | list) and all(np.ndim(each) == 0 for each in found) else ()
 
 
 def check_predictions(model: Any, package: str) -> None:
-    """Refuse an object that predicts otherwise than the library's own that it is made from.
+    """Refuse an object whose predictions differ from those of the library's own model that it wraps.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def check_predictions(model: Any, package: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """How the models of one library are read.
+    """Functions that read the models of one library.
 
     Attributes
     ----------
