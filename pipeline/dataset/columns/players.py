@@ -1,4 +1,4 @@
-"""Who the players are, where columns of a model are looked up by several features at once: CatBoost's target statistics of combinations."""
+"""Players of models with CatBoost's target statistics of feature combinations."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ...errors import SchemaMismatch
 from ...models.model import Model
 from .partition import Groups, group_numbers
 
-TIMES = "×"  # between the names of the features of a combination
+TIMES = "×"  # separator of the features of a combination
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +31,17 @@ class Players:
 
 
 def _find_sources(statistics: Statistics) -> Iterator[np.ndarray]:
-    """Of every column of statistics, the features whose categories it is looked up by; bits in a combination count for none."""
+    """Find the features whose categories key each column of statistics; bits of combinations do not count."""
     for projection in statistics.projection:
         elements = slice(statistics.element_start[projection], statistics.element_start[projection + 1])
         yield statistics.source[statistics.element[elements][statistics.kind[elements] == CATEGORY]]
 
 
 def number_players(model: Model, groups: Groups) -> Players:
-    """Number the players: features or groups first, then combinations of them.
+    """Number the players: features or groups first, then combinations.
 
-    A statistic of one feature, or of features of one group, belongs to it, as its splits do. One of several belongs to all of them at once, who are a
-    player of their own, as in CatBoost's own SHAP values.
+    A statistic of one feature, or of features of one group, belongs to it, as its splits do. One of several is a player of its own, as in CatBoost's
+    SHAP values.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def number_players(model: Model, groups: Groups) -> Players:
 
 
 def combination_names(model: Model, groups: Groups) -> tuple[str, ...]:
-    """Name the combinations of features, or of groups, by what they are of: ``city×job``.
+    """Name combinations by their features or groups: ``city×job``.
 
     Parameters
     ----------
