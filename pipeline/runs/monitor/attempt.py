@@ -1,4 +1,4 @@
-"""One attempt at a run, watched while it is made: when it began and how long each of its stages took."""
+"""State of an attempt at a run: start, time of each stage, counts and warnings."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ Stage = Literal["planning", "digesting", "preparing", "explaining", "merging", "
 
 
 class Attempt:
-    """What is known of an attempt at a run from its beginning on.
+    """State of an attempt at a run.
 
     Parameters
     ----------
@@ -66,24 +66,24 @@ class Attempt:
         self.inputs: Inputs | None = None
         self.warned: list[str] = []
         self.undone: list[str] = []
-        take_moved()  # by whoever was here before
+        take_moved()  # discards counts from before
 
     @property
     def finished_it(self) -> bool:
-        """Whether the run was finished by this attempt, not by one before."""
+        """Whether this attempt finished the run, not an earlier one."""
         return self.manifest is not None and "publishing" in self.seconds
 
     def take_moved(self) -> None:
-        """Add what this process moved."""
+        """Add this process's traffic."""
         self.moved = add(self.moved, take_moved())
 
     def _forget(self) -> None:
-        """Count nothing yet: what one try made, the next one finds."""
+        """Reset the counts: a retry finds what the last try made."""
         self.rows = self.rejected_rows = self.rejected = self.made = self.found = 0
         self.residual: float | None = None
 
     def follow(self, progress: Progress) -> Progress:
-        """Count what is done, besides showing it.
+        """Count progress in addition to showing it.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Attempt:
 
     @contextmanager
     def heard(self, warn: Callable[[str], None]) -> Iterator[None]:
-        """Say what was not done when all is over, well or not.
+        """Emit warnings at the end, also after a failure.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Attempt:
 
     @contextmanager
     def stage(self, name: Stage) -> Iterator[None]:
-        """Measure a stage, or a part of one: parts add up."""
+        """Measure a stage, or a part of one; parts add up."""
         began = time.perf_counter()
         try:
             yield
