@@ -1,4 +1,4 @@
-"""A page: words, figures and tables in their order, and the templates that make one file of HTML of them."""
+"""The report's page: text, figures and tables, and the templates that make one HTML file."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -23,7 +23,7 @@ class Verdict:
     Attributes
     ----------
     kind : str
-        "sound", "partly" or "none", a class of the style sheet.
+        "sound", "partly" or "none", a class of the style sheet
     word, text : str
     """
 
@@ -34,22 +34,22 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page that can be linked to.
+    """A section of the page.
 
     Attributes
     ----------
     id : str
-        Its anchor.
+        its anchor
     title : str
     text : tuple of str
-        Paragraphs.
+        paragraphs
     items : tuple of str
-        Of a list.
+        list items
     figures : tuple of Figure
     tables : tuple of (str, Table)
     terms : tuple of (str, str)
     menu : str
-        What the contents call it; by default its title.
+        title in the contents; by default that of the section
     """
 
     id: str
@@ -64,12 +64,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All that a report says.
+    """Content of a report.
 
     Attributes
     ----------
     title : str
-        Of the window.
+        of the window
     eyebrow, headline : str
     lede : tuple of str
     verdict : Verdict
@@ -89,7 +89,7 @@ class Page:
 
 
 def _show(value: Any) -> Any:
-    """Any text as one that does nothing but stand there; what macros made is HTML already, and is escaped."""
+    """Escape and clean any text; output of macros is HTML already."""
     return printable(value) if type(value) is str else value
 
 
@@ -107,7 +107,7 @@ def _environment() -> "Environment":
 
 
 def write_page(page: Page) -> str:
-    """Write a page as one file."""
+    """Render a page as one HTML file."""
     from markupsafe import Markup
 
     style = Markup("".join((TEMPLATES / name).read_text() for name in ("colours.css", "style.css")))  # noqa: S704 - our own

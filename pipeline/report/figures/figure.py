@@ -1,4 +1,4 @@
-"""What a figure of a report is: a title, a description, a drawing in percent of its box, and its numbers as a table."""
+"""Records of a report's figures: title, description, drawing in percent of its box, and table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ class Table:
     ----------
     heads : tuple of str
     rows : tuple of tuple of str
-        The first cell of each names the row.
+        the first cell of each names the row
     note : str
-        What is said below, such as how many rows are left out.
+        text below, such as the number of omitted rows
     """
 
     heads: tuple[str, ...]
@@ -31,9 +31,9 @@ class Mark:
     Attributes
     ----------
     start, width : float
-        In percent of the track.
+        in percent of the track
     kind : str
-        A class of the style sheet: "up", "down", "plain", "total", "box", "before".
+        a class of the style sheet: "up", "down", "plain", "total", "box", "before"
     """
 
     start: float
@@ -50,11 +50,11 @@ class Track:
     label : str
     marks : tuple of Mark
     lines : tuple of (float, float)
-        Thin lines from and to, in percent: whiskers.
+        whiskers: from and to, in percent
     points : tuple of float
-        Short upright lines, in percent: medians.
+        medians, in percent
     text : str
-        The number behind it.
+        the number at the end
     """
 
     label: str
@@ -66,16 +66,16 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """Lines above each other on one axis.
+    """Tracks on a common axis.
 
     Attributes
     ----------
     tracks : tuple of Track
     ticks : tuple of Tick
     zero : float or None
-        Where an upright line stands, in percent.
+        position of the zero line, in percent
     axis : str
-        What the numbers are.
+        label of the axis
     """
 
     tracks: tuple[Track, ...]
@@ -86,14 +86,14 @@ class Tracks:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Pieces of one colour.
+    """Paths of one colour.
 
     Attributes
     ----------
     kind : str
-        A class of the style sheet.
+        a class of the style sheet
     path : str
-        As the attribute ``d`` of a path of SVG.
+        attribute ``d`` of an SVG path
     """
 
     kind: str
@@ -102,13 +102,13 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A line of a distribution.
+    """One distribution.
 
     Attributes
     ----------
     label : str
     shapes : tuple of Shape
-        In a box from 0 to as many bins as the figure has, and from -1 to 1.
+        in a box from 0 to the figure's number of bins, and from -1 to 1
     text : str
     """
 
@@ -119,7 +119,7 @@ class Strip:
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """Distributions above each other on one axis.
+    """Distributions on a common axis.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Strips:
     zero : float or None
     axis : str
     coloured : bool
-        Colours say how high values are.
+        colours show how high values are
     """
 
     strips: tuple[Strip, ...]
@@ -142,23 +142,23 @@ class Strips:
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """A field with two axes.
+    """A plane with two axes.
 
     Attributes
     ----------
     width, height : int
-        Of the box of its shapes.
+        of the box of its shapes
     shapes : tuple of Shape
     lines : tuple of Shape
-        Drawn as lines of one width whatever the box becomes.
+        lines of constant width
     across, upright : tuple of Tick
-        Numbers below it, and beside it, the percentage from below.
+        ticks of the horizontal axis, and of the vertical one, in percent from below
     zero : float or None
-        Where a level line stands, in percent from below.
+        position of the zero line, in percent from below
     axis, side : str
-        What the numbers are.
+        labels of the axes
     keys : tuple of (str, str)
-        Kinds of lines and their names.
+        kinds of lines, and their names
     """
 
     width: int
@@ -175,15 +175,15 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Cells below a diagonal.
+    """A triangular matrix.
 
     Attributes
     ----------
     names : tuple of str
     cells : tuple of tuple of int
-        Of every name with those before it and itself: how dark, from 0 to 6; -1 for none.
+        darkness of every name with those before it and itself, from 0 to 6; -1 for none
     low, high : str
-        What the lightest and the darkest are.
+        labels of the lightest and the darkest cell
     """
 
     names: tuple[str, ...]
@@ -197,17 +197,17 @@ Drawing = Tracks | Strips | Plane | Matrix
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its words and numbers.
+    """A figure with its text and numbers.
 
     Attributes
     ----------
     title : str
     description : str
-        What is to be seen, in a sentence or two.
+        in a sentence or two
     drawing : Tracks, Strips, Plane or Matrix
     table : Table
     small : bool
-        It may stand beside others.
+        it may be beside others
     """
 
     title: str
@@ -218,12 +218,12 @@ class Figure:
 
     @property
     def kind(self) -> str:
-        """Which drawing it is, as the template asks."""
+        """Name of the drawing's type in the template."""
         return type(self.drawing).__name__.lower()
 
 
 def draw_bar(axis: Axis, start: float, end: float, kind: str) -> Mark:
-    """Draw a rectangle from one number to another.
+    """Draw a bar from one number to another.
 
     Parameters
     ----------
@@ -235,12 +235,12 @@ def draw_bar(axis: Axis, start: float, end: float, kind: str) -> Mark:
 
 
 def draw_whisker(axis: Axis, middle: float, error: float) -> tuple[tuple[float, float], ...]:
-    """Draw a number's error to both sides."""
+    """Draw an error bar around a number."""
     return ((axis.at(middle - error), axis.at(middle + error)),) if error > 0 else ()
 
 
 def say_left_out(shown: int, n: int, noun: str) -> str:
-    """Say how many are left out.
+    """Say how many items are omitted.
 
     Parameters
     ----------
@@ -256,5 +256,5 @@ def say_left_out(shown: int, n: int, noun: str) -> str:
 
 
 def write_path(runs: Sequence[tuple[float, float, float, float]]) -> str:
-    """Write rectangles as one path."""
+    """Write rectangles as one SVG path."""
     return "".join(f"M{left:g} {top:g}h{width:g}v{height:g}h-{width:g}z" for left, top, width, height in runs)
