@@ -1,4 +1,4 @@
-"""``leafledger deploy``: the flow's deployment to a work pool, as a file for ``prefect deploy``, or made on the server at once."""
+"""The command ``deploy``: the flow's Prefect deployment, as a file or made on the server."""
 
 from typing import Annotated, Any
 
@@ -20,11 +20,11 @@ from .explain import explain
 
 ENTRYPOINT = f"{explain.__module__}.{explain.fn.__name__}"
 DESCRIPTION = "Explain the night's partition and publish attributions, summaries and a manifest; say what changed and write a report."
-ONE_BY_ONE = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)  # a night that comes due meanwhile waits
+ONE_BY_ONE = ConcurrencyLimitConfig(limit=1, collision_strategy=ConcurrencyLimitStrategy.ENQUEUE)  # a run that comes due meanwhile waits
 
 
 def list_schedules(deployment: Deployment) -> list[dict[str, Any]]:
-    """List the schedules of a deployment as its file has them.
+    """List the schedules of a deployment in the format of its file.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def list_schedules(deployment: Deployment) -> list[dict[str, Any]]:
 
 
 def write_file(deployment: Deployment, pool: str) -> str:
-    """Write the file that ``prefect deploy --prefect-file`` takes.
+    """Write the file for ``prefect deploy --prefect-file``.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def write_file(deployment: Deployment, pool: str) -> str:
         "name": deployment.name,
         "description": DESCRIPTION,
         "entrypoint": ENTRYPOINT,
-        "pull": [],  # the installed package is the code
+        "pull": [],  # the code is the installed package
         "work_pool": {"name": pool},
         "schedules": list_schedules(deployment),
         "concurrency_limit": {"limit": ONE_BY_ONE.limit, "collision_strategy": ONE_BY_ONE.collision_strategy.value},
@@ -75,7 +75,7 @@ def write_file(deployment: Deployment, pool: str) -> str:
 
 
 def apply_deployment(deployment: Deployment, pool: str) -> str:
-    """Make a deployment on the server, or make it anew where there is one of its name.
+    """Create or replace a deployment on the server.
 
     Parameters
     ----------
