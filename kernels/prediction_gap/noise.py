@@ -20,18 +20,11 @@ Distribution = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A noise distribution with mean 0.
-
-    Attributes
-    ----------
-    name : str
-    lower, upper : functions of arrays z in units of the noise's scale
-        the probabilities that the noise is at most z, and above z, float64 of z's shape
-    """
+    """A noise distribution with mean 0."""
 
     name: str
-    lower: Distribution
-    upper: Distribution
+    lower: Distribution  # probability that the noise is at most z, in units of the scale, float64 of z's shape
+    upper: Distribution  # probability that it is above z
 
 
 def _symmetric(name: str, lower: Distribution) -> Noise:

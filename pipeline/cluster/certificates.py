@@ -33,23 +33,12 @@ SKEW = timedelta(hours=1)  # allowed clock skew between machines
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Certificates that were made.
-
-    Attributes
-    ----------
-    folder : str
-    hosts : tuple of str
-        Names and addresses that they are made out to.
-    expires : datetime
-        In UTC.
-    files : tuple of str
-        Names in the folder.
-    """
+    """Certificates that were made."""
 
     folder: str
-    hosts: tuple[str, ...]
-    expires: datetime
-    files: tuple[str, ...]
+    hosts: tuple[str, ...]  # names and addresses that the certificates are valid for
+    expires: datetime  # in UTC
+    files: tuple[str, ...]  # names in the folder
 
 
 def _name(role: str) -> x509.Name:

@@ -24,27 +24,13 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where work is done, and this machine's share for a local cluster.
+    """Where work is done, and this machine's share for a local cluster."""
 
-    Attributes
-    ----------
-    scheduler : str or None
-        SERIAL is this process, None a local cluster, all else a scheduler's address.
-    asked_workers : int or None
-        Processes of the local cluster that a person asked for.
-    workers : int
-        Processes that it has.
-    worker_memory : int
-        Bytes of each.
-    wait : float
-        Seconds that a scheduler may take to answer, and as many again until it has a worker.
-    """
-
-    scheduler: str | None
-    asked_workers: int | None
-    workers: int
-    worker_memory: int
-    wait: float = WAIT
+    scheduler: str | None  # SERIAL for this process, None for a local cluster, otherwise a scheduler's address
+    asked_workers: int | None  # requested processes of the local cluster
+    workers: int  # actual processes of the local cluster
+    worker_memory: int  # bytes of each
+    wait: float = WAIT  # seconds to wait for a scheduler's answer, and again for its first worker
 
     @property
     def is_serial(self) -> bool:

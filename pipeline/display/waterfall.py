@@ -30,9 +30,9 @@ class Step:
     Attributes
     ----------
     player : str
-        a feature or group, or the number of others
+        A feature or group, or the number of others.
     value : Any
-        the feature's value in the row; None if it has none
+        The feature's value in the row; None if it has none.
     phi : float
     """
 
@@ -109,11 +109,11 @@ class Waterfall:
     ----------
     title : str
     base : float
-        in the units of the space
+        In the units of the space.
     steps : tuple of Step
-        the largest by magnitude first; all others are one step at the end
+        The largest by magnitude first; all others are one step at the end.
     total : float
-        margin or prediction
+        Margin or prediction.
     total_name : str
         "margin" or "prediction".
     """

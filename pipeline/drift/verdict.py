@@ -12,22 +12,12 @@ from .drift import DOCUMENT
 
 @dataclass(frozen=True, slots=True)
 class DriftVerdict:
-    """Verdict of a comparison, in words.
+    """Verdict of a comparison, in words."""
 
-    Attributes
-    ----------
-    run, reference : str
-        folders of the runs
-    alarms : tuple of str
-        crossed thresholds
-    differs : tuple of str
-        differences besides the rows
-    """
-
-    run: str
-    reference: str
-    alarms: tuple[str, ...]
-    differs: tuple[str, ...]
+    run: str  # its folder
+    reference: str  # folder of the reference run
+    alarms: tuple[str, ...]  # crossed thresholds
+    differs: tuple[str, ...]  # differences besides the rows
 
 
 def read_verdict(run: str, manifest: str) -> DriftVerdict | None:

@@ -17,88 +17,39 @@ ROUNDED = 2.0**-24  # relative rounding of single precision, in which runs store
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """Names of a run's numbers, and additivity.
+    """Names of a run's numbers, and additivity."""
 
-    Attributes
-    ----------
-    column : str
-        "phi", "loss" or "rank"
-    ranks : bool
-        attributions are ranks
-    total : str
-        "margin" or "prediction"
-    additive : bool
-        attributions add up to the total
-    """
-
-    column: str
-    ranks: bool
-    total: str
-    additive: bool
+    column: str  # "phi", "loss" or "rank"
+    ranks: bool  # attributions are ranks
+    total: str  # "margin" or "prediction"
+    additive: bool  # attributions add up to the total
 
 
 @dataclass(frozen=True, slots=True)
 class ShownOutput:
-    """A row's results for one output.
-
-    Attributes
-    ----------
-    output : str
-    base : float
-        in the units of the space
-    total : float
-        margin or prediction
-    steps : tuple of Step
-        of features or groups, the largest first; ranks in ascending order; NaN for missing labels
-    errors : dict of str to float
-        standard errors of attributions, if stored
-    scores : dict of str to float
-        additional measures of a ranking method
-    n_others : int
-        players without stored values
-    interactions : tuple of (str, str, float), or None
-        the largest first; None if not requested
-    reasons : tuple of dict, or None
-        as stored, by rank
-    """
+    """A row's results for one output."""
 
     output: str
-    base: float
-    total: float
-    steps: tuple[Step, ...]
-    errors: Mapping[str, float]
-    scores: Mapping[str, float]
-    n_others: int
-    interactions: tuple[tuple[str, str, float], ...] | None
-    reasons: tuple[Mapping[str, Any], ...] | None
+    base: float  # in the units of the space
+    total: float  # margin or prediction
+    steps: tuple[Step, ...]  # of features or groups, the largest first; ranks in ascending order; NaN for missing labels
+    errors: Mapping[str, float]  # standard errors of attributions, if stored
+    scores: Mapping[str, float]  # additional measures of a ranking method
+    n_others: int  # players without stored values
+    interactions: tuple[tuple[str, str, float], ...] | None  # the largest first; None if not requested
+    reasons: tuple[Mapping[str, Any], ...] | None  # as stored, by rank
 
 
 @dataclass(frozen=True, slots=True)
 class ShownRow:
-    """A row of a run.
+    """A row of a run."""
 
-    Attributes
-    ----------
-    place : RowAddress
-        in the run
-    file : str
-        data file,
-    file_row : int
-        and row in it, from 0
-    ids : dict of str to Any
-        by id column
-    values : dict of str to Any
-        of the features, if stored
-    outputs : tuple of ShownOutput
-        by descending margin or prediction
-    """
-
-    place: RowAddress
-    file: str
-    file_row: int
-    ids: Mapping[str, Any]
-    values: Mapping[str, Any]
-    outputs: tuple[ShownOutput, ...]
+    place: RowAddress  # in the run
+    file: str  # data file
+    file_row: int  # row in that file, from 0
+    ids: Mapping[str, Any]  # by id column
+    values: Mapping[str, Any]  # of the features, if stored
+    outputs: tuple[ShownOutput, ...]  # by descending margin or prediction
 
 
 def row_title(row: ShownRow) -> str:

@@ -11,27 +11,13 @@ from .row_text import write_text
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Rows of a run; prints as text, and in a notebook as tables.
+    """Rows of a run; prints as text, and in a notebook as tables."""
 
-    Attributes
-    ----------
-    run : str
-        URI of the run's folder
-    manifest : str
-        SHA-256 of its manifest
-    method : str
-    wording : Wording
-        names of the numbers
-    n_found : int
-        rows found; more than ``rows`` under a limit
-    rows : tuple of ShownRow
-    """
-
-    run: str
-    manifest: str
+    run: str  # URI of the run's folder
+    manifest: str  # SHA-256 of its manifest
     method: str
-    wording: Wording
-    n_found: int
+    wording: Wording  # names of the numbers
+    n_found: int  # rows found; more than ``rows`` under a limit
     rows: tuple[ShownRow, ...]
 
     def text(self, top: int = STEPS) -> str:

@@ -21,29 +21,14 @@ OF_CLASSES = (Margin.CLASS, Margin.CLASSES, Margin.ALONE)
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """The training objective of a model.
+    """The training objective of a model."""
 
-    Attributes
-    ----------
-    name : str
-        As its library writes it, "" where the model does not say.
-    margin : Margin
-    link : Link or None
-        What the library's predictions are of margins: probabilities, or numbers in the label's units. None where they are neither.
-    probability : Link or None
-        What makes a class's probability of margins where the library predicts something else; None elsewhere.
-    classes : tuple of str
-        What both classes are called where one margin, which is that of the second, is of two; none where the model does not say.
-    threshold : float or None
-        From which probability on the library predicts the second of two classes; None for one half.
-    """
-
-    name: str = ""
+    name: str = ""  # name in the library, "" if the model has none
     margin: Margin = Margin.LABEL
-    link: Link | None = IDENTITY
-    probability: Link | None = None
-    classes: tuple[str, ...] = ()
-    threshold: float | None = None
+    link: Link | None = IDENTITY  # link of the library's predictions: probabilities, or numbers in the label's units; None for others
+    probability: Link | None = None  # link to a class's probability, if the library predicts something else
+    classes: tuple[str, ...] = ()  # names of both classes of a single margin, which is the second one's; empty if unknown
+    threshold: float | None = None  # probability threshold of the second of two classes; None for one half
 
     @property
     def is_of_two(self) -> bool:

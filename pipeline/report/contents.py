@@ -32,33 +32,16 @@ Summaries = Mapping[str, Sequence[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of a page.
+    """Limits of a page."""
 
-    Attributes
-    ----------
-    outputs : int
-        with own figures
-    features : int
-        of each output, as bars and strips
-    dependences : int
-        dependence plots of each output
-    """
-
-    outputs: int
-    features: int
-    dependences: int
+    outputs: int  # with own figures
+    features: int  # of each output, as bars and strips
+    dependences: int  # dependence plots of each output
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """Counts of an output's first features.
-
-    Attributes
-    ----------
-    names : tuple of str
-    asked : tuple of CountedColumn
-    counts : tuple of Counts
-    """
+    """Counts of an output's first features."""
 
     names: tuple[str, ...]
     asked: tuple[CountedColumn, ...]
@@ -67,32 +50,15 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """Material of a report.
-
-    Attributes
-    ----------
-    run : FinishedRun
-    summaries : mapping of str to sequence of mapping
-        rows by name of the summary
-    drawn : mapping of str to Drawn
-        by output; empty if the run stores no attributions by row
-    rows : tuple of Figure
-        single rows
-    changed : str
-        summary of changes since another run; empty without comparison
-    changes : Section or None
-        the same in figures
-    made : Provenance or None
-        provenance of the run, if stored
-    """
+    """Material of a report."""
 
     run: FinishedRun
-    summaries: Summaries
-    drawn: Mapping[str, Drawn]
-    rows: tuple[Figure, ...]
-    changed: str = ""
-    changes: Section | None = None
-    made: Provenance | None = None
+    summaries: Summaries  # rows by name of the summary
+    drawn: Mapping[str, Drawn]  # by output; empty if the run stores no attributions by row
+    rows: tuple[Figure, ...]  # single rows
+    changed: str = ""  # summary of changes since another run; empty without comparison
+    changes: Section | None = None  # the same in figures
+    made: Provenance | None = None  # provenance of the run, if stored
 
 
 def _of(rows: Sequence[Row], output: str) -> list[Row]:

@@ -18,67 +18,32 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the run is sound, in a word and a sentence.
+    """Whether the run is sound, in a word and a sentence."""
 
-    Attributes
-    ----------
-    kind : str
-        "sound", "partly" or "none", a class of the style sheet
-    word, text : str
-    """
-
-    kind: str
+    kind: str  # "sound", "partly" or "none", a class of the style sheet
     word: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section of the page.
+    """A section of the page."""
 
-    Attributes
-    ----------
-    id : str
-        its anchor
-    title : str
-    text : tuple of str
-        paragraphs
-    items : tuple of str
-        list items
-    figures : tuple of Figure
-    tables : tuple of (str, Table)
-    terms : tuple of (str, str)
-    menu : str
-        title in the contents; by default that of the section
-    """
-
-    id: str
+    id: str  # its anchor
     title: str
-    text: tuple[str, ...] = ()
-    items: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()  # paragraphs
+    items: tuple[str, ...] = ()  # list items
     figures: tuple[Figure, ...] = ()
     tables: tuple[tuple[str, Table], ...] = ()
     terms: tuple[tuple[str, str], ...] = ()
-    menu: str = ""
+    menu: str = ""  # title in the contents; by default that of the section
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Content of a report.
+    """Content of a report."""
 
-    Attributes
-    ----------
-    title : str
-        of the window
-    eyebrow, headline : str
-    lede : tuple of str
-    verdict : Verdict
-    facts : tuple of (str, str)
-    sections : tuple of Section
-    footer : str
-    """
-
-    title: str
+    title: str  # of the window
     eyebrow: str
     headline: str
     lede: tuple[str, ...]

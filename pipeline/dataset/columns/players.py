@@ -16,18 +16,10 @@ TIMES = "×"  # separator of the features of a combination
 
 @dataclass(frozen=True, slots=True)
 class Players:
-    """The players of a model.
+    """The players of a model."""
 
-    Attributes
-    ----------
-    numbers : (columns,) int32, or None
-        The player of every column of the ensemble; None where each is its own.
-    combinations : dict of int to tuple of int
-        Players that are several others at once, numbered behind these: features, or groups of them.
-    """
-
-    numbers: np.ndarray | None
-    combinations: dict[int, tuple[int, ...]]
+    numbers: np.ndarray | None  # (columns,) int32, player of every column of the ensemble; None if each is its own
+    combinations: dict[int, tuple[int, ...]]  # by number, after the other players: the features or groups that a combination consists of
 
 
 def _find_sources(statistics: Statistics) -> Iterator[np.ndarray]:

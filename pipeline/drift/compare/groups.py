@@ -31,16 +31,16 @@ class GroupDrift:
     Attributes
     ----------
     group : str
-        in words, such as "carrier=AA"
+        In words, such as "carrier=AA".
     values : tuple
-        of the grouping columns; None for missing values
+        Of the grouping columns; None for missing values.
     state : str
-        "tested"; "new" or "gone" if only one run has rows of it; "few" if one has fewer than FEW_ROWS
+        "tested"; "new" or "gone" if only one run has rows of it; "few" if one has fewer than FEW_ROWS.
     reference_rows, rows : int
     outputs : tuple of Split
-        as for all rows; empty if only one run has the group
+        As for all rows; empty if only one run has the group.
     shifts : tuple of Shift
-        as for all rows; empty if the group is not tested
+        As for all rows; empty if the group is not tested.
     """
 
     group: str

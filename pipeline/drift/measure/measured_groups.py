@@ -52,18 +52,10 @@ class GroupedPart:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredGroups:
-    """Distributions of a finished run's columns by group.
+    """Distributions of a finished run's columns by group."""
 
-    Attributes
-    ----------
-    by : tuple of GroupColumn
-        grouping columns; without types if the run has no parts
-    groups : dict of str to Measured
-        by the group's values as a JSON list, in the order of these texts
-    """
-
-    by: tuple[GroupColumn, ...]
-    groups: dict[str, Measured]
+    by: tuple[GroupColumn, ...]  # grouping columns; without types if the run has no parts
+    groups: dict[str, Measured]  # by the group's values as a JSON list, in the order of these texts
 
 
 def _find_columns(plan: Plan, by: Sequence[str]) -> dict[str, str]:

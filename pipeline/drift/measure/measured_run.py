@@ -33,30 +33,15 @@ ColumnDistribution = Distribution | Categories
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Distributions of a finished run's columns.
+    """Distributions of a finished run's columns."""
 
-    Attributes
-    ----------
-    uri : str
-        of the run's folder
-    manifest : Manifest
-    plan : Plan
-    columns : tuple of Column
-    found : tuple of Distribution or Categories
-        of each column
-    group : str
-        of the rows: its values as a JSON list; empty for all rows
-    places : dict
-        from kind, output, and player or feature to the column's position
-    """
-
-    uri: str
+    uri: str  # of the run's folder
     manifest: Manifest
     plan: Plan
     columns: tuple[Column, ...]
-    found: tuple[ColumnDistribution, ...]
-    group: str = ""
-    places: dict[tuple[str, str, str], int] = field(init=False, repr=False)
+    found: tuple[ColumnDistribution, ...]  # of each column
+    group: str = ""  # of the rows: its values as a JSON list; empty for all rows
+    places: dict[tuple[str, str, str], int] = field(init=False, repr=False)  # from kind, output, and player or feature to the column's position
 
     def __post_init__(self) -> None:
         places = {(column.kind, column.output, column.of): place for place, column in enumerate(self.columns)}

@@ -11,24 +11,12 @@ from ...errors import UnsupportedModel
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The features as seen in training.
+    """The features as seen in training."""
 
-    Attributes
-    ----------
-    categorical : tuple of int
-        Categorical features, in their order.
-    spare : tuple of int
-        Others that may have held a category column's codes, in their order.
-    needed : (features,) int64
-        How many categories the codes of each would need.
-    seen : (features,) int64
-        How many codes of each there were; of one that was split as a number, how many whole numbers lie in its range.
-    """
-
-    categorical: tuple[int, ...]
-    spare: tuple[int, ...]
-    needed: np.ndarray
-    seen: np.ndarray
+    categorical: tuple[int, ...]  # categorical features, in order
+    spare: tuple[int, ...]  # other features that may have held a category column's codes, in order
+    needed: np.ndarray  # (features,) int64, number of categories that the codes need
+    seen: np.ndarray  # (features,) int64, number of codes seen; for features split as numbers, of integers in their range
 
 
 def _place(lists: Iterable[int], candidates: Iterable[int], fits: Callable[[int, int], bool]) -> dict[int, int] | None:

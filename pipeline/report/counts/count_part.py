@@ -18,61 +18,31 @@ from .counts import CountedColumn, Counts, count_rows, no_rows
 
 @dataclass(frozen=True, slots=True)
 class CountTask:
-    """Arguments of the counting tasks.
+    """Arguments of the counting tasks."""
 
-    Attributes
-    ----------
-    run : str
-        URI of the folder of plan and parts
-    plan_digest : str
-    columns : tuple of CountedColumn
-    total : str
-        column of margins or predictions
-    middle : float
-        median of the totals
-    label : str
-        column of labels; empty if there is none
-    """
-
-    run: str
+    run: str  # URI of the folder of plan and parts
     plan_digest: str
     columns: tuple[CountedColumn, ...]
-    total: str
-    middle: float
-    label: str
+    total: str  # column of margins or predictions
+    middle: float  # median of the totals
+    label: str  # column of labels; empty if there is none
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Spot:
-    """A row, and its distance from a target.
+    """A row, and its distance from a target."""
 
-    Attributes
-    ----------
-    distance : float
-        smaller is better
-    part, row : int
-        ties take the first
-    """
-
-    distance: float
-    part: int
+    distance: float  # smaller is better
+    part: int  # ties take the first
     row: int
 
 
 @dataclass(frozen=True, slots=True)
 class PartCounts:
-    """Counts of a part.
+    """Counts of a part."""
 
-    Attributes
-    ----------
-    counts : tuple of Counts
-        of each column
-    spots : tuple of (Spot or None)
-        of the highest, lowest and median margin, and of the largest residual; None without such a row
-    """
-
-    counts: tuple[Counts, ...]
-    spots: tuple[Spot | None, ...]
+    counts: tuple[Counts, ...]  # of each column
+    spots: tuple[Spot | None, ...]  # of the highest, lowest and median margin, and of the largest residual; None without such a row
 
 
 def nothing(columns: Sequence[CountedColumn]) -> PartCounts:

@@ -24,26 +24,13 @@ QUANTILES = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Bins of values: by edges, or by categories.
-
-    Attributes
-    ----------
-    feature : Feature
-    column : str
-        of the parts
-    edges : tuple of float
-        ascending; a value on an edge belongs above it; empty for categories
-    points : tuple of float
-        the distinct values, one between every two edges; empty if there are many
-    categories : tuple of str
-        names of values, in the order of bins; empty for numbers
-    """
+    """Bins of values: by edges, or by categories."""
 
     feature: Feature
-    column: str
-    edges: tuple[float, ...] = ()
-    points: tuple[float, ...] = ()
-    categories: tuple[str, ...] = ()
+    column: str  # of the parts
+    edges: tuple[float, ...] = ()  # ascending; a value on an edge belongs above it; empty for categories
+    points: tuple[float, ...] = ()  # the distinct values, one between every two edges; empty if there are many
+    categories: tuple[str, ...] = ()  # names of values, in the order of bins; empty for numbers
 
     @property
     def ordered(self) -> bool:
@@ -58,53 +45,25 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class CountedColumn:
-    """A column of attributions to count.
+    """A column of attributions to count."""
 
-    Attributes
-    ----------
-    column : str
-        of the parts
-    shared : tuple of (float, float)
-        ends of the axis shared by features
-    own : tuple of float
-        edges of the feature's own bins, see `lay_edges`
-    values : Values or None
-        None without values
-    lacking : str
-        why there are no values, in words; else empty
-    quantiles : tuple of float
-        of the attributions of all rows, at QUANTILES, exact: bins are too wide
-    """
-
-    column: str
-    shared: tuple[float, float]
-    own: tuple[float, ...]
-    values: Values | None
-    lacking: str = ""
-    quantiles: tuple[float, ...] = (math.nan,) * len(QUANTILES)
+    column: str  # of the parts
+    shared: tuple[float, float]  # ends of the axis shared by features
+    own: tuple[float, ...]  # edges of the feature's own bins, see `lay_edges`
+    values: Values | None  # None without values
+    lacking: str = ""  # why there are no values, in words; else empty
+    quantiles: tuple[float, ...] = (math.nan,) * len(QUANTILES)  # of the attributions of all rows, at QUANTILES, exact: bins are too wide
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts of rows.
+    """Counts of rows."""
 
-    Attributes
-    ----------
-    swarm : (SWARM + 2, value bins) int64
-        first and last bins are beyond the axis
-    own : (value bins, TAIL + PHI + TAIL) int64
-        outer bins include everything beyond
-    sums : (value bins,) object
-        of attributions, as fractions, which add up to the same in any order
-    lows, highs : (value bins,) float64
-        smallest and largest attribution; infinite if there is none
-    """
-
-    swarm: np.ndarray
-    own: np.ndarray
-    sums: np.ndarray
-    lows: np.ndarray
-    highs: np.ndarray
+    swarm: np.ndarray  # (SWARM + 2, value bins) int64, first and last bins are beyond the axis
+    own: np.ndarray  # (value bins, TAIL + PHI + TAIL) int64, outer bins include everything beyond
+    sums: np.ndarray  # (value bins,) object, of attributions, as fractions, which add up to the same in any order
+    lows: np.ndarray  # (value bins,) float64, smallest attribution; infinite if there is none
+    highs: np.ndarray  # (value bins,) float64, largest attribution
 
     def __add__(self, other: "Counts") -> "Counts":
         ends = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)

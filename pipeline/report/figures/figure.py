@@ -8,188 +8,96 @@ from .scale import Axis, Tick
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The numbers of a figure.
-
-    Attributes
-    ----------
-    heads : tuple of str
-    rows : tuple of tuple of str
-        the first cell of each names the row
-    note : str
-        text below, such as the number of omitted rows
-    """
+    """The numbers of a figure."""
 
     heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
+    rows: tuple[tuple[str, ...], ...]  # the first cell of each names the row
+    note: str = ""  # text below, such as the number of omitted rows
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A rectangle on a track.
+    """A rectangle on a track."""
 
-    Attributes
-    ----------
-    start, width : float
-        in percent of the track
-    kind : str
-        a class of the style sheet: "up", "down", "plain", "total", "box", "before"
-    """
-
-    start: float
+    start: float  # in percent of the track
     width: float
-    kind: str
+    kind: str  # a class of the style sheet: "up", "down", "plain", "total", "box", "before"
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A line of a figure: a name, marks along an axis, and a number.
-
-    Attributes
-    ----------
-    label : str
-    marks : tuple of Mark
-    lines : tuple of (float, float)
-        whiskers: from and to, in percent
-    points : tuple of float
-        medians, in percent
-    text : str
-        the number at the end
-    """
+    """A line of a figure: a name, marks along an axis, and a number."""
 
     label: str
     marks: tuple[Mark, ...]
-    lines: tuple[tuple[float, float], ...] = ()
-    points: tuple[float, ...] = ()
-    text: str = ""
+    lines: tuple[tuple[float, float], ...] = ()  # whiskers: from and to, in percent
+    points: tuple[float, ...] = ()  # medians, in percent
+    text: str = ""  # the number at the end
 
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """Tracks on a common axis.
-
-    Attributes
-    ----------
-    tracks : tuple of Track
-    ticks : tuple of Tick
-    zero : float or None
-        position of the zero line, in percent
-    axis : str
-        label of the axis
-    """
+    """Tracks on a common axis."""
 
     tracks: tuple[Track, ...]
     ticks: tuple[Tick, ...]
-    zero: float | None
-    axis: str
+    zero: float | None  # position of the zero line, in percent
+    axis: str  # label of the axis
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Paths of one colour.
+    """Paths of one colour."""
 
-    Attributes
-    ----------
-    kind : str
-        a class of the style sheet
-    path : str
-        attribute ``d`` of an SVG path
-    """
-
-    kind: str
-    path: str
+    kind: str  # a class of the style sheet
+    path: str  # attribute ``d`` of an SVG path
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One distribution.
-
-    Attributes
-    ----------
-    label : str
-    shapes : tuple of Shape
-        in a box from 0 to the figure's number of bins, and from -1 to 1
-    text : str
-    """
+    """One distribution."""
 
     label: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[Shape, ...]  # in a box from 0 to the figure's number of bins, and from -1 to 1
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """Distributions on a common axis.
-
-    Attributes
-    ----------
-    strips : tuple of Strip
-    bins : int
-    ticks : tuple of Tick
-    zero : float or None
-    axis : str
-    coloured : bool
-        colours show how high values are
-    """
+    """Distributions on a common axis."""
 
     strips: tuple[Strip, ...]
     bins: int
     ticks: tuple[Tick, ...]
     zero: float | None
     axis: str
-    coloured: bool
+    coloured: bool  # colours show how high values are
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """A plane with two axes.
+    """A plane with two axes."""
 
-    Attributes
-    ----------
-    width, height : int
-        of the box of its shapes
-    shapes : tuple of Shape
-    lines : tuple of Shape
-        lines of constant width
-    across, upright : tuple of Tick
-        ticks of the horizontal axis, and of the vertical one, in percent from below
-    zero : float or None
-        position of the zero line, in percent from below
-    axis, side : str
-        labels of the axes
-    keys : tuple of (str, str)
-        kinds of lines, and their names
-    """
-
-    width: int
+    width: int  # of the box of its shapes
     height: int
     shapes: tuple[Shape, ...]
-    lines: tuple[Shape, ...]
-    across: tuple[Tick, ...]
-    upright: tuple[Tick, ...]
-    zero: float | None
-    axis: str
-    side: str
-    keys: tuple[tuple[str, str], ...] = ()
+    lines: tuple[Shape, ...]  # lines of constant width
+    across: tuple[Tick, ...]  # ticks of the horizontal axis
+    upright: tuple[Tick, ...]  # ticks of the vertical axis, in percent from below
+    zero: float | None  # position of the zero line, in percent from below
+    axis: str  # label of the horizontal axis
+    side: str  # label of the vertical axis
+    keys: tuple[tuple[str, str], ...] = ()  # kinds of lines, and their names
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A triangular matrix.
-
-    Attributes
-    ----------
-    names : tuple of str
-    cells : tuple of tuple of int
-        darkness of every name with those before it and itself, from 0 to 6; -1 for none
-    low, high : str
-        labels of the lightest and the darkest cell
-    """
+    """A triangular matrix."""
 
     names: tuple[str, ...]
-    cells: tuple[tuple[int, ...], ...]
-    low: str
-    high: str
+    cells: tuple[tuple[int, ...], ...]  # darkness of every name with those before it and itself, from 0 to 6; -1 for none
+    low: str  # label of the lightest cell
+    high: str  # label of the darkest cell
 
 
 Drawing = Tracks | Strips | Plane | Matrix
@@ -197,24 +105,13 @@ Drawing = Tracks | Strips | Plane | Matrix
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its text and numbers.
-
-    Attributes
-    ----------
-    title : str
-    description : str
-        in a sentence or two
-    drawing : Tracks, Strips, Plane or Matrix
-    table : Table
-    small : bool
-        it may be beside others
-    """
+    """A figure with its text and numbers."""
 
     title: str
-    description: str
+    description: str  # in a sentence or two
     drawing: Drawing
     table: Table
-    small: bool = False
+    small: bool = False  # it may be beside others
 
     @property
     def kind(self) -> str:

@@ -153,33 +153,18 @@ def _clip(number: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A round number on an axis.
+    """A round number on an axis."""
 
-    Attributes
-    ----------
-    at : float
-        in percent of the axis
-    text : str
-    side : str
-        "start" or "end" if the number would be cut off in the middle, else "middle"
-    """
-
-    at: float
+    at: float  # in percent of the axis
     text: str
-    side: str
+    side: str  # "start" or "end" if the number would be cut off in the middle, else "middle"
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """An axis from a number to a larger one.
+    """An axis from a number to a larger one."""
 
-    Attributes
-    ----------
-    low, high : float
-        finite
-    """
-
-    low: float
+    low: float  # finite
     high: float
 
     def at(self, number: float) -> float:

@@ -11,21 +11,11 @@ EVERY = slice(None)  # all value bins
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Attributions of some rows.
+    """Attributions of some rows."""
 
-    Attributes
-    ----------
-    cells : (cells,) int64
-        rows in each
-    edges : (cells + 1,) float64
-        ascending, within the smallest and largest attribution of these rows
-    mean : float
-        NaN without rows
-    """
-
-    cells: np.ndarray
-    edges: np.ndarray
-    mean: float
+    cells: np.ndarray  # (cells,) int64, rows in each
+    edges: np.ndarray  # (cells + 1,) float64, ascending, within the smallest and largest attribution of these rows
+    mean: float  # NaN without rows
 
     @property
     def n(self) -> int:

@@ -59,33 +59,15 @@ class Worded:
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """Selection of reasons, and their texts.
+    """Selection of reasons, and their texts."""
 
-    Attributes
-    ----------
-    digest : str
-        SHA-256 of the file, hexadecimal.
-    direction : "raises" or "lowers"
-        Which attributions are reasons: those above 0, or those below.
-    most : int
-        Reasons of a row, at the most.
-    least : float
-        Smallest share of a reason, 0 to 1, of all that goes in the direction.
-    never : tuple of str
-        Features, or groups, that are never named.
-    default : Band or None
-        Words for what has none of its own.
-    worded : tuple of Worded
-        Features, or groups, with words of their own, in the order in which the file names them first.
-    """
-
-    digest: str
-    direction: Direction
-    most: int
-    least: float
-    never: tuple[str, ...]
-    default: Band | None
-    worded: tuple[Worded, ...]
+    digest: str  # SHA-256 of the file, hexadecimal
+    direction: Direction  # "raises" for attributions above 0, "lowers" for those below
+    most: int  # most reasons of a row
+    least: float  # least share of a reason in the total of its direction, 0 to 1
+    never: tuple[str, ...]  # features or groups that are never named
+    default: Band | None  # text of features without their own
+    worded: tuple[Worded, ...]  # features or groups with their own texts, in the order of the file
 
     def bands_of(self, player: str) -> tuple[Band, ...]:
         """List the texts of a feature or group."""

@@ -52,43 +52,19 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Forecast of a run.
+    """Forecast of a run."""
 
-    Attributes
-    ----------
-    seconds : float
-        From the beginning of planning to the manifest.
-    cpu_seconds : float
-        Of all processors of this machine, or of a scheduler's workers and this process.
-    workers : int
-        That work at a time.
-    memory : int
-        Bytes that all of them hold at their peak, and this process beside them.
-    read_bytes : int
-        Of the data and the background.
-    written_bytes, objects : int
-        Of the finished run, with all that stays.
-    stages : dict of str to float
-        Seconds of each stage; they add up.
-    row : dict of str to float
-        Seconds of a worker that a row takes, by what it takes them for.
-    tried_rows : int
-        Rows that it was measured on,
-    tried_seconds : float
-        and how long that took.
-    """
-
-    seconds: float
-    cpu_seconds: float
-    workers: int
-    memory: int
-    read_bytes: int
-    written_bytes: int
-    objects: int
-    stages: dict[str, float]
-    row: dict[str, float]
-    tried_rows: int
-    tried_seconds: float
+    seconds: float  # from planning to the manifest
+    cpu_seconds: float  # of this machine's CPUs, or of a scheduler's workers and this process
+    workers: int  # number of concurrent workers
+    memory: int  # peak memory of all processes, in bytes
+    read_bytes: int  # of the data and the background
+    written_bytes: int  # size of the finished run
+    objects: int  # number of its objects
+    stages: dict[str, float]  # seconds of each stage, which add up
+    row: dict[str, float]  # worker seconds of a row, by kind of work
+    tried_rows: int  # rows of the trial,
+    tried_seconds: float  # and its seconds
 
 
 def fit(n_rows: Sequence[int], values: Sequence[float]) -> Cost:

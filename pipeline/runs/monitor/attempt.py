@@ -33,25 +33,25 @@ class Attempt:
     started : datetime
         In UTC.
     seconds : dict of str to float
-        How long each stage took that is over, by the wall clock of this process; tries that failed and the waits between them count.
+        Wall time of each finished stage, including failed tries and waits between them.
     rows, rejected_rows, rejected, made, found : int
-        Rows explained so far; rows and work items rejected; parts made, and found: by the latest try, where Prefect tries again.
+        Rows explained; rows and work items rejected; parts made and found: by the latest try, if Prefect retries.
     residual : float or None
         The largest so far, likewise.
     moved : Moved
-        By this process and by workers, as far as they have told.
+        Traffic of this process and of workers, as reported.
     manifest : Manifest or None
-        Of the run, once it is finished.
+        Of the finished run.
     plan : Plan or None
-        Of the run, once it is planned.
+        Of the planned run.
     kept : str
-        In what that differs from what was asked for, where a finished run is kept all the same.
+        Differences from the requested run, if an existing run was kept.
     inputs : Inputs or None
-        What was read byte by byte, where it was.
+        Digests of the inputs, if requested.
     warned : list of str
-        What was not done, which takes nothing from the run.
+        Failed extras, without effect on the run.
     undone : list of str
-        What was to follow and was not done, and why: readers of ``latest``, or of MLflow, were not told of the run.
+        Steps after the run that failed, such as updates of ``latest`` or MLflow, with reasons.
     """
 
     def __init__(self, flow: FlowRun | None = None):

@@ -69,11 +69,11 @@ class Earlier:
     Attributes
     ----------
     rejected_rows, rejected_parts, retries : int
-        Of all of them. Those that were finished before count for nothing: it was told when they were made.
+        Of all nights, except those finished before, which were counted when made.
     residual : float or None
         The largest.
     failed : bool
-        Whether any is not finished.
+        Whether any night is unfinished.
     """
 
     def __init__(self) -> None:
@@ -98,7 +98,7 @@ class RunMetrics:
     Attributes
     ----------
     failed : bool
-        Whether the attempt is over, and something was raised.
+        Whether the attempt ended with an error.
     """
 
     def __init__(self, job: Job, attempt: Attempt, last_success: float | None, earlier: Earlier | None = None):
