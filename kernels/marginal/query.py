@@ -104,16 +104,11 @@ def _play(forest: Forest, phi: Phi, query: Any, statistics: Any) -> MarginalGame
 
 @dataclass(frozen=True, slots=True)
 class MarginalUse:
-    """How a method uses the marginal game.
+    """How a method uses the marginal game."""
 
-    views : the groups of players whose values a subtree's table holds
-    tables : ``(game, parameters) -> tables``, which the method's kernel takes as it takes those of the path-dependent game
-    of_sets : tables hold something of every set of a leaf's players, whose codes are counted leaf by leaf
-    """
-
-    views: tuple[Views, ...]
-    tables: Callable[[MarginalGame, Parameters], NamedTuple]
-    of_sets: bool = False
+    views: tuple[Views, ...]  # players with values in a subtree's table
+    tables: Callable[[MarginalGame, Parameters], NamedTuple]  # ``(game, parameters) -> tables`` for the method's kernel
+    of_sets: bool = False  # tables have values for every set of a leaf's players, whose codes are counted leaf by leaf
 
     def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int, interactions: bool) -> MarginalQuery:
         """Cut the model as coarsely as memory allows: with less memory, fewer leaves get tables and more get patterns.

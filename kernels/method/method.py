@@ -150,83 +150,52 @@ class BackgroundUse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """Games that a method supports, each with a function that makes its tables.
+    """Games that a method supports, each with a function that makes its tables."""
 
-    path_dependent : ``(forest, parameters) -> tables``; absent features are averaged by the cover of the branches
-    background : tables against a background; None where the method has none
-    value : ``parameters -> game value`` whose interactions can be asked for; None where there are none
-    """
-
-    path_dependent: Callable[[Forest, Parameters], NamedTuple]
-    background: BackgroundUse | None = None
-    value: Callable[[Parameters], GameValue] | None = None
+    path_dependent: Callable[[Forest, Parameters], NamedTuple]  # ``(forest, parameters) -> tables``; absent features are averaged by cover
+    background: BackgroundUse | None = None  # tables against a background; None if unsupported
+    value: Callable[[Parameters], GameValue] | None = None  # ``parameters -> game value`` of interactions; None if unsupported
 
 
 @dataclass(frozen=True, slots=True)
 class Phi:
-    """What a method writes for every row: ``phi (outputs, rows, n)``, and ``path (outputs, steps, n)`` if it has steps.
+    """What a method writes for every row: ``phi (outputs, rows, n)``, and ``path (outputs, steps, n)`` if it has steps."""
 
-    rows : ``forest -> (rows,)``, the numbers of players, or of features, that rows of phi belong to
-    of_groups : with a partition, players are its groups; otherwise the features within them, and the method needs a partition
-    column : what parts call phi
-    scores : the last rows are no player's, but scores with these names
-    ranks : SCORE or SIZE where all other rows hold places in that ranking; empty where they hold values, from which both follow
-    linear : values are linear in the game, so that those of a player who stands for several others may be shared by them
-    n_steps : ``(parameters, n_players) -> steps`` of the path
-    """
-
-    rows: Callable[[Forest], np.ndarray] = lambda forest: forest.players
-    of_groups: bool = True
-    column: str = "phi"
-    scores: tuple[str, ...] = ()
-    ranks: str = ""
-    linear: bool = True
-    n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0
+    rows: Callable[[Forest], np.ndarray] = lambda forest: forest.players  # ``forest -> (rows,)``, players or features of phi's rows
+    of_groups: bool = True  # with a partition, players are its groups; otherwise the features within them, and a partition is required
+    column: str = "phi"  # prefix of the columns in parts
+    scores: tuple[str, ...] = ()  # names of scores that follow the players' rows
+    ranks: str = ""  # SCORE or SIZE if the players' rows hold ranks by it; empty for values, which determine both ranks
+    linear: bool = True  # values are linear in the game, so that those of a player can be shared among several it stands for
+    n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0  # ``(parameters, n_players) -> steps`` of the path
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """Additivity check: the total of every row's attributions.
+    """Additivity check: the total of every row's attributions."""
 
-    residuals : ``(prepared, buffers, n_rows) -> (outputs, n_rows) float64``, how far they are from it, as a fraction of a bound
-    miss : what is wrong where they do not, in words with ``{missed}``
-    of_margins : phi sums to margin minus base value, so that columns can be checked as they are stored
-    applies : ``parameters -> bool``, attributions with these parameters do add up
-    """
-
-    residuals: Callable[[Prepared, Buffers, int], np.ndarray]
-    miss: str
-    of_margins: bool = False
-    applies: Callable[[Parameters], bool] = lambda parameters: True
+    residuals: Callable[[Prepared, Buffers, int], np.ndarray]  # ``(prepared, buffers, n_rows) -> (outputs, n_rows) float64``, as fractions of a bound
+    miss: str  # error message with ``{missed}``
+    of_margins: bool = False  # phi sums to margin minus base value, so that stored columns can be checked
+    applies: Callable[[Parameters], bool] = lambda parameters: True  # whether attributions with these parameters add up
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """An attribution algorithm.
-
-    name, meaning : for people; the meaning is one line
-    games : how its tables are made
-    kernel : ``(buffers, tables)`` adds into ``buffers.phi`` and writes what else the method writes; values and bins are only read
-    parameters : what it takes besides a model
-    phi : what it writes
-    check : what its attributions add up to; None where they add up to nothing
-    summaries : what a run keeps of all rows
-    labelled : rows need labels, which are what the margin predicts
-    perturbs : margins of rows are taken whose values are others than theirs
-    tuning : what rows may choose; None where nothing can be left open
-    """
+    """An attribution algorithm."""
 
     name: str
-    meaning: str
+    meaning: str  # one line for people
     games: Games
+    # ``(buffers, tables)`` adds into ``buffers.phi`` and writes further outputs; values and bins are read-only
     kernel: Callable[[Buffers, Any], None]
     parameters: tuple[Parameter, ...] = ()
-    phi: Phi = Phi()
-    check: Check | None = None
-    summaries: tuple[Summary, ...] = (IMPORTANCE,)
-    labelled: bool = False
-    perturbs: bool = False
-    tuning: Tuning | None = None
+    phi: Phi = Phi()  # outputs of the kernel
+    check: Check | None = None  # None if attributions are not additive
+    summaries: tuple[Summary, ...] = (IMPORTANCE,)  # reductions of a run over all rows
+    labelled: bool = False  # rows need labels, which the margin predicts
+    perturbs: bool = False  # needs margins of rows with perturbed values
+    tuning: Tuning | None = None  # of an open parameter; None if none can be left open
 
     @property
     def attributes(self) -> bool:

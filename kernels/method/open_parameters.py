@@ -14,20 +14,14 @@ Tried = tuple[Any, Parameters]  # a method and all of its parameters
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How an open parameter is tuned.
+    """How an open parameter is tuned."""
 
-    name : of what is chosen
-    n_rows : so many rows are enough
-    tried : ``parameters -> (method, parameters)`` that is tried on rows, with any value in the place of what is open; None where nothing is
-    choose : ``(prepared, follow) -> value``, by the paths ``(outputs, steps, n)`` that ``follow(prepared)`` finds of rows; None where none will do
-    fill : ``(parameters, value) -> parameters``, with nothing open
-    """
-
-    name: str
-    n_rows: int
-    tried: Callable[[Parameters], Tried | None]
+    name: str  # of the parameter
+    n_rows: int  # sufficient number of rows
+    tried: Callable[[Parameters], Tried | None]  # the method to try on rows, with any value for the open parameter; None if none is open
+    # ``(prepared, follow) -> value`` from the paths ``(outputs, steps, n)`` of ``follow(prepared)``; None if impossible
     choose: Callable[[Prepared, Callable[[Prepared], np.ndarray]], Any]
-    fill: Callable[[Parameters, Any], dict[str, Any]]
+    fill: Callable[[Parameters, Any], dict[str, Any]]  # ``(parameters, value) -> parameters`` without open ones
 
 
 class Tuned(Protocol):

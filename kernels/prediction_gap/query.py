@@ -79,11 +79,9 @@ class PerturbationQuery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PerturbationUse:
-    """Perturbations with scales and draws from a background.
+    """Perturbations with scales and draws from a background."""
 
-    tables : ``(forest, parameters, measured) -> tables``, of the same type as without a background
-    """
-
+    # ``(forest, parameters, measured) -> tables``, of the same type as without a background
     tables: Callable[[Forest, Parameters, Measured], NamedTuple]
 
     def ask(

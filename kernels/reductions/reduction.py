@@ -25,20 +25,14 @@ class Moments(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A mergeable reduction of an array ``(outputs, values, rows)``.
+    """A mergeable reduction of an array ``(outputs, values, rows)``."""
 
-    name : for messages
-    init : ``(outputs, values) -> state``, a NamedTuple of arrays, before any row
-    update : ``(state, array, n, labels) -> state`` with the first n rows of the array, and their labels where rows have some
-    merge : ``(a, b) -> state`` of the rows of both, a's before b's
-    finalize : ``(state, place, n_places)``, what the state comes to; ``place (values,)`` says where its values stand among ``n_places``, the others
-        are 0 on every row. Moments come out as a dict from name to ``(outputs, n_places)``
-    """
-
-    name: str
-    init: Callable[[int, int], Any]
-    update: Callable[..., Any]
-    merge: Callable[[Any, Any], Any]
+    name: str  # for messages
+    init: Callable[[int, int], Any]  # ``(outputs, values) -> state`` before any row, a NamedTuple of arrays
+    update: Callable[..., Any]  # ``(state, array, n, labels) -> state`` with the first n rows of the array, and labels if any
+    merge: Callable[[Any, Any], Any]  # ``(a, b) -> state`` of the rows of a, then b
+    # ``(state, place, n_places)``: the result, as a dict of ``(outputs, n_places)`` for moments; ``place (values,)`` are positions of the state's
+    # values among ``n_places``, the others are 0 on every row
     finalize: Callable[[Any, np.ndarray, int], Any]
 
     def merge_several(self, states: Sequence[Any]) -> Any:

@@ -47,30 +47,18 @@ class Shown:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A reduction over all rows, and its presentation.
+    """A reduction over all rows, and its presentation."""
 
-    name : of the summary's files and of its state in the footers of parts
-    reduction : how states begin, take in a slice of rows, and merge
-    reads : what the reduction takes of the buffers of a slice, ``(outputs, values, n)``
-    tabulate : ``(state, subject) -> tables`` by name, the first of which has the summary's own name
-    columns : of all these tables; what groups rows cannot be called so
-    description : of the tables, in a few words
-    display : columns that a person sees, by rank; none for summaries that are not shown
-    headline : ``(totals) -> line`` to be shown above; none where it is empty
-    grouped : the reduction tells groups of rows apart, see ``Subject.by``
-    by : the same of groups of rows, where these are asked for; None where there is none, or this one is ``grouped``
-    """
-
-    name: str
+    name: str  # of files, and of states in the footers of parts
     reduction: Reduction
-    reads: Callable[[Buffers], np.ndarray]
-    tabulate: Callable[[Any, Subject], dict[str, Table]]
-    columns: tuple[str, ...]
-    description: str
-    display: tuple[Shown, ...] = ()
-    headline: Callable[[Mapping[str, Any]], str] | None = None
-    grouped: bool = False
-    by: "Summary | None" = None
+    reads: Callable[[Buffers], np.ndarray]  # input of the reduction, ``(outputs, values, n)``
+    tabulate: Callable[[Any, Subject], dict[str, Table]]  # tables by name, the first with the summary's name
+    columns: tuple[str, ...]  # of all tables; grouping columns must have other names
+    description: str  # of the tables, in a few words
+    display: tuple[Shown, ...] = ()  # displayed columns, by rank; empty for hidden summaries
+    headline: Callable[[Mapping[str, Any]], str] | None = None  # ``(totals) -> line`` displayed above, unless empty
+    grouped: bool = False  # the reduction separates groups of rows, see ``Subject.by``
+    by: "Summary | None" = None  # the summary by group; None if unsupported, or if this one is ``grouped``
 
     def init(self, buffers: Buffers) -> Any:
         """Make the state before the first row.

@@ -34,7 +34,7 @@ class WithoutLots(NamedTuple):
     """Tables and base values without each group of the background, see ``jackknife``; empty without standard errors."""
 
     tables: tuple[Any, ...]
-    base: np.ndarray  # (lots, outputs) float64, margin units
+    base: np.ndarray  # (N_GROUPS, outputs) float64, margin units
 
 
 NO_LOTS = WithoutLots((), np.zeros((0, 0)))
@@ -72,7 +72,7 @@ class Buffers(NamedTuple):
     path: np.ndarray  # (outputs, steps, n) float64, path of a method with steps
     margin: np.ndarray  # (outputs, n) float64
     labels: Labels
-    without: np.ndarray  # (lots, outputs, rows, n) float64, phi without each group of the background
+    without: np.ndarray  # (N_GROUPS, outputs, rows, n) float64, phi without each group of the background
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:

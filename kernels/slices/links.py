@@ -121,18 +121,12 @@ def _stay(base: np.ndarray, margin: np.ndarray, phi: np.ndarray) -> None:
 
 
 class _Kind(NamedTuple):
-    """Functions of one kind of link.
+    """Functions of one kind of link."""
 
-    predict : ``margin (outputs, …) -> prediction (outputs, …)``
-    carry : ``(base (outputs,), margin (outputs, n), phi (outputs, rows, n))`` overwrites phi of margins with phi of predictions
-    reach : ``(base, bound, prediction) -> reach``, see ``find_reach``
-    joint : a prediction depends on the margins of all outputs
-    """
-
-    predict: Callable[[np.ndarray], np.ndarray]
-    carry: Callable[[np.ndarray, np.ndarray, np.ndarray], None]
-    reach: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    joint: bool = False
+    predict: Callable[[np.ndarray], np.ndarray]  # ``margin (outputs, …) -> prediction (outputs, …)``
+    carry: Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # ``(base (outputs,), margin (outputs, n), phi (outputs, rows, n))`` overwrites phi
+    reach: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # ``(base, bound, prediction) -> reach``, see ``find_reach``
+    joint: bool = False  # a prediction depends on the margins of all outputs
 
 
 def _one(base: np.ndarray, bound: np.ndarray, prediction: np.ndarray) -> np.ndarray:  # noqa: ARG001 - the shape of a reach

@@ -65,13 +65,13 @@ class Report:
     manifest: str  # SHA-256 of manifest.json
     parts: int
     n_rows: int
-    n_rejected: int  # pieces of the data, as the manifest says
-    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
-    total: str  # what attributions and base value add up to: margin, or prediction
-    as_stored: bool  # the residual is that of the numbers in the parts, which are rounded; otherwise of those computed, as the parts' footers say
-    n_again: int  # rows explained again, 0 where not asked for
-    n_digested: int  # files of the inputs that have the SHA-256 that they had, 0 where not asked for, or not digested when the run was made
-    unverified: tuple[str, ...]  # what could not be done again though it was asked for, and why
+    n_rejected: int  # rejected files and work items in the manifest
+    residual: float | None  # largest of any row, as a fraction of the bound; None if the method is not additive
+    total: str  # sum of attributions and base value: margin or prediction
+    as_stored: bool  # the residual is of the stored, rounded numbers; otherwise of the computed ones, from the parts' footers
+    n_again: int  # recomputed rows, 0 if not requested
+    n_digested: int  # input files with unchanged SHA-256, 0 if not requested, or without digests in the run
+    unverified: tuple[str, ...]  # requested recomputations that were impossible, with reasons
 
     @property
     def sound(self) -> bool:
