@@ -1,7 +1,7 @@
-"""Prefect flows: when a run happens, and what is shown of it."""
+"""Prefect flows: when runs happen, and what Prefect shows of them."""
 
 import os
 
-# A flow that is called directly gets a server of its own, which on a cold machine needs longer to start than the 20 s that Prefect gives it.
-# Prefect reads this when it is imported; whoever set it before is heard.
+# A flow called directly starts a server of its own, which on a cold machine takes longer than Prefect's 20 s. Prefect reads this on import; an
+# existing value is kept.
 os.environ.setdefault("PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS", "120")

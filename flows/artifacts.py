@@ -1,4 +1,4 @@
-"""What Prefect shows of a run: progress while it maps, afterwards the features that matter and interact most, and where the outputs are."""
+"""Prefect artifacts of a run: progress, summary tables, links to outputs, and changes."""
 
 import hashlib
 import re
@@ -32,19 +32,19 @@ from leafledger.pipeline.runs.records.part import Part
 from leafledger.pipeline.stores import storage
 
 PROGRESS, OUTPUTS, PAGE, CHANGES = "progress", "outputs", "report", "drift"
-UNKEYED = re.compile(r"[^a-z0-9]+")  # what a key of Prefect's cannot have
-TOLD_APART = 8  # digits
-WHOLE = "/:%=+@,;"  # characters that stay as they are in the URI of a link
-TOP = 10  # features, or pairs of them, shown per output
-UPDATE_SECONDS = 1.0  # a request to the Prefect server at most this often
+UNKEYED = re.compile(r"[^a-z0-9]+")  # characters not allowed in a key
+TOLD_APART = 8  # digits that make keys distinct
+WHOLE = "/:%=+@,;"  # characters not escaped in a link's URI
+TOP = 10  # features or pairs shown per output
+UPDATE_SECONDS = 1.0  # minimal time between requests to the Prefect server
 
 
 @contextmanager
 def _showing(what: str) -> Iterator[None]:
-    """The server may be away for a while: hours of work are worth more than what is shown of them."""
+    """Log errors of the server: a run must not fail for its display."""
     try:
         yield
-    except Exception as error:  # whatever ails the server, or the way to it
+    except Exception as error:  # failures of the server or of the way to it
         get_run_logger().warning("%s not shown: %s", what, error)
 
 
@@ -53,7 +53,7 @@ def _dashed(name: str) -> str:
 
 
 def key_of(what: str) -> str:
-    """Name an artifact: its versions are those of one deployment, so that two of them do not mix."""
+    """Return the key of an artifact, which versions share within one deployment."""
     name = runtime.deployment.name or ""
     called = _dashed(name)
     told = "" if called == name else hashlib.sha256(name.encode()).hexdigest()[:TOLD_APART]
@@ -61,7 +61,7 @@ def key_of(what: str) -> str:
 
 
 def show_progress(work: Work) -> Callable[[Part | WorkItem], None]:
-    """Show a stage in a progress artifact: the percentage of rows done."""
+    """Show a stage as a progress artifact: the percentage of rows done."""
     total, description = work.n_rows, f"{as_markdown(work.said)}: {as_markdown(work.run)}"
     artifact: UUID | None = None
     with _showing("progress"):
@@ -86,7 +86,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
-    """Make a table artifact of each summary: the first TOP rows of every output, by rank where they have one."""
+    """Make a table artifact of each summary: the first TOP rows of every output, by rank if ranked."""
     for name, summary in summaries.items():
         with _showing(name):
             rows = sorted(map(_plain, summary.to_pylist()), key=lambda row: row.get("rank", 0))
@@ -96,7 +96,7 @@ def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
 
 
 def _link(uri: str) -> str:
-    """A link that a browser opens where it knows the scheme."""
+    """Return a link for browsers if the scheme is known."""
     local = storage.local_path(uri)
     return quote(uri, safe=WHOLE) if local is None else local.as_uri()
 
@@ -121,7 +121,7 @@ def show_page(page: WrittenReport) -> None:
 
 
 def show_changes(changes: DriftVerdict) -> None:
-    """Make a Markdown artifact of what changed since another run: what differs besides the rows, and every threshold that is crossed."""
+    """Make a Markdown artifact of the changes since another run: differences of plans, and crossed thresholds."""
     crossed = [f"* {as_markdown(said)}" for said in changes.alarms] or ["No threshold is crossed."]
     differs = ["", "Besides the rows:", "", *(f"* {as_markdown(said)}" for said in changes.differs)] if changes.differs else []
     with _showing("drift"):

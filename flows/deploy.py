@@ -1,4 +1,4 @@
-"""``leafledger deploy``: the flow's deployment to a work pool, as a file for ``prefect deploy``, or made on the server at once."""
+"""The command ``deploy``: the flow's Prefect deployment, as a file or made on the server."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""A deployment of the flow: what every night runs with, and when, refused before it is made where it could only fail at night."""
+"""The Deployment record: parameters and schedules, validated before the first night."""
 
 import asyncio
 import json
@@ -31,39 +31,39 @@ from leafledger.pipeline.stores.places import normalise
 from .night_flags import Nights
 from .stages import find_against
 
-# Places among the flow's parameters.
+# The flow's parameters that are paths.
 PLACES = ("data", "out", "latest", "partition", "reasons", "background", "tables", "metrics_file", "lineage", "against", "thresholds")
-SHOWN = 300  # characters of what a server answers
-LOOKED_AT = 366  # runs of a schedule that are compared with another one's, and nights whose places are
+SHOWN = 300  # characters of a server's answer
+LOOKED_AT = 366  # runs of a schedule compared with another's, and nights whose paths are checked
 
 
 @dataclass(frozen=True, slots=True)
 class Deployment:
-    """What is deployed, checked."""
+    """A validated deployment."""
 
     name: str
-    schedules: dict[str, CronSchedule]  # by slug, under which the server finds each again when the deployment is made anew
-    parameters: dict[str, Any]  # of the flow, in JSON's types: those that are not as by default
+    schedules: dict[str, CronSchedule]  # by slug, by which the server identifies each on redeployment
+    parameters: dict[str, Any]  # of the flow, as JSON: those that differ from defaults
 
 
 def check_name(flag: str, name: str) -> None:
-    """Refuse a name that a Prefect server would refuse, or that is none of a label on Kubernetes, which Prefect's worker makes of it."""
+    """Refuse a name that Prefect refuses, or that is no Kubernetes label, since Prefect's worker makes one of it."""
     if not (name[:1].isalnum() and name[-1:].isalnum()) or any(character in name for character in BANNED_CHARACTERS):
         expected = f"a name from a letter or digit to a letter or digit, without {' '.join(BANNED_CHARACTERS)}"
         raise UsageError(f"--{flag} is {name!r:.80}, expected {expected}")
 
 
 def _due(schedule: CronSchedule, n: int, start: datetime | None = None) -> list[datetime]:
-    """The next times at which the server will run a schedule, which counts them in floating-point numbers: centuries away they miss the second."""
+    """Return the next times of a schedule as the server computes them, in floating point, which misses seconds centuries ahead."""
     due = asyncio.run(ServerSchedule(cron=schedule.cron, timezone=schedule.timezone).get_dates(n, start=start))
     return [(each + timedelta(seconds=0.5)).replace(microsecond=0) for each in due]
 
 
 def _find_skipped(schedule: CronSchedule) -> Date | None:
-    """A day on which a schedule is not due, though it should be: where clocks skip its hour at midnight, it is due on the day before instead."""
+    """Find a day that a schedule skips: if clocks skip its hour at midnight, Prefect runs it the day before."""
     zone = ZoneInfo(schedule.timezone or "UTC")
     due = {each.astimezone(zone).date() for each in _due(schedule, LOOKED_AT)}
-    meant = _due(CronSchedule(cron=schedule.cron, timezone="UTC"), LOOKED_AT, datetime.now(zone).replace(tzinfo=UTC))  # by clocks that skip nothing
+    meant = _due(CronSchedule(cron=schedule.cron, timezone="UTC"), LOOKED_AT, datetime.now(zone).replace(tzinfo=UTC))  # as if clocks skipped nothing
     return next((day for day in (each.date() for each in meant) if min(due) < day < max(due) and day not in due), None)
 
 
@@ -89,13 +89,13 @@ def make_schedule(cron: str, time_zone: str) -> CronSchedule:
 
 
 def _meet(first: CronSchedule, second: CronSchedule) -> datetime | None:
-    """When both are due, if that happens among the next runs of either."""
+    """Return the time when both are due, if it is among the next runs of either."""
     met = (due for one, other in ((first, second), (second, first)) for due in _due(one, LOOKED_AT) if due in _due(other, 1, due))
     return next(met, None)
 
 
 def make_schedules(crons: tuple[str, ...], time_zone: str) -> tuple[CronSchedule, ...]:
-    """Make checked cron schedules of which no two are due at once."""
+    """Make validated cron schedules that are never due at the same time."""
     schedules = tuple(make_schedule(cron, time_zone) for cron in crons)
     for first, second in combinations(schedules, 2):
         due = _meet(first, second)
@@ -105,7 +105,7 @@ def make_schedules(crons: tuple[str, ...], time_zone: str) -> tuple[CronSchedule
 
 
 def check_server() -> str:
-    """Refuse to deploy without a server that runs schedules, which the one that Prefect starts by itself does not."""
+    """Refuse to deploy without a server that runs schedules, which Prefect's temporary server does not."""
     url = PREFECT_API_URL.value()
     if url is None:
         raise UsageError("PREFECT_API_URL is not set, expected that of a Prefect server: `prefect server start` starts one and says its URL")
@@ -118,7 +118,7 @@ def check_server() -> str:
 
 @contextmanager
 def answered(url: str) -> Iterator[None]:
-    """Say in one line what a server, or whatever stands before it, answers in the place of what it was asked for."""
+    """Turn unexpected answers of a server or proxy into one-line errors."""
     try:
         yield
     except (HTTPError, PrefectException, ValueError) as error:
@@ -126,9 +126,9 @@ def answered(url: str) -> Iterator[None]:
 
 
 def forget_schedules(name: str, deployment: Deployment) -> None:
-    """Remove the schedules that a deployment has on the server and is to have no more: Prefect would keep them.
+    """Remove the schedules from the server that the deployment no longer has: Prefect would keep them.
 
-    The deployment is made before, or one that the server refuses would leave no schedule at all.
+    Called after the deployment is made, since a refused deployment would otherwise be left without schedules.
     """
     with get_client(sync_client=True) as client:
         try:
@@ -141,7 +141,7 @@ def forget_schedules(name: str, deployment: Deployment) -> None:
 
 
 def make_deployment(model: str, data: str, out: str, options: Options, nights: Nights) -> Deployment:
-    """Check what every night is to run with, as far as that can be done without looking at the data."""
+    """Validate the nightly run's arguments as far as possible without the data."""
     check_name("name", nights.name)
     schedules = make_schedules(nights.cron, nights.time_zone)
     today = Date.today()

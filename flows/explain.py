@@ -1,4 +1,4 @@
-"""The nightly flow: a run of the pipeline, one Prefect task per stage, with retries, a report, and the pipeline's own words when it fails."""
+"""The nightly flow: a Prefect task per stage, with retries, a report, and one-line errors."""
 
 import re
 import time
@@ -55,11 +55,11 @@ from .stages import (
     write_page,
 )
 
-# Before a state of which an automation tells. Prefect holds back for 15 minutes an event that overtakes the one before it, as a tenth of a
-# second later, and drops one that SQLite does not take within a quarter of a second, as beside what the flow run did right before.
+# Wait before a state that an automation reports on. Prefect delays an event that overtakes the one before it by 15 minutes, and drops one that SQLite
+# does not take within a quarter of a second.
 HEARD_SECONDS = 1.0
 
-HERE = {  # what is to be said of parameters besides what the command's help says
+HERE = {  # additions to the command's help of parameters
     "date": " By default the date for which the flow run was scheduled.",
     "parameters": ' Here as an object: {"p": 0.3}.',
     "latest_requires": " Here the state is then called PartlyDone.",
@@ -67,14 +67,14 @@ HERE = {  # what is to be said of parameters besides what the command's help say
     "against": " {date} is filled in. The first night is compared with nothing. Where a threshold is crossed the state is called Drifted,"
     " where nothing can be compared PartlyDone.",
 }
-OWN = {"report": "Write a page about the run, report/index.html, see leafledger report."}  # what the flow alone can be told
+OWN = {"report": "Write a page about the run, report/index.html, see leafledger report."}  # parameters of the flow only
 PARTLY_REJECTED, DRIFTED, PARTLY_DONE = "PartlyRejected", "Drifted", "PartlyDone"  # states that count as completed
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def describe_parameters(function: Callable[P, R]) -> Callable[P, R]:
-    """Replace the parameters of a docstring by what the command's help says of each, in Google's style, which is what Prefect reads and shows.
+    """Replace a docstring's parameters by the command's help texts, in Google's style, which Prefect reads and shows.
 
     Parameters
     ----------
@@ -94,10 +94,10 @@ def describe_parameters(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def scheduled_date() -> Date:
-    """Find the date on which this flow run was due, however late it starts or is tried again.
+    """Return the date on which this flow run was due, however late it starts or is retried.
 
-    It is taken in the time zone of the schedule that started the run. Where that is gone, or somebody started the run by hand, it is that of
-    the deployment's schedules if they share one; otherwise UTC, which Prefect too takes for schedules without a time zone.
+    The time zone is that of the schedule that started the run. If it is gone, or the run was started by hand, it is that of the deployment's
+    schedules if they share one; otherwise UTC, Prefect's default.
 
     Returns
     -------
@@ -214,7 +214,7 @@ def explain(
         Its message is what the command line says. A direct call returns its manifest, or raises its LeafledgerError.
     """
     given, log = locals(), get_run_logger()
-    short: list[str] = []  # what was asked for and not done, and why
+    short: list[str] = []  # requested steps that failed, with reasons
     log_refusals_as_lines()
     try:
         job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
@@ -254,7 +254,7 @@ def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
         with attempt.stage("digesting"):
             log.info("SHA-256 of inputs.json %s", digest(run).sha256)
     with attempt.stage("preparing"):
-        counted = count(run) if run.uncounted else None  # no stage where there is no background, or it was counted before
+        counted = count(run) if run.uncounted else None  # no stage without a background, or with cached counts
         prepared = broadcast(run, counted)
     with attempt.stage("explaining"):
         explained = map_parts(run, prepared, attempt)
@@ -270,7 +270,7 @@ def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
 
 
 def _ask(job: Job, against: str | None, thresholds: dict[str, Any] | str | None) -> tuple[str, dict[str, float]] | None:
-    """What the night is to be compared with, and by which thresholds; a mistake in either ends it before it begins."""
+    """Read the reference and the thresholds of the comparison; errors end the night before it begins."""
     if against is None:
         if thresholds is not None:
             raise UsageError("thresholds are of what is compared, but nothing is: against was not given")
@@ -279,7 +279,7 @@ def _ask(job: Job, against: str | None, thresholds: dict[str, Any] | str | None)
 
 
 def _compare(log: Any, job: Job, manifest: Manifest, against: str, thresholds: dict[str, float], short: list[str]) -> DriftVerdict | None:
-    """What changed; the run is published, so that two which cannot be compared, as with another method, cost a line and not the night."""
+    """Compare with the reference; errors cost a line and not the night, since the run is published."""
     try:
         changes = compare(job, manifest, against, thresholds)
     except (UnlikeRuns, NotFinished) as error:
@@ -297,7 +297,7 @@ def _compare(log: Any, job: Job, manifest: Manifest, against: str, thresholds: d
 
 
 def _move(log: Any, run: Run, manifest: Manifest) -> list[str]:
-    """Let ``latest`` and MLflow name the run, where it was asked for; what they do not, and why."""
+    """Update ``latest`` and MLflow as requested; record failures."""
     named = move(run, manifest) if run.job.options.latest else None
     stays = why_latest_stays(run.job.options, manifest, named)
     if stays is None and named is not None and named.run != run.out:
@@ -328,5 +328,5 @@ def _complete(log: Any, what: str, manifest: Manifest, changes: DriftVerdict | N
 
 
 def _first(said: Sequence[str]) -> str:
-    """The first of some lines, for whoever is sent one line; the log has the others."""
+    """Return the first line, for a one-line notification; the log has the others."""
     return said[0] + (f" and {len(said) - 1} more" if len(said) > 1 else "")

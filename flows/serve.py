@@ -1,8 +1,8 @@
-"""``python -m leafledger.flows.serve``: run the flow on a schedule from this process, without a work pool. It takes what ``leafledger explain`` does.
+"""``python -m leafledger.flows.serve``: runs the flow on a schedule from this process, without a work pool.
 
-Stopping it, by SIGTERM or Ctrl-C, leaves the schedule active: the nights it misses become late runs, which it makes up for, one at a time and
-each under its own date, when it is started again. Only a run that it is in the middle of is stopped with it, and ends as crashed; running the
-same deployment by hand with that run's ``date`` goes on from the parts it published.
+It takes the arguments of ``leafledger explain``. Stopped by SIGTERM or Ctrl-C, it leaves the schedule active: missed nights become late runs, which a
+restart catches up on, one at a time and each under its own date. Only a run in progress is stopped too, and ends as crashed; the same deployment with
+that run's ``date`` resumes from its published parts.
 """
 
 import sys
@@ -55,7 +55,7 @@ def serve(model: PathArgument, data: PathArgument, *, out: PathArgument, options
 
     deployment = make_deployment(model, data, out, options, nights)
     schedules = [DeploymentScheduleCreate(schedule=schedule, slug=slug) for slug, schedule in deployment.schedules.items()]
-    found = EntrypointType.MODULE_PATH  # wherever the package is installed, whatever the working directory
+    found = EntrypointType.MODULE_PATH  # independent of the working directory
     with answered(check_server()):
         RunnerDeployment.from_flow(explain, deployment.name, schedules=schedules, parameters=deployment.parameters, entrypoint_type=found).apply()
         forget_schedules(f"{explain.name}/{deployment.name}", deployment)
@@ -64,7 +64,7 @@ def serve(model: PathArgument, data: PathArgument, *, out: PathArgument, options
         schedules=schedules,
         parameters=deployment.parameters,
         limit=1,
-        pause_on_shutdown=False,  # or a restart of the machine would end the nights silently
+        pause_on_shutdown=False,  # otherwise a restart of the machine would stop the schedule silently
         entrypoint_type=found,
     )
 

@@ -1,4 +1,4 @@
-"""The stages of the flow, a Prefect task each, tried again where that may help."""
+"""The stages of the flow as Prefect tasks, with retries of transient failures."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict

@@ -1,1 +1,1 @@
-"""Arrays in, arrays out: the algorithms, and nothing that knows a file, a column name or a cluster."""
+"""Numerical kernels: arrays in, arrays out, without files, column names or clusters."""

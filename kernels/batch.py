@@ -1,4 +1,4 @@
-"""One slice of rows through a model and a method: from values to attributions."""
+"""One batch of rows through a model and a method: from feature values to attributions."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from .trees.margin import add_margins
 
 @jit
 def _share(played: np.ndarray, sharing: Sharing, phi: np.ndarray) -> None:
-    """Add every row of ``played (outputs, played, n)`` to those of ``phi (outputs, rows, n)`` that it belongs to, in equal parts."""
+    """Split every row of ``played (outputs, played, n)`` equally among the rows of ``phi (outputs, rows, n)`` that share it."""
     for output in range(phi.shape[0]):
         for r in range(played.shape[1]):
             start, stop = sharing.start[r], sharing.start[r + 1]
@@ -24,7 +24,7 @@ def _share(played: np.ndarray, sharing: Sharing, phi: np.ndarray) -> None:
 
 
 def _play(method: Method, prepared: Prepared, tables: Any, buffers: Buffers) -> None:
-    """Overwrite phi with what the kernel finds by some tables."""
+    """Run the method's kernel with some tables, overwriting phi."""
     buffers.phi[:] = 0.0
     if prepared.n_played:
         buffers.played[:] = 0.0
@@ -35,7 +35,7 @@ def _play(method: Method, prepared: Prepared, tables: Any, buffers: Buffers) -> 
 
 
 def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> None:
-    """Bin ``buffers.values`` and overwrite all else but labels, of which what the kernel writes.
+    """Bin ``buffers.values`` and overwrite every other buffer that the kernel writes; labels stay.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
 
 
 def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
-    """Measure how far every row's attributions are from what they have to add up to, as fractions of a bound.
+    """Measure each row's additivity residual as a fraction of its bound.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_
 
 
 def find_breach(residuals: np.ndarray) -> int | None:
-    """Find the first row that does not add up.
+    """Find the first row that violates additivity.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def find_breach(residuals: np.ndarray) -> int | None:
 
 
 def find_not_finite(buffers: Buffers, n_rows: int) -> int | None:
-    """Find the first row of which a margin, an attribution or an interaction is infinite, or no number.
+    """Find the first row with an infinite or NaN margin, attribution or interaction.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What is compiled: for which processor, where it is kept, and how much of it a piece of work needs."""
+"""Compiled kernels: the processor targeted, the cache folder, and counts of compilations."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,8 @@ from numba.core.event import install_recorder
 
 from .trees.binning import bin_rows
 
-_SETTINGS = vars(config)  # Numba's, as the environment has them
-LEVELS = {  # of x86-64: what a processor needs beyond the level before, in LLVM's words
+_SETTINGS = vars(config)  # Numba's settings from the environment
+LEVELS = {  # x86-64 levels: features that each adds to the level before, by LLVM's names
     "x86-64-v3": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
     "x86-64-v4": ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
 }
@@ -20,19 +20,19 @@ LEVELS = {  # of x86-64: what a processor needs beyond the level before, in LLVM
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """What has been compiled meanwhile; it grows."""
+    """Counter of kernels compiled so far inside the context."""
 
     events: list[Any] = field(default_factory=list)
 
     @property
     def n_kernels(self) -> int:
-        """How many kernels, each for one set of types."""
+        """Count the kernels compiled in this process, one for each signature."""
         return sum(event.is_start for _, event in self.events)
 
 
 @contextmanager
 def counted() -> Iterator[Compiled]:
-    """Count what is compiled, and not found on disk, for a while.
+    """Count kernels that are compiled, not loaded from the cache, within the context.
 
     Yields
     ------
@@ -43,7 +43,7 @@ def counted() -> Iterator[Compiled]:
 
 
 def find_lacking(level: str) -> tuple[str, ...]:
-    """Find what this machine's processor lacks of a level.
+    """List the features of an x86-64 level that this machine's processor lacks.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def find_lacking(level: str) -> tuple[str, ...]:
 
 
 def find_folder() -> str | None:
-    """Find where compiled kernels are kept.
+    """Return the folder of the kernel cache.
 
     Returns
     -------
@@ -73,7 +73,7 @@ def find_folder() -> str | None:
 
 
 def name_cpu() -> str:
-    """Name the processor that kernels are compiled for.
+    """Return the name of the processor that kernels are compiled for.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Errors."""
+"""The exception for invalid parameters of kernels."""
 
 
 class InvalidParameters(ValueError):

@@ -1,4 +1,4 @@
-"""Game values as quadratures: a semivalue is an integral over [0, 1] of the game's gradient, and a finite sum where the game is a tree's.
+"""Game values as quadrature rules: semivalues integrate the game's gradient over [0, 1], exactly for trees.
 
 At the point t every feature is present with probability t. A path of d distinct features makes the integrand a polynomial of degree
 d - 1 in t, so a Gauss rule of ceil(d / 2) nodes is exact (Li, Yu and Low 2026, TreeGrad-Shap, with Gauss instead of fixed nodes).
@@ -14,24 +14,24 @@ from scipy.special import binom
 
 from .errors import InvalidParameters
 
-LEAST_NORM = 1e-14  # of Lanczos' method: moments would change by the square of what is less than this
-LAST_ABSCISSA = 6.08  # of the tanh-sinh rule: beyond it t or 1 - t would underflow
-SETTLED = 1e-12  # of a density's total variation: what its moments may miss
-FINEST = 1 << 6  # times as many nodes as the first rule has, at most: peaks as narrow as 5e-4 are integrated, those of 1e-4 seen
+LEAST_NORM = 1e-14  # stopping norm of Lanczos' method: moments would change by its square
+LAST_ABSCISSA = 6.08  # last abscissa of the tanh-sinh rule: beyond it t or 1 - t would underflow
+SETTLED = 1e-12  # error allowed in a density's moments, relative to its total variation
+FINEST = 1 << 6  # largest rule, in multiples of the first rule's nodes: resolves peaks as narrow as 5e-4, and detects those of 1e-4
 
 
 class Quadrature(NamedTuple):
-    """Nodes in [0, 1] and weights that sum to one; weights of a signed measure may be negative."""
+    """Quadrature rule: nodes in [0, 1] and weights that sum to one; those of a signed measure may be negative."""
 
     nodes: np.ndarray  # (q,) float64
     weights: np.ndarray  # (q,) float64
 
 
-GameValue = Callable[[int], Quadrature]  # from the most players on a path
+GameValue = Callable[[int], Quadrature]  # from the maximal number of players on a path
 
 
 def shapley(n_players: int) -> Quadrature:
-    """Integrate over a uniform density, Gauss–Legendre on [0, 1]: the Shapley value.
+    """Return the Gauss–Legendre rule on [0, 1], for a uniform density: the Shapley value.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def shapley(n_players: int) -> Quadrature:
 
 
 def banzhaf(n_players: int, p: float) -> Quadrature:  # noqa: ARG001 - every game value takes the number of players
-    """Take one node at ``p``: the weighted Banzhaf value, every other player being present with probability p.
+    """Return the one-node rule at ``p``: the weighted Banzhaf value, with every other player present with probability p.
 
-    It is the Banzhaf value at 1/2, the effect of adding a player to nobody at 0, and that of taking it from all at 1.
+    1/2 gives the Banzhaf value, 0 the effect of joining the empty coalition, 1 that of leaving the grand coalition.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ def banzhaf(n_players: int, p: float) -> Quadrature:  # noqa: ARG001 - every gam
 
 
 def _gauss(diagonal: np.ndarray, beside: np.ndarray) -> Quadrature:
-    """Make the Gauss rule of a Jacobi matrix (Golub and Welsch 1969), given its diagonal ``(q,)`` and what is beside it ``(q - 1,)``."""
+    """Compute the Gauss rule of a Jacobi matrix (Golub and Welsch 1969) from its diagonal ``(q,)`` and off-diagonal ``(q - 1,)``."""
     nodes, vectors = eigh_tridiagonal(diagonal, beside)
     weights = vectors[0] ** 2
     return Quadrature(np.clip(nodes, 0.0, 1.0), weights / weights.sum())
 
 
 def beta(n_players: int, alpha: float, beta: float) -> Quadrature:
-    """Integrate over the density t^(beta - 1) (1 - t)^(alpha - 1), Gauss–Jacobi: Beta(alpha, beta) of Kwon and Zou 2022.
+    """Return the Gauss–Jacobi rule of the density t^(beta - 1) (1 - t)^(alpha - 1): Beta(alpha, beta) of Kwon and Zou 2022.
 
-    Exact with as few nodes as the Shapley value, which is Beta(1, 1). A large alpha weighs small coalitions, a large beta large ones. The
-    recurrence is the Jacobi polynomials' in closed form (Gautschi 2004, Table 1.1), moved to [0, 1].
+    Exact with as few nodes as the Shapley value, Beta(1, 1). A large alpha weighs small coalitions, a large beta large ones. The recurrence
+    coefficients are those of the Jacobi polynomials (Gautschi 2004, Table 1.1), shifted to [0, 1].
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ def beta(n_players: int, alpha: float, beta: float) -> Quadrature:
     s = 2 * m + both
     diagonal = np.append(beta / both, (1 + (beta - alpha) * (both - 2) / (s * (s + 2))) / 2)
     squares = (m + 1) * (m + alpha) * (m + beta) * (m - 1 + both) / (s * s * (s * s - 1))
-    squares[:1] = alpha * beta / (both**2 * (both + 1))  # n = 1, where n - 2 + alpha + beta and s - 1 are the same and may vanish
+    squares[:1] = alpha * beta / (both**2 * (both + 1))  # n = 1: the general formula's vanishing factors cancel
     return _gauss(diagonal, np.sqrt(squares))
 
 
 def _jacobi_matrix(t: np.ndarray, mass: np.ndarray, order: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the diagonal and what is beside it of the Jacobi matrix of a discrete measure, to at most ``order``.
+    """Compute the Jacobi matrix of a discrete measure up to ``order``: its diagonal and off-diagonal.
 
-    Lanczos' method, every vector orthogonalised twice; ``t`` and ``mass (atoms,)`` are the measure.
+    Lanczos' method with every vector orthogonalised twice; ``t`` and ``mass (atoms,)`` are the measure.
     """
     basis = np.zeros((order, t.size))
     basis[0] = np.sqrt(mass)
@@ -106,17 +106,17 @@ def _jacobi_matrix(t: np.ndarray, mass: np.ndarray, order: int) -> tuple[np.ndar
 
 
 def _reduce(n_players: int, t: np.ndarray, mass: np.ndarray) -> Quadrature:
-    """Make the rule of a measure with atoms ``t``, ``mass (atoms,)``, which are not negative and sum to one."""
+    """Reduce a positive measure of total one, atoms ``t`` and ``mass (atoms,)``, to its Gauss rule."""
     order = max(1, (n_players + 1) // 2)
     t, mass = t[mass > 0], mass[mass > 0]
     return Quadrature(t, mass) if t.size <= order else _gauss(*_jacobi_matrix(t, mass, order))
 
 
 def measure(n_players: int, atoms: npt.ArrayLike) -> Quadrature:
-    """Integrate over any measure on [0, 1]: a player joins the others, each of them present with probability t, with t drawn from the measure.
+    """Return the rule of any measure on [0, 1]: the other players are present with probability t, drawn from the measure.
 
-    More atoms than ceil(n_players / 2) are reduced to the measure's own Gauss rule of so many nodes, exact for the polynomials a path makes
-    (Golub and Welsch 1969; the Jacobi matrix by Lanczos' method, Gautschi 2004). A signed measure has such a rule for each sign.
+    More atoms than ceil(n_players / 2) are reduced to the measure's Gauss rule of that many nodes, exact for the polynomials of a path (Golub and
+    Welsch 1969; Jacobi matrix by Lanczos' method, Gautschi 2004). A signed measure has such a rule for each sign.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def measure(n_players: int, atoms: npt.ArrayLike) -> Quadrature:
 
 
 def polyline_atoms(n_players: int, points: npt.ArrayLike) -> np.ndarray:
-    """Turn a density drawn as a polyline into atoms for ``measure``, exact for so many players: Gauss–Legendre on every piece.
+    """Turn a piecewise linear density into atoms of a measure, by a Gauss–Legendre rule on every piece.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def polyline_atoms(n_players: int, points: npt.ArrayLike) -> np.ndarray:
     atoms : (atoms, 2) float64
     """
     t, height = np.asarray(points, np.float64).T
-    nodes, weights = np.polynomial.legendre.leggauss(n_players // 2 + 1)  # a linear density times a polynomial of degree n_players - 1
+    nodes, weights = np.polynomial.legendre.leggauss(n_players // 2 + 1)  # exact for a linear density times a polynomial of degree n_players - 1
     share, length = (nodes[:, None] + 1) / 2, np.diff(t)
     where = t[:-1] + share * length
     mass = weights[:, None] / 2 * length * ((1 - share) * height[:-1] + share * height[1:])
@@ -159,7 +159,7 @@ def polyline_atoms(n_players: int, points: npt.ArrayLike) -> np.ndarray:
 
 
 def _chebyshev_moments(n_players: int, t: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Sum masses times the Chebyshev polynomials on [0, 1] up to degree n_players - 1, or 0, all of which are between -1 and 1."""
+    """Compute moments by Chebyshev polynomials on [0, 1] (which stay in [-1, 1]) up to degree max(n_players - 1, 0)."""
     x, now, after = 2 * t - 1, mass, (2 * t - 1) * mass
     moments = [now.sum()]
     for _ in range(1, n_players):
@@ -169,10 +169,10 @@ def _chebyshev_moments(n_players: int, t: np.ndarray, mass: np.ndarray) -> np.nd
 
 
 def density_atoms(n_players: int, density: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-    """Turn a density that is a function into atoms for ``measure``: the tanh-sinh rule (Takahasi and Mori 1974), to SETTLED.
+    """Turn a density function into atoms of a measure by the tanh-sinh rule (Takahasi and Mori 1974), accurate to SETTLED.
 
-    At the ends the density may be infinite, as t^-0.9 is. Elsewhere it is smooth: of rules with ever more nodes the first is taken that integrates
-    what a path needs as the finest does, and there has to be one.
+    The density may be infinite at the ends, as t^-0.9, and is smooth elsewhere. Rules are refined; the first whose moments agree with those of the
+    finest rule is taken, and a density without any is refused.
 
     Parameters
     ----------
@@ -191,12 +191,12 @@ def density_atoms(n_players: int, density: Callable[[np.ndarray, np.ndarray], np
     InvalidParameters
         the function fails, a height is no number, too much of the density is next to 0 or 1, or it has jumps, kinks, or peaks that are too narrow
     """
-    n = int(LAST_ABSCISSA * (64 + n_players // 16))  # fine enough for most densities, and for peaks as narrow as n_players^-1/2
+    n = int(LAST_ABSCISSA * (64 + n_players // 16))  # resolves most densities, and peaks as narrow as n_players^-1/2
     u = np.linspace(-LAST_ABSCISSA, LAST_ABSCISSA, 2 * n * FINEST + 1)
     t, rest = 1 / (1 + np.exp(-np.pi * np.sinh(u))), 1 / (1 + np.exp(np.pi * np.sinh(u)))
     try:
         found = np.asarray(density(t, rest))
-    except Exception as error:  # whatever a caller's function raises
+    except Exception as error:  # a caller's function may raise anything
         says = " ".join(str(error).split())[:200]
         raise InvalidParameters(f"parameter 'density' is a function that fails: {says}, expected one that takes arrays of t and of 1 - t") from error
     if found.shape not in ((), t.shape) or found.dtype.kind not in "biuf":
@@ -205,7 +205,7 @@ def density_atoms(n_players: int, density: Callable[[np.ndarray, np.ndarray], np
     if not np.isfinite(height).all():
         where = np.argmin(np.isfinite(height))
         raise InvalidParameters(f"parameter 'density' is {height[where]} at t = {t[where]:.6g}, expected finite heights")
-    mass = height * (np.pi * LAST_ABSCISSA / n) * np.cosh(u) * t * rest  # of nodes of the first rule
+    mass = height * (np.pi * LAST_ABSCISSA / n) * np.cosh(u) * t * rest  # weights of the first rule's nodes
     least = SETTLED * np.abs(mass).sum() / FINEST
     if max(abs(mass[0]), abs(mass[-1])) * n / LAST_ABSCISSA > least:
         raise InvalidParameters("parameter 'density' is too high next to 0 or 1 to be integrated there; give 'atoms' at 0 or 1")
@@ -220,8 +220,7 @@ def density_atoms(n_players: int, density: Callable[[np.ndarray, np.ndarray], np
 
 
 def thin_sizes(sizes: np.ndarray, n_players: int) -> np.ndarray:
-    """Find the distribution of sizes among every number of players up to ``n_players``: others are counted out one by one as players that change
-    nothing.
+    """Derive the size distributions for all numbers of players up to ``n_players``, removing null players one by one.
 
     Parameters
     ----------
@@ -243,7 +242,7 @@ def thin_sizes(sizes: np.ndarray, n_players: int) -> np.ndarray:
     return np.concatenate([np.zeros(0), *reversed(rows)])
 
 
-Weighing = Callable[[int], np.ndarray]  # from n players to what a coalition of b of them weighs with a others absent, ``[b, a]``, for a + b < n
+Weighing = Callable[[int], np.ndarray]  # from n players to the weights ``[b, a]`` of coalitions with b others present and a absent, a + b < n
 
 
 def weigh_by_value(value: GameValue) -> Weighing:
@@ -257,7 +256,7 @@ def weigh_by_value(value: GameValue) -> Weighing:
 
 
 def weigh_by_size(sizes: np.ndarray) -> Weighing:
-    """Weigh coalitions by their size among all players.
+    """Weigh coalitions by their size.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The methods by name, each declared by its family. A method that is not of these is added by putting it here."""
+"""Registry of methods by name; each family declares its own, and new ones are added here."""
 
 from .method.jackknife import BACKGROUND_ERRORS
 from .method.method import Method
@@ -10,4 +10,4 @@ from .reductions.summary import INTERACTIONS
 from .semivalues import methods as semivalues
 
 METHODS: dict[str, Method] = {method.name: method for family in (semivalues, r2, ranking, prediction_gap) for method in family.METHODS}
-SHARED = (INTERACTIONS, BACKGROUND_ERRORS, INPUTS)  # summaries that rows have by every method
+SHARED = (INTERACTIONS, BACKGROUND_ERRORS, INPUTS)  # summaries of all methods

@@ -1,4 +1,4 @@
-"""Everything that is made once per model: the forest, what is asked of a background, and the tables that workers get."""
+"""Preparation per model: the forest, queries of a background, and the tables for workers."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ NOBODY: Shared = {}
 
 
 def _plant(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None) -> tuple[BinTables, Forest]:
-    """Make the forest for a method, or refuse one that needs groups and has none."""
+    """Make the forest for a method; refuse one that needs groups and has none."""
     if groups is None and not method.phi.of_groups:
         raise InvalidParameters(f"method {method.name!r} needs a partition of the features")
     return make_forest(ensemble, groups)
@@ -41,7 +41,7 @@ def ask_background(
     interactions: bool = False,
     errors: bool = False,
 ) -> BackgroundQuery:
-    """Find what has to be known of a background, and what the tables made of it will need.
+    """Make the background query of a method, with a bound of the memory of its tables.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _check_interactions(method: Method, interactions: bool) -> None:
 
 
 def measure_background(query: BackgroundQuery, values: np.ndarray, first_row: int = 0) -> BackgroundStatistics:
-    """Look at the rows of a background, or of a part of one.
+    """Measure the rows of a background, or of a part of one.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def measure_background(query: BackgroundQuery, values: np.ndarray, first_row: in
 
 
 def merge_statistics(parts: Sequence[BackgroundStatistics]) -> BackgroundStatistics:
-    """Add up what is known of the parts of a background, in their order.
+    """Merge the statistics of the parts of a background, in order.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def merge_statistics(parts: Sequence[BackgroundStatistics]) -> BackgroundStatist
 
 
 def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | None, query: BackgroundQuery) -> BackgroundStatistics:
-    """Take the model's own leaf weights for a background (Filom et al. 2024, Section 3.3).
+    """Use the model's own leaf weights as background (Filom et al. 2024, Section 3.3).
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | No
 
 
 def _pair_up(forest: Forest, value: GameValue | None) -> Pairs:
-    """Make tables of the interactions of a game value, or of none."""
+    """Make the interaction tables of a game value, or none."""
     if value is None:
         return Pairs(NO_PAIRS, no_interactions(forest))
     played, pairs = play_pairs(forest, value)
@@ -159,7 +159,7 @@ def _pair_up(forest: Forest, value: GameValue | None) -> Pairs:
 
 
 def _share_out(rows: np.ndarray, shared: Shared) -> tuple[np.ndarray, Sharing]:
-    """Players with a row of phi, and to which of these rows what a kernel writes for ``rows (played,)`` goes."""
+    """Return the players with a row of phi, and the rows that the kernel's ``rows (played,)`` are shared among."""
     if not shared:
         return rows, NOT_SHARED
     members = [each for player in rows for each in shared.get(int(player), ())]
@@ -180,7 +180,7 @@ def prepare(
     background: tuple[Any, Any] | None = None,
     shared: Shared = NOBODY,
 ) -> Prepared:
-    """Make every table that workers read.
+    """Make all tables that workers read.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What can go wrong, each in one line that says what was got, what was expected, and where, and never a credential; and with which exit code.
+"""Errors with one-line messages (what was got, what was expected, and where, never a credential) and exit codes.
 
 Names that came with the data may hold line ends and control characters: here they are escaped, wherever a message goes from here.
 """

@@ -1,7 +1,7 @@
-"""Records as JSON, and from JSON that anybody may have written: every value of the type that its field says, or refused.
+"""Records as JSON: writing, and strict reading that checks every value against its field's type.
 
-A text may have a hundred thousand records in one. So texts are made, digested and compared piece by piece, and what is read is let go entry by entry:
-nothing ever holds all of it twice.
+A text may hold a hundred thousand records. So it is written, digested and compared piece by piece, and entries are freed once read: nothing holds all
+of it twice.
 """
 
 import hashlib
@@ -14,16 +14,16 @@ from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 R = TypeVar("R")
-Path = tuple[Any, str | int] | None  # of an entry of a text: the path above it, and its key or number there; None for all of it
+Path = tuple[Any, str | int] | None  # of an entry: the path above it, and its key or index; None for the whole text
 Reader = Callable[[Any, Path], Any]
-EMPTY = "left out where empty"  # marks fields, by their metadata, that a text has only where there is something in them
+EMPTY = "left out where empty"  # metadata of fields that are omitted if empty
 SHOWN = 40  # characters of a value in a message
-PIECES = 10_000  # names, values, brackets that a text is made of, that are put together
+PIECES = 10_000  # tokens that are joined into one piece
 WORDS = {int: "a whole number", float: "a number with a point", str: "a text", bool: "true or false", NoneType: "null"}
 
 
 def as_tuples(entry: Any) -> Any:
-    """Turn nested lists of a JSON text into nested tuples.
+    """Convert nested lists of a JSON text into nested tuples.
 
     Returns
     -------
@@ -34,7 +34,7 @@ def as_tuples(entry: Any) -> Any:
 
 
 def as_fields(record: Any) -> dict[str, Any]:
-    """List what a text has of a record, for ``json.dumps``. One at a time: a hundred thousand as nested dicts take hundreds of megabytes.
+    """List the JSON fields of a record for ``json.dumps``, one record at a time: nested dicts of a hundred thousand take hundreds of megabytes.
 
     Parameters
     ----------
@@ -51,12 +51,12 @@ def as_fields(record: Any) -> dict[str, Any]:
 
 
 def _is_empty(value: Any) -> bool:
-    """Whether there is nothing in a value; there is in the number 0."""
+    """Return whether a value is empty; the number 0 is not."""
     return value is None or value is False or (isinstance(value, tuple | dict) and not value)
 
 
 def iterate_text(record: Any, sort_keys: bool = False) -> Iterator[str]:
-    """Write a record as JSON, a line for each value, piece by piece: ``json.dumps`` keeps all pieces, ten times the text, until it has the last.
+    """Yield a record's JSON text, a line per value: ``json.dumps`` holds all tokens, ten times the text, until the end.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def as_text(record: Any, sort_keys: bool = False) -> str:
 
 
 def digest_text(record: Any, sort_keys: bool = False) -> str:
-    """Make the digest of a record's text.
+    """Digest a record's text.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def digest_text(record: Any, sort_keys: bool = False) -> str:
 
 
 def refuse_other_text(record: Any, text: str | bytes, sort_keys: bool = False) -> None:
-    """Refuse a text that says what a record says, but not as it is written here.
+    """Refuse a text that differs from the record's canonical text.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def refuse_other_text(record: Any, text: str | bytes, sort_keys: bool = False) -
 
 
 def _say(path: Path) -> str:
-    """Where in a text: ``items[3].uri``."""
+    """Format a path in a text: ``items[3].uri``."""
     if path is None:
         return ""
     above, key = path
@@ -176,7 +176,7 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> Reader:
         if not isinstance(entry, list):
             raise _refuse(path, entry, "a list")
         if any_number:
-            entry.reverse()  # and the last is let go as soon as it is read
+            entry.reverse()  # entries are popped from the end, and freed as soon as they are read
             return tuple([readers[0](entry.pop(), (path, i)) for i in range(len(entry))])
         if len(readers) != len(entry):
             raise _refuse(path, entry, f"{len(readers)} entries")
@@ -187,7 +187,7 @@ def _tuple_reader(kinds: tuple[Any, ...]) -> Reader:
 
 def _union_reader(kinds: tuple[Any, ...]) -> Reader:
     others = [kind for kind in kinds if kind is not NoneType]
-    only = _reader(others[0]) if len(others) == 1 else None  # which says best what is wrong
+    only = _reader(others[0]) if len(others) == 1 else None  # gives the best error message
 
     def read(entry: Any, path: Path) -> Any:
         if entry is None and NoneType in kinds:
@@ -214,7 +214,7 @@ def _dict_reader(kind: Any) -> Reader:
 
 def _plain_reader(kind: Any) -> Reader:
     def read(entry: Any, path: Path) -> Any:
-        if type(entry) is not kind:  # true is no number, and 1 is not 1.0
+        if type(entry) is not kind:  # true is not a number, and 1 is not 1.0
             raise _refuse(path, entry, WORDS[kind])
         return entry
 
@@ -232,7 +232,7 @@ def _literal_reader(allowed: tuple[Any, ...]) -> Reader:
 
 @cache
 def _reader(kind: Any) -> Reader:
-    """What reads an entry of a type, made once: a text may have a hundred thousand of them."""
+    """Return the reader of a type, cached, since a text may have a hundred thousand entries."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any:
         return lambda entry, path: as_tuples(entry)

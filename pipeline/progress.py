@@ -1,4 +1,4 @@
-"""What a run says of its work while it does it: before each stage what is to be done, then every piece as it is done."""
+"""Progress of a run: a Work record before each stage, and a callback for every piece done."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,25 +7,25 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is about to be done, piece by piece."""
+    """Work about to be done piece by piece."""
 
     doing: str  # in words
     run: str  # its folder
-    n_items: int  # 0 where it is all one piece
+    n_items: int  # 0 if not divided
     n_rows: int
     where: str = ""  # in words, see `Placement.describe`
 
     @property
     def said(self) -> str:
-        """What is done, and where."""
+        """What is done and where, in words."""
         return f"{self.doing} {self.where}".rstrip()
 
 
-Progress = Callable[[Work], Callable[[Any], None]]  # called with the work, then with every Part as it is made, or WorkItem as it is counted
+Progress = Callable[[Work], Callable[[Any], None]]  # called with the work; returns a function of every Part made, or WorkItem counted
 
 
 def no_progress(work: Work) -> Callable[[Any], None]:  # noqa: ARG001 - the shape of a Progress
-    """Show nothing of a run.
+    """Show no progress.
 
     Returns
     -------

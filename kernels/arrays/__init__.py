@@ -1,1 +1,1 @@
-"""Arrays of numbers: orders, narrow offsets, and random numbers that depend on a position alone."""
+"""Array tools: rankings, 32-bit offsets, and pseudorandom numbers derived from positions."""

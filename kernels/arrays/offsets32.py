@@ -1,4 +1,4 @@
-"""Offsets in 32 bits, as kernels read them beside what else is said of a split."""
+"""32-bit offsets of kernel tables, with an overflow check."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ LARGEST_OFFSET = int(np.iinfo(np.int32).max)
 
 
 def check_offset(largest: int) -> None:
-    """Refuse tables in which an offset has more than 32 bits: it would wrap, and a kernel would read other numbers.
+    """Refuse tables with an offset beyond 32 bits, which would wrap around and make kernels read wrong numbers.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def check_offset(largest: int) -> None:
 
 
 def narrow(numbers: np.ndarray) -> np.ndarray:
-    """Store numbers, offsets among them, in 32 bits.
+    """Store integers, such as offsets, in 32 bits.
 
     Parameters
     ----------

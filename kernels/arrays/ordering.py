@@ -1,14 +1,14 @@
-"""Orders as arrays: ranks from orders and scores, where groups start in a sorted list, and pairs of numbers as single numbers that sort alike."""
+"""Ranks from orders and scores, starts of sorted groups, and pairs of integers packed into one."""
 
 import numpy as np
 
-PAIR_BITS = 32  # of the second number of a pair
+PAIR_BITS = 32  # bits of a pair's second number
 SECOND_MASK = (1 << PAIR_BITS) - 1
-SCORE, SIZE = "score", "size"  # what players are ranked by: descending scores, or their descending magnitudes
+SCORE, SIZE = "score", "size"  # what ranks players: descending scores, or descending magnitudes of scores
 
 
 def ranks_from_order(order: np.ndarray, n_players: int, axis: int) -> np.ndarray:
-    """Turn orders into ranks: the first of an order has rank 1, players that it leaves out have rank 0.
+    """Turn orders into ranks: 1 for the first player of an order, 0 for players that the order omits.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def ranks_by_score(scores: np.ndarray, axis: int) -> np.ndarray:
 
 
 def places_by_score(scores: np.ndarray, before: np.ndarray, n_all: int) -> np.ndarray:
-    """Place players among all by descending score, where players that are not listed have score 0; equal scores keep the order of all players.
+    """Rank the listed players among all by descending score; unlisted players have score 0, and ties keep the order of all players.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def places_by_score(scores: np.ndarray, before: np.ndarray, n_all: int) -> np.nd
 
 
 def group_starts(group: np.ndarray, n_groups: int) -> np.ndarray:
-    """Find where every group's entries start in a list sorted by group.
+    """Find where each group's entries start in a list sorted by group.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def group_starts(group: np.ndarray, n_groups: int) -> np.ndarray:
 
 
 def pack_pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Make one number of every pair, so that pairs sort and compare as numbers: by the first, then by the second.
+    """Pack each pair of integers into one integer that sorts by the first number, then by the second.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def pack_pairs(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 
 def unpack_pairs(pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Take pairs apart that ``pack_pairs`` made.
+    """Unpack pairs made by ``pack_pairs``.
 
     Parameters
     ----------

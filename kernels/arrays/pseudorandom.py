@@ -1,15 +1,15 @@
-"""Numbers that look random and follow from others: the same on every machine, whatever is read along with them."""
+"""Pseudorandom bits and permutations that depend on a row's number alone: the same on every machine."""
 
 import math
 
 import numpy as np
 
 GAMMA, _FIRST, _SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_ROUNDS = 6  # four are enough for a random function in each of them (Luby and Rackoff 1988)
+_ROUNDS = 6  # four rounds make a random permutation if each round is a random function (Luby and Rackoff 1988)
 
 
 def mix(numbers: np.ndarray) -> np.ndarray:
-    """Make random bits of numbers (SplitMix64; Steele, Lea and Flood 2014): the same for the same number.
+    """Hash integers to pseudorandom bits (SplitMix64; Steele, Lea and Flood 2014).
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def mix(numbers: np.ndarray) -> np.ndarray:
 
 
 def _shuffle(numbers: np.ndarray, side: np.uint64, key: np.ndarray) -> np.ndarray:
-    """Permute the numbers below ``side²``: a Feistel network on their two digits."""
+    """Permute the numbers below ``side²`` by a Feistel network on their two digits."""
     low: np.ndarray = numbers % side
     high: np.ndarray = numbers // side
     for turn in range(_ROUNDS):
@@ -35,7 +35,7 @@ def _shuffle(numbers: np.ndarray, side: np.uint64, key: np.ndarray) -> np.ndarra
 
 
 def permute(numbers: np.ndarray, n: int) -> np.ndarray:
-    """Give numbers their places in an order of all numbers below n that looks random, without making all of it (Black and Rogaway 2002).
+    """Evaluate a pseudorandom permutation of ``range(n)`` at the given numbers, without building it (Black and Rogaway 2002).
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def permute(numbers: np.ndarray, n: int) -> np.ndarray:
     """
     side, found = np.uint64(math.isqrt(n - 1) + 1), numbers % np.uint64(n)
     key, outside = mix(np.array([n], np.uint64)), np.ones(found.shape, bool)
-    while outside.any():  # what leaves comes back, since it once came from below n
+    while outside.any():  # cycle walking: repeat until the result is below n
         found[outside] = _shuffle(found[outside], side, key)
         outside = found >= np.uint64(n)
     return found

@@ -1,1 +1,1 @@
-"""How far two rankings of features agree."""
+"""Comparison of feature rankings: quality of each on the model, and agreement of pairs."""

@@ -1,8 +1,7 @@
-"""What rankings are compared by: how good each is, measured on the model, and how far every two agree.
+"""Measures that compare rankings: insertion and deletion areas, prediction gaps, removal error, and pairwise agreement.
 
-A ranking comes as places, whatever method computed it. Insertion and deletion take players by descending score. Prediction gaps and removal take them
-by descending magnitude of the score, and perturb the first ones, or draw them from data. Players with equal scores keep their own order. A measure of
-an order that a ranking does not tell is NaN.
+Rankings come as ranks, whichever method computed them. Insertion and deletion order players by descending score; prediction gaps and removal by
+descending magnitude of the score. Ties keep the order of players. Measures that need an unknown order are NaN.
 """
 
 import itertools
@@ -32,13 +31,13 @@ class Agreement:
     """A measure of how far two rankings agree."""
 
     name: str
-    order: Callable[[PlayerRanks], np.ndarray | None]  # from places to ranks, (outputs, players, n)
-    measure: Callable[[np.ndarray, np.ndarray], np.ndarray]  # from the ranks of both, (outputs, n)
+    order: Callable[[PlayerRanks], np.ndarray | None]  # from player ranks to ranks among players in splits, (outputs, players, n)
+    measure: Callable[[np.ndarray, np.ndarray], np.ndarray]  # from two such rank arrays to a number, (outputs, n)
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """What a number of a comparison means: a ranking's measure; or by how much it is above another's on the same row; or how far the two agree."""
+    """Meaning of one number of a comparison: a ranking's measure, its difference from another ranking's, or the agreement of two rankings."""
 
     measure: str
     ranking: int
@@ -46,13 +45,13 @@ class Value:
 
 
 def _shape(rankings: Sequence[PlayerRanks]) -> tuple[int, int]:
-    """Outputs and rows."""
+    """Return the numbers of outputs and rows."""
     outputs, _, n = next(each for each in rankings[0] if each is not None).shape
     return outputs, n
 
 
 def prepare_areas(forest: Forest) -> CurveTables:
-    """Make the tables for ``measure_areas``, once per model.
+    """Prepare the tables of ``measure_areas``, once per model.
 
     Parameters
     ----------
@@ -92,7 +91,7 @@ def measure_areas(bins: np.ndarray, tables: CurveTables, rankings: Sequence[Play
 def measure_gaps(
     values: np.ndarray, bins: np.ndarray, tables: Sequence[GapTables], noise: Noise, rankings: Sequence[PlayerRanks], seed: int = EXACT
 ) -> np.ndarray:
-    """Measure PGI² of every ranking by size (Gajewski et al. 2024), for several scales of the noise.
+    """Measure PGI² of every ranking by magnitude (Gajewski et al. 2024), at several noise scales.
 
     Parameters
     ----------
@@ -122,7 +121,7 @@ def measure_gaps(
 def measure_removal(
     values: np.ndarray, bins: np.ndarray, tables: GapTables, rankings: Sequence[PlayerRanks], sizes: Sequence[int], missed: np.ndarray
 ) -> np.ndarray:
-    """Measure the squared error of predictions without the first features of a ranking, which are drawn from data (Gajewski et al. 2024, Table 4).
+    """Measure the squared error of predictions without a ranking's first features, which are resampled from data (Gajewski et al. 2024, Table 4).
 
     Parameters
     ----------
@@ -165,12 +164,12 @@ def by_size(places: PlayerRanks) -> np.ndarray | None:
 
 
 def overlap(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Measure which share of the first k players two rankings have in common; of all players where there are fewer."""
+    """Return the share of the first k players that two rankings have in common; of all players where there are fewer than k."""
     return ((a <= k) & (b <= k)).sum(axis=1) / max(1, min(k, a.shape[1]))
 
 
 def correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Measure Spearman's rank correlation of ranks without ties; 1 where there is nothing to rank."""
+    """Compute Spearman's rank correlation of ranks without ties; 1 for a single player."""
     n = a.shape[1]
     return 1 - 6 * ((a - b) ** 2).sum(axis=1) / max(1, n * (n * n - 1))
 
@@ -197,7 +196,7 @@ def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
 
 
 def list_values(measures: Sequence[str], n_rankings: int, measured: Sequence[Agreement] = ()) -> tuple[Value, ...]:
-    """List what the numbers of a comparison mean, in the order in which ``set_against`` and then ``measure_agreements`` give them.
+    """List the meanings of a comparison's numbers, in the order of ``set_against``, then ``measure_agreements``.
 
     Parameters
     ----------
@@ -218,7 +217,7 @@ def list_values(measures: Sequence[str], n_rankings: int, measured: Sequence[Agr
 
 
 def set_against(measured: np.ndarray) -> np.ndarray:
-    """Compare every two rankings on every row.
+    """Compute the differences of every measure between every two rankings, row by row.
 
     Parameters
     ----------
@@ -236,7 +235,7 @@ def set_against(measured: np.ndarray) -> np.ndarray:
 
 
 def measure_agreements(rankings: Sequence[PlayerRanks], measured: Sequence[Agreement]) -> np.ndarray:
-    """Measure how far every two rankings agree.
+    """Compute every measure of agreement of every two rankings.
 
     Returns
     -------
@@ -255,7 +254,7 @@ def measure_agreements(rankings: Sequence[PlayerRanks], measured: Sequence[Agree
 
 
 def root_means(means: Mapping[str, np.ndarray], listed: Sequence[Value]) -> dict[str, np.ndarray]:
-    """Turn means of squared errors into their roots, and differences of means into differences of roots.
+    """Turn mean squared errors, and differences of them, into root mean squared errors and their differences.
 
     Parameters
     ----------
@@ -279,7 +278,7 @@ def root_means(means: Mapping[str, np.ndarray], listed: Sequence[Value]) -> dict
             continue
         a, b = number[Value(value.measure, value.ranking)], number[Value(value.measure, value.other)]
         steeper = slope[:, a] - slope[:, b]
-        covariance = (error[:, a] ** 2 + error[:, j] ** 2 - error[:, b] ** 2) / 2  # of the first and the difference, which may be much smaller
+        covariance = (error[:, a] ** 2 + error[:, j] ** 2 - error[:, b] ** 2) / 2  # through the variance of the difference, which may be much smaller
         variance = (slope[:, b] * error[:, j]) ** 2 + (steeper * error[:, a]) ** 2 + 2 * slope[:, b] * steeper * covariance
         found[:, j], errors[:, j] = roots[:, a] - roots[:, b], np.sqrt(np.maximum(variance, 0.0))
     return {"mean": found, "standard_error": errors}

@@ -1,4 +1,4 @@
-"""How many swaps turn the first players of one ranking into those of another: the modified Cayley distance (Karczmarz et al. 2022, Table 1)."""
+"""Modified Cayley distance of two rankings' first k players, in swaps (Karczmarz et al. 2022, Table 1)."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from ..jit.decorator import jit
 
 @jit
 def _list_first(ranks: np.ndarray, first: np.ndarray) -> None:
-    """List the players ranked first, ``first (k, n)``, of ``ranks (players, n)``."""
+    """List the players with ranks 1 to k, ``first (k, n)``, from ``ranks (players, n)``."""
     k = len(first)
     for j in range(ranks.shape[0]):
         for i in range(ranks.shape[1]):
@@ -17,7 +17,7 @@ def _list_first(ranks: np.ndarray, first: np.ndarray) -> None:
 
 @jit
 def _count_swaps(a: np.ndarray, b: np.ndarray, k: int, out: np.ndarray) -> None:
-    """Number the places of a's list and b's, and follow a player's place in a's to that in b's: swaps are places less cycles."""
+    """Count swaps as positions less cycles of the permutation from list a to list b."""
     n = out.shape[1]
     of_a, of_b = np.zeros((k, n), np.int64), np.zeros((k, n), np.int64)
     leads, seen = np.zeros(2 * k, np.int64), np.zeros(2 * k, np.bool_)
@@ -45,10 +45,10 @@ def _count_swaps(a: np.ndarray, b: np.ndarray, k: int, out: np.ndarray) -> None:
 
 
 def count_swaps(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Count the swaps of two players that turn the first k of one ranking into the first k of another (Karczmarz et al. 2022, Table 1).
+    """Count the swaps that turn one ranking's first k players into another's (Karczmarz et al. 2022, Table 1).
 
-    A player that only one of the two lists has is added at the end of the other list; several in the order in which they stand where they are from.
-    Then the lists are permutations of the same players, and the number is their Cayley distance: players less cycles.
+    Players in only one of the two lists are appended to the other in their order there. Both lists are then permutations of the same players, and
+    their Cayley distance is players less cycles.
     """
     outputs, players, n = a.shape
     out = np.zeros((outputs, n))

@@ -1,4 +1,4 @@
-"""Where a ranking of all players puts those that some split asks for: players in no split have places too, 0 to say about every row."""
+"""Ranks, among all players, of those that occur in splits; players in no split have score 0 on every row."""
 
 from typing import NamedTuple
 
@@ -8,16 +8,16 @@ from ..arrays.ordering import SCORE, SIZE, places_by_score, ranks_by_score
 
 
 class PlayerRanks(NamedTuple):
-    """Places of the players that some split asks for, among all players, 1 for the first; equal scores keep the order of players.
+    """Ranks among all players of those in splits, starting at 1; ties keep the order of players.
 
-    Of a ranking that is published without its scores, one of both is known and the other is None.
+    A ranking published without scores has only one of the two orders; the other is None.
     """
 
     by_score: np.ndarray | None  # (outputs, players, n) int64, by descending score
     by_size: np.ndarray | None  # (outputs, players, n) int64, by descending magnitude of the score
 
     def take(self, chosen: np.ndarray) -> "PlayerRanks":
-        """Take some of the rows.
+        """Select rows.
 
         Parameters
         ----------
@@ -32,7 +32,7 @@ class PlayerRanks(NamedTuple):
 
 
 def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> PlayerRanks:
-    """Place players by their scores; those that no split asks for have score 0.
+    """Rank players by scores, with score 0 for players in no split.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> PlayerR
 
 
 def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> PlayerRanks:
-    """Place players by a ranking that says itself where all stand.
+    """Take over a ranking that already covers all players.
 
     Parameters
     ----------
@@ -67,5 +67,5 @@ def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> PlayerRan
 
 
 def rank_among(places: np.ndarray) -> np.ndarray:
-    """Rank the players that have places among themselves."""
+    """Rank players of splits among themselves by their ranks among all."""
     return ranks_by_score(-places, axis=1)

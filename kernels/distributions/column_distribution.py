@@ -1,4 +1,4 @@
-"""Distributions of columns: counts by cell, which merge exactly, and moments, which merge in the order of rows."""
+"""Column statistics that merge: histograms (exactly, in any order) and moments (in row order)."""
 
 from typing import Any, NamedTuple
 
@@ -10,13 +10,13 @@ from .histogram import HistogramBuilder, count_cells
 
 
 class Spreads(NamedTuple):
-    """Counts and moments of columns, each of its own finite values; spreads are about the mean, so that merging does not cancel."""
+    """Counts and moments of columns over finite values; spreads are about the mean, so that merging does not cancel digits."""
 
-    rows: np.ndarray  # (columns,) int64, all of them
+    rows: np.ndarray  # (columns,) int64, all rows
     missing: np.ndarray  # (columns,) int64, NaN
     infinite: np.ndarray  # (columns,) int64
     mean: np.ndarray  # (columns,) float64, as all below
-    spread: np.ndarray  # sum of squared distances from the mean
+    spread: np.ndarray  # sum of squared deviations from the mean
     mean_abs: np.ndarray
     spread_abs: np.ndarray  # the same of magnitudes
     low: np.ndarray
@@ -25,7 +25,7 @@ class Spreads(NamedTuple):
 
 @jit
 def _measure(values: np.ndarray, found: np.ndarray) -> None:
-    """Measure values ``(n,) float64``; ``found`` is overwritten."""
+    """Accumulate the moments of ``values (n,) float64``, overwriting ``found``."""
     missing, infinite, n, total, total_abs, low, high = 0, 0, 0, 0.0, 0.0, np.inf, -np.inf
     for i in range(values.size):
         x = values[i]

@@ -1,18 +1,18 @@
-"""How far two distributions are apart, of counts in the same places, and how surely: what drift is measured by."""
+"""Drift statistics of two histograms: PSI, Kolmogorov–Smirnov, chi², Wasserstein and NDCG, with p-values."""
 
 import numpy as np
 from scipy import stats
 
 DECILES = 10
-ENOUGH = 5.0  # rows that a place is expected to have, for chi² to hold
-FEW = 1000  # rows up to which orders are counted, which takes a millisecond
+ENOUGH = 5.0  # expected rows per category at which the chi² approximation holds
+FEW = 1000  # rows up to which exact Kolmogorov–Smirnov p-values are computed, in about a millisecond
 
 
 def decile_bins(reference: np.ndarray) -> np.ndarray:
-    """Put places into bins by a distribution's deciles.
+    """Assign positions to bins by the deciles of a distribution.
 
-    What lies outside of its range is in the outer bins, but for where a tenth of its rows or more have the smallest value or the largest one: beyond
-    that is a bin of its own, at either end.
+    Values beyond the range fall into the outer bins. Where at least a tenth of the rows share the smallest or largest value, values beyond it get a
+    bin of their own.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def decile_bins(reference: np.ndarray) -> np.ndarray:
     """
     behind = np.cumsum(reference)
     n = behind[-1] if behind.size else 0
-    deciles = np.searchsorted(behind * DECILES, np.arange(1, DECILES) * n)  # in integers
+    deciles = np.searchsorted(behind * DECILES, np.arange(1, DECILES) * n)  # integer arithmetic is exact
     there = np.flatnonzero(reference)
     ends = [edge for end, edge in ((there[:1], there[:1] - 1), (there[-1:], there[-1:])) if (reference[end] * DECILES >= n).any()]
     bins = np.searchsorted(np.unique(np.concatenate((deciles, *ends))), np.arange(reference.size), side="left")
@@ -51,7 +51,7 @@ def measure_psi(reference: np.ndarray, current: np.ndarray) -> float:
 
 
 def expect_psi(n_reference: int, n_current: int, n_bins: int) -> float:
-    """Say what the population stability index comes to without drift, on the average: it is then ``1 / n + 1 / m`` times chi².
+    """Return the expected population stability index without drift: ``1 / n + 1 / m`` times the mean of chi².
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def expect_psi(n_reference: int, n_current: int, n_bins: int) -> float:
 
 
 def measure_ks(reference: np.ndarray, current: np.ndarray) -> tuple[float, float]:
-    """Measure the distance of Kolmogorov and Smirnov: the largest difference of the shares of rows up to any place.
+    """Measure the Kolmogorov–Smirnov distance: the largest difference of the cumulative distributions.
 
     Parameters
     ----------
@@ -88,24 +88,24 @@ def measure_ks(reference: np.ndarray, current: np.ndarray) -> tuple[float, float
 
 
 def _expect(table: np.ndarray) -> np.ndarray:
-    """Counts without drift."""
+    """Return expected counts under equal distributions."""
     return table.sum(axis=0) * table.sum(axis=1, keepdims=True) / table.sum()
 
 
 def _test_table(table: np.ndarray) -> float:
-    """The probability of chi²."""
+    """Return the p-value of the chi² test of a table."""
     expected = _expect(table)
     return float(stats.chi2.sf(((table - expected) ** 2 / expected).sum(), table.shape[1] - 1))
 
 
 def _pool(table: np.ndarray) -> np.ndarray:
-    """Put neighbours among the rare categories together until ENOUGH rows are expected of each, ``(2, categories)`` and ``(2, fewer)``.
+    """Pool adjacent rare categories until each is expected to have ENOUGH rows, ``(2, categories)`` to ``(2, fewer)``.
 
-    What is put together follows from sums of both nights alone, so that p stays that of chi². What is left over goes to the last of what was put
-    together, or else to the least of the others. All in one would hide whatever rare categories do among themselves.
+    Pooling depends on the sums of both runs alone, so that p stays that of chi². A remainder joins the last pool, or else the smallest other
+    category; one pool of all rare categories would hide shifts among them.
     """
     total = table.sum(axis=0)
-    wanted = np.ceil(ENOUGH * total.sum() / table.sum(axis=1).min())  # rows of both nights, of which ENOUGH are expected in the smaller one
+    wanted = np.ceil(ENOUGH * total.sum() / table.sum(axis=1).min())  # total rows at which the smaller run is expected to have ENOUGH
     rare = total < wanted
     behind = np.concatenate(([0.0], np.cumsum(total[rare])))
     starts = [0]
@@ -121,7 +121,7 @@ def _pool(table: np.ndarray) -> np.ndarray:
 
 
 def measure_categories(reference: np.ndarray, current: np.ndarray) -> tuple[float, float]:
-    """Measure how far counts of categories, which have no order, are apart.
+    """Measure the distance of two distributions over unordered categories.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def measure_categories(reference: np.ndarray, current: np.ndarray) -> tuple[floa
 
 
 def measure_shares(reference: int, n_reference: int, current: int, n_current: int) -> tuple[float, float]:
-    """Measure how far two shares are apart.
+    """Measure the difference of two shares.
 
     Parameters
     ----------
@@ -166,7 +166,7 @@ def measure_shares(reference: int, n_reference: int, current: int, n_current: in
 
 
 def measure_wasserstein(lower: np.ndarray, upper: np.ndarray, reference: np.ndarray, current: np.ndarray) -> float:
-    """Measure the distance of Wasserstein: how far a row's value moves on the average, where as few rows move as little as they can.
+    """Measure the Wasserstein distance: the mean distance that rows move under optimal transport.
 
     Parameters
     ----------
@@ -185,12 +185,12 @@ def measure_wasserstein(lower: np.ndarray, upper: np.ndarray, reference: np.ndar
     between = np.abs(apart[:-1]) * (lower[1:] - upper[:-1])
     total = np.abs(before) + np.abs(apart)
     with np.errstate(invalid="ignore", divide="ignore"):
-        crossing = np.where(before * apart < 0, (before**2 + apart**2) / total, total)  # a line through zero has two triangles below it
+        crossing = np.where(before * apart < 0, (before**2 + apart**2) / total, total)  # the difference changes sign: two triangles
     return float(between.sum() + (crossing / 2 * (upper - lower)).sum())
 
 
 def correct_p(p: np.ndarray) -> np.ndarray:
-    """Correct probabilities of many tests by Benjamini and Hochberg (1995): of those up to q, a share of q at most is false on the average.
+    """Adjust p-values for multiple tests by Benjamini and Hochberg (1995): the false discovery rate is at most q among those up to q.
 
     Parameters
     ----------
@@ -209,7 +209,7 @@ def correct_p(p: np.ndarray) -> np.ndarray:
 
 
 def measure_ndcg(reference: np.ndarray, current: np.ndarray) -> float:
-    """Measure how good the current order of features is by the reference's importances, as Amazon SageMaker Clarify does.
+    """Compute NDCG of the current order of features by the reference's importances, as Amazon SageMaker Clarify does.
 
     Parameters
     ----------
@@ -223,5 +223,5 @@ def measure_ndcg(reference: np.ndarray, current: np.ndarray) -> float:
     """
     discount = 1.0 / np.log2(np.arange(2, reference.size + 2))
     best = float((np.sort(reference)[::-1] * discount).sum())
-    order = np.lexsort((-reference, -current))  # of equal ones the best order counts
+    order = np.lexsort((-reference, -current))  # ties take the best order
     return float((reference[order] * discount).sum()) / best if best > 0 else 1.0

@@ -1,4 +1,4 @@
-"""Numbers counted in cells: a column has so many at most, each as narrow as its values allow, and counts merge exactly, in any order and grouping."""
+"""Mergeable histograms of floats: bins from leading bits, as narrow as a fixed number of bins allows."""
 
 from bisect import bisect_left
 from typing import NamedTuple
@@ -7,34 +7,34 @@ import numpy as np
 
 from ..jit.decorator import jit
 
-CELLS = 1 << 12  # that a column has at most
-SLOTS = 1 << 13  # of a hash table of them
-LEVELS = 53  # at the last one a cell is a sign and a power of two: that makes CELLS, of which two are the infinities
+CELLS = 1 << 12  # bins that a column has at most
+SLOTS = 1 << 13  # slots of the hash table
+LEVELS = 53  # at the last level a bin is a sign and a power of two: CELLS bins, two of them the infinities
 REST = (1 << 63) - 1  # all bits but the sign
 INFINITE = 0x7FF << 52  # bits of infinity
 
 
 class HistogramBuilder(NamedTuple):
-    """Counts of one column, added to in place: see ``start_histogram``."""
+    """Counts of one column, updated in place; made by ``start_histogram``."""
 
     cell: np.ndarray  # (SLOTS,) int64
-    seen: np.ndarray  # (SLOTS,) int64, values in it; 0 where the slot is free
+    seen: np.ndarray  # (SLOTS,) int64, values in the bin; 0 where the slot is free
     level: np.ndarray  # (1,) int64
-    taken: np.ndarray  # (1,) int64, slots
+    taken: np.ndarray  # (1,) int64, occupied slots
 
 
 TALLY_BYTES = 2 * 8 * SLOTS
 
 
 class Histogram(NamedTuple):
-    """Values of one column by cell.
+    """Histogram of one column.
 
-    A cell is what the bits of float64 have in common without the last ``level`` ones, as an integer that ascends as the numbers do. The level is the
-    lowest at which there are no more than CELLS. So it depends on the set of the values alone, and of two sets together is at least that of each.
+    A bin is the float64 bit pattern without its last ``level`` bits, as an integer in the order of the numbers. The level is the lowest with at most
+    CELLS bins. So the result depends on the set of values alone, and merging never lowers the level.
     """
 
-    level: int  # at 0, a cell is one value
-    cells: np.ndarray  # (cells,) int64, ascending: those that are not empty
+    level: int  # at 0, a bin is one value
+    cells: np.ndarray  # (cells,) int64, ascending: nonempty bins
     counts: np.ndarray  # (cells,) int64
 
 
@@ -44,9 +44,9 @@ ONE = np.ones(1, np.int64)
 
 @jit
 def _add(bits: np.ndarray, counts: np.ndarray, step: int, start: int, tally: HistogramBuilder) -> int:
-    """Add counts, the i-th ``counts[i * step]``, of values whose bits are ``(n,) int64``, from start on; missing ones are passed over.
+    """Add ``counts[i * step]`` of the i-th value, given as bits ``(n,) int64``, from start on; NaN is skipped.
 
-    Returns the place of the first value for which there is no cell left, n where all have one.
+    Returns the position of the first value that finds no free bin, or n.
     """
     level, taken = int(tally.level[0]), int(tally.taken[0])
     for i in range(start, bits.size):
@@ -54,9 +54,9 @@ def _add(bits: np.ndarray, counts: np.ndarray, step: int, start: int, tally: His
         if key & REST > INFINITE:
             continue
         if key < 0:
-            key = key ^ REST if key & REST else 0  # magnitudes of what is negative count down; -0.0 is 0.0
+            key = key ^ REST if key & REST else 0  # negative numbers ascend as magnitudes fall; -0.0 becomes 0.0
         cell = key >> level
-        slot = (cell * 0x1E3779B97F4A7C15 >> 51) & (SLOTS - 1)  # multiplicative hashing, Knuth's
+        slot = (cell * 0x1E3779B97F4A7C15 >> 51) & (SLOTS - 1)  # multiplicative hashing (Knuth)
         while tally.seen[slot] > 0 and tally.cell[slot] != cell:
             slot = (slot + 1) & (SLOTS - 1)
         if tally.seen[slot] == 0:
@@ -69,12 +69,12 @@ def _add(bits: np.ndarray, counts: np.ndarray, step: int, start: int, tally: His
 
 
 def _turn(keys: np.ndarray) -> np.ndarray:
-    """Bits of numbers as integers that ascend as they do, and these as bits."""
+    """Map float bits to integers in the order of the numbers, and back."""
     return keys ^ ((keys >> 63) & REST)
 
 
 def _find_keys(cells: np.ndarray, level: int) -> np.ndarray:
-    """A number of every cell, as an integer that ascends as numbers do: the one nearest to 0, but of those below it none that is -0.0."""
+    """Return an ordered integer of every bin: its value nearest to 0, with 0.0 for -0.0."""
     keys = cells << level
     return np.where(keys < 0, np.minimum(keys | (1 << level) - 1, -2), keys)
 
@@ -87,7 +87,7 @@ def _add_up(cells: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _find_drop(cells: np.ndarray) -> int:
-    """How many more bits have to go, that of cells, ascending, CELLS are left at most."""
+    """Return by how many bits the level has to rise until ascending bins number at most CELLS."""
 
     def fits(drop: int) -> bool:
         left = cells >> drop
@@ -97,19 +97,19 @@ def _find_drop(cells: np.ndarray) -> int:
 
 
 def start_histogram() -> HistogramBuilder:
-    """Make the counts of no values."""
+    """Start an empty histogram."""
     return HistogramBuilder(*(np.zeros(size, np.int64) for size in (SLOTS, SLOTS, 1, 1)))
 
 
 def finish_histogram(tally: HistogramBuilder) -> Histogram:
-    """Read what was counted."""
+    """Return the finished histogram."""
     taken = np.flatnonzero(tally.seen)
     order = taken[np.argsort(tally.cell[taken])]
     return Histogram(int(tally.level[0]), tally.cell[order], tally.seen[order])
 
 
 def _make_room(value: np.ndarray, tally: HistogramBuilder) -> None:
-    """Raise the level until there is a cell for one more value, ``(1,) float64``."""
+    """Raise the level until there is a bin for one more value, ``(1,) float64``."""
     level, taken = int(tally.level[0]), np.flatnonzero(tally.seen)
     cells, counts = tally.cell[taken], tally.seen[taken]
     drop = _find_drop(np.sort(np.append(cells, find_cells(value, level))))
@@ -119,14 +119,14 @@ def _make_room(value: np.ndarray, tally: HistogramBuilder) -> None:
 
 
 def count_cells(values: np.ndarray, tally: HistogramBuilder) -> None:
-    """Count the values of one column."""
+    """Add the values of one column."""
     bits, done = values.view(np.int64), 0
     while (done := _add(bits, ONE, 0, done, tally)) < bits.size:
         _make_room(values[done : done + 1], tally)
 
 
 def coarsen(found: Histogram, level: int) -> Histogram:
-    """Count the same values by wider cells.
+    """Rebin a histogram at a coarser level.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def coarsen(found: Histogram, level: int) -> Histogram:
 
 
 def merge_histograms(a: Histogram, b: Histogram) -> Histogram:
-    """Add the counts of two pieces of a column. Neither how they were cut nor the order in which they are merged changes the result."""
+    """Add two histograms; the result depends neither on the cut of the rows nor on the merge order."""
     level = max(a.level, b.level)
     a, b = coarsen(a, level), coarsen(b, level)
     merged = Histogram(level, *_add_up(np.concatenate((a.cells, b.cells)), np.concatenate((a.counts, b.counts))))
@@ -145,7 +145,7 @@ def merge_histograms(a: Histogram, b: Histogram) -> Histogram:
 
 
 def find_cells(values: np.ndarray, level: int) -> np.ndarray:
-    """Find the cell of every value.
+    """Return the bin of every value.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def find_cells(values: np.ndarray, level: int) -> np.ndarray:
 
 
 def cell_edges(cells: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find where cells lie.
+    """Return the edges of bins.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def cell_edges(cells: np.ndarray, level: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def round_histogram(found: Histogram, kind: np.dtype) -> Histogram:
-    """Count the same values rounded to a narrower type.
+    """Return the histogram of the same values rounded to a narrower type.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def round_histogram(found: Histogram, kind: np.dtype) -> Histogram:
     if found.level > LEVELS - 2 - np.finfo(kind).nmant:
         return found
     lower, upper = cell_edges(found.cells, found.level)
-    values = lower / 2 + upper / 2 if found.level else lower  # in the middle, since what is rounded to different numbers is told apart at edges
+    values = lower / 2 + upper / 2 if found.level else lower  # the middle of a bin; values that round apart are separated at its edges
     with np.errstate(over="ignore"):
         rounded = values.astype(kind).astype(np.float64)
     return Histogram(0, *_add_up(find_cells(rounded, 0), found.counts))

@@ -1,1 +1,1 @@
-"""How kernels are compiled: the only decorator, and loops over eight rows at once."""
+"""Compilation of kernels: the only jit decorator, and explicit vectors of eight rows."""

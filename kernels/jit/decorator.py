@@ -1,9 +1,9 @@
-"""The only place where Numba's options are set.
+"""The only use of Numba's ``njit``: options, cache folder, and frozen arrays for kernels.
 
-``nogil``: Dask's threads and processes give the parallelism, never ``parallel`` (Numba's workqueue aborts on concurrent entry).
-``error_model="numpy"``: no zero-division branches in inner loops. ``fastmath={"contract"}``: multiply-adds may fuse, which gives the same
-bits on every run; nothing may be reassociated. ``cache``: compiled once per machine. Numba keys a kernel by its own file, but what it takes
-from others is compiled into it too: the key here is the content of all files of this package.
+``nogil``: Dask's threads and processes run in parallel, never ``parallel`` (Numba's workqueue aborts on concurrent entry). ``error_model="numpy"``:
+no zero-division branches in inner loops. ``fastmath={"contract"}``: multiply-adds may fuse, with the same bits on every run; nothing is reassociated.
+``cache``: compiled once per machine. Numba keys a cached kernel by its own file only, although code of other files is compiled into it; the key here
+digests all files of this package.
 """
 
 import os
@@ -24,7 +24,7 @@ from numba.core.caching import IndexDataCacheFile
 
 
 def _digest_sources() -> str:
-    """SHA-256 of every file of ``kernels``: its name and its text."""
+    """Return the SHA-256 of the names and contents of all files of ``kernels``."""
     package, content = Path(__file__).parents[1], sha256()
     for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
@@ -35,11 +35,11 @@ def _digest_sources() -> str:
 SOURCES = _digest_sources()
 
 
-_TO_TELL: dict[Callable[[], None], bool] = {}  # who wants to know that a kernel is compiled, and has not been told yet
+_TO_TELL: dict[Callable[[], None], bool] = {}  # callbacks before a compilation, and whether each has been called
 
 
 def when_compiling(tell: Callable[[], None]) -> None:
-    """Let somebody know before the next kernel is compiled, which takes a while; not where all are found on disk.
+    """Register a callback to be called once before a kernel is compiled, which is slow; not if all come from the cache.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def when_compiling(tell: Callable[[], None]) -> None:
 
 
 def _announce() -> None:
-    """Tell those who have not been told."""
+    """Call the callbacks that have not been called."""
     for tell, untold in list(_TO_TELL.items()):
         if untold:
             _TO_TELL[tell] = False
@@ -58,29 +58,28 @@ def _announce() -> None:
 
 
 class _CompiledFiles(IndexDataCacheFile):
-    """Files of a kernel's compiled code, each named by what it was compiled from and for.
+    """Cache files of a kernel's compiled code, named by the sources, signature and processor.
 
-    Numba numbers them by what its index lists. Two processes that compile one kernel for two types at once, as workers do, then take the same
-    number, and the index gives one the code of the other: wrong results, and silently. Here two entries never share a file; the worst that a
-    lost entry of the index costs is to compile again. Other sources have an index of their own, which is not even read: what it lists may be of
-    types that are there no more.
+    Numba numbers these files by the entries of its index. Two processes that compile a kernel for two signatures at once then take the same number,
+    and one loads the other's code: wrong results, silently. Here entries never share a file; a lost index entry costs a recompilation at most.
+    Changed sources get a new index; the old one is not read, since its types may be gone.
     """
 
     def __init__(self, cache_path: str, filename_base: str, source_stamp: str):
         super().__init__(cache_path, f"{filename_base}-{source_stamp[:16]}", source_stamp)
-        self._stale = f"{filename_base.rpartition('-')[0]}-*.nb?"  # the same kernel, on whatever line
+        self._stale = f"{filename_base.rpartition('-')[0]}-*.nb?"  # files of the same kernel, whatever its line number
 
     def load(self, key: Any) -> Any:
-        """Find the code; where there is none it will be compiled."""
+        """Load the compiled code; return None if there is none."""
         found = super().load(key)
         if found is None:
             _announce()
         return found
 
     def save(self, key: Any, data: Any) -> None:
-        """Write the code, then list it: what the index names is always there. What was compiled from other sources goes.
+        """Write the code, then its index entry, so that the index lists existing files only; remove code of other sources.
 
-        Where the disk is full nothing is kept, and the kernel serves this process all the same.
+        On a full disk nothing is cached, and the kernel serves this process only.
         """
         name = self._data_name_pattern.format(number=int(sha256(dumps(key)).hexdigest()[:16], 16))
         with suppress(OSError):
@@ -92,7 +91,7 @@ class _CompiledFiles(IndexDataCacheFile):
 
 
 def _make_private_folder() -> str:
-    """A temporary folder that later processes find again, and into which nobody else can put code; else one of this process alone."""
+    """Return a temporary folder that later processes find again and only this user can write to, else one for this process."""
     folder = Path(gettempdir()) / f"leafledger-{os.getuid()}"
     with suppress(OSError):
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -104,7 +103,7 @@ def _make_private_folder() -> str:
 
 @cache
 def _keep_elsewhere() -> bool:
-    """Let this process and those that it starts keep compiled kernels in a temporary folder, and say so once. Whether there is one."""
+    """Cache kernels of this process and its children in a temporary folder, with one warning; return whether there is one."""
     try:
         folder = _make_private_folder()
     except OSError:
@@ -120,7 +119,7 @@ def _compile(function: Callable[..., Any], keep: bool) -> Any:
 
 
 def _compile_and_keep(function: Callable[..., Any]) -> Any:
-    """Numba refuses a kernel that is to be kept where it finds no folder, as in a read-only image without a home."""
+    """Compile a cached function; use a temporary cache folder where Numba finds no writable one, as in a read-only image without a home."""
     with suppress(RuntimeError):
         return _compile(function, True)
     if _keep_elsewhere():
@@ -130,7 +129,7 @@ def _compile_and_keep(function: Callable[..., Any]) -> Any:
 
 
 def jit(function: Callable[..., Any]) -> Any:
-    """Compile a kernel, or with ``NUMBA_DISABLE_JIT`` leave it as it is.
+    """Compile a kernel; with ``NUMBA_DISABLE_JIT``, return the function unchanged.
 
     Parameters
     ----------
@@ -151,7 +150,7 @@ def jit(function: Callable[..., Any]) -> Any:
 
 
 def frozen(tables: Any) -> Any:
-    """Make nested records' arrays contiguous and read-only, as they are when mapped from files: kernels see one type of array, and compile once.
+    """Make all arrays of nested records contiguous and read-only, as if mapped from files: one signature per kernel.
 
     Parameters
     ----------
@@ -172,7 +171,7 @@ def frozen(tables: Any) -> Any:
 
 
 def count_bytes(tables: Any) -> int:
-    """Count the bytes of nested records' arrays.
+    """Count the bytes of all arrays of nested records.
 
     Parameters
     ----------

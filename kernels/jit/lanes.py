@@ -1,9 +1,9 @@
-"""Eight rows in one register: explicit vectors for kernels whose inner loop runs over rows.
+"""Vectors of eight rows in a register, for kernels whose inner loop runs over rows.
 
-``Lanes`` is an LLVM vector of eight doubles, which the backend splits into what the machine has (one 512-bit, two 256-bit, four 128-bit
-registers). Loads and stores take a flat contiguous array and the index of the first of eight elements; ``+ - *`` may fuse into
-multiply-adds (flag ``contract``) and are otherwise exact, as is ``/``, so results do not depend on how a loop was vectorised. With the JIT off
-the same functions work on arrays of eight elements.
+``Lanes`` is an LLVM vector of eight doubles, which the backend splits as the machine requires (one 512-bit, two 256-bit, four 128-bit registers).
+Loads and stores take a flat contiguous array and the index of the first of eight elements. ``+ - *`` may fuse into multiply-adds (flag ``contract``)
+and are otherwise exact, as is ``/``: results do not depend on how a loop was vectorised. With the JIT off the functions work on arrays of eight
+elements.
 """
 
 import math
@@ -20,19 +20,19 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 from .decorator import jit
 
 LANES = 8  # doubles in a register
-QUAD = 4  # numbers of a table's row that are taken at once
-WIDE = 32  # rows whose codes are made at once
+QUAD = 4  # numbers of a table row loaded at once
+WIDE = 32  # rows whose codes are computed at once
 LINE = 64  # bytes of a cache line
 
-Lanes = Any  # LanesType where it is compiled, (LANES,) float64 where it is not
+Lanes = Any  # LanesType in compiled code, (LANES,) float64 otherwise
 Integer = int | np.integer
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def zeros(*shape: int) -> np.ndarray:
-    """Make zeros that start at the start of a cache line.
+    """Allocate zeros aligned to a cache line.
 
-    NumPy's own, where large, start 16 bytes later, so that every second vector reaches into the next line.
+    NumPy's large arrays start 16 bytes later, so that every second vector crosses a cache line.
 
     Returns
     -------
@@ -45,10 +45,9 @@ def zeros(*shape: int) -> np.ndarray:
 
 @jit
 def aligned(n: int, value: float = 0.0) -> np.ndarray:
-    """Make an array in a kernel, which starts at the start of a cache line.
+    """Allocate a filled array inside a kernel, aligned to a cache line.
 
-    Numba's own start at multiples of 32 bytes. So, by chance, every vector of 64 bytes of an array may lie on two lines, and a kernel whose stacks do
-    takes up to 1.4 times as long.
+    Numba aligns arrays to 32 bytes, so that vectors of 64 bytes may cross cache lines: kernels with such stacks take up to 1.4 times as long.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def aligned(n: int, value: float = 0.0) -> np.ndarray:
 
 
 class LanesType(types.Type):
-    """Numba's type of eight doubles."""
+    """Numba type of eight doubles."""
 
     def __init__(self) -> None:
         super().__init__(name="Lanes")
@@ -81,7 +80,7 @@ class _LanesModel(models.PrimitiveModel):
 
 
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any, room: int = LANES) -> Any:
-    """Address of ``array[index]`` as a vector's, with room for its elements where bounds are checked."""
+    """Return the address of ``array[index]`` as a vector pointer, with bounds checked where enabled."""
     record = context.make_array(array_type)(context, builder, array)
     if config.BOUNDSCHECK:  # type: ignore[attr-defined]  # set from the environment
         last = builder.add(index, ir.Constant(index.type, room))
@@ -142,7 +141,7 @@ def _splat(typing_context: Any, x: Any) -> Any:
 
 
 def _compared(context: Any, builder: Any, array_type: Any, array: Any, index: Any, lower: Any, span: Any, room: int) -> Any:
-    """Which of the bins from ``array[index]`` on lie on a cyclic interval."""
+    """Compare the bins from ``array[index]`` on with a cyclic interval."""
     integer = ir.IntType(array_type.dtype.bitwidth)
     vector = ir.VectorType(integer, room)
     loaded = builder.load(_pointer(context, builder, array_type, array, index, room), align=array_type.dtype.bitwidth // 8)
@@ -211,7 +210,7 @@ def _take(typing_context: Any, table: Any, first: Any, starts: Any, at: Any) -> 
         offset = _pointer(context, builder, signature.args[2], starts, at)
         offset = builder.bitcast(offset, offset.type.pointee.element.as_pointer())
         for i in range(LANES):
-            start = builder.load(builder.gep(offset, [ir.Constant(ir.IntType(32), i)]), align=4)  # one by one: a vector would be taken apart again
+            start = builder.load(builder.gep(offset, [ir.Constant(ir.IntType(32), i)]), align=4)  # scalar loads: LLVM would split a vector load again
             pointer = _pointer(context, builder, signature.args[0], table, builder.add(first, builder.zext(start, first.type)), QUAD)
             rows.append(builder.load(pointer, align=8))
         halves = []
@@ -225,7 +224,7 @@ def _take(typing_context: Any, table: Any, first: Any, starts: Any, at: Any) -> 
 
 
 def _arithmetic(python_operator: Any, instruction: str) -> None:
-    """Let compiled code write an operator between lanes."""
+    """Implement an operator between lanes in compiled code."""
 
     @infer_global(python_operator)
     class _Typed(ConcreteTemplate):
@@ -241,7 +240,7 @@ for _python_operator, _instruction in ((operator.add, "fadd"), (operator.sub, "f
 
 
 def _compiled_as(compiled: Any) -> Callable[[Function], Function]:
-    """Let kernels have another form of a function where they are compiled; ``overload`` would give it them too, and compile longer."""
+    """Use another implementation of a function in compiled code; unlike ``overload``, without longer compilation."""
     return lambda function: function if config.DISABLE_JIT else compiled  # type: ignore[attr-defined]  # set from the environment
 
 
@@ -283,7 +282,7 @@ def splat(x: float) -> Lanes:
 
 @_compiled_as(_constant)
 def constant(array: np.ndarray, index: Integer) -> Lanes:
-    """Copy an element of a read-only array into all lanes: the compiler need not load it again after every store.
+    """Copy an element of a read-only array into all lanes, so that the compiler need not reload it after stores.
 
     Parameters
     ----------
@@ -294,7 +293,7 @@ def constant(array: np.ndarray, index: Integer) -> Lanes:
 
 @_compiled_as(_inside)
 def inside(bins: np.ndarray, index: Integer, lower: Integer, span: Integer) -> Lanes:
-    """Say which of eight bins lie on a cyclic interval: any numeric split is one subtraction and one comparison.
+    """Return which of eight bins lie in a cyclic interval; any numeric split is one subtraction and one comparison.
 
     Parameters
     ----------
@@ -314,7 +313,7 @@ def inside(bins: np.ndarray, index: Integer, lower: Integer, span: Integer) -> L
 
 @_compiled_as(_mark)
 def mark(codes: np.ndarray, at: Integer, bins: np.ndarray, index: Integer, lower: Integer, span: Integer, bit: Integer) -> None:
-    """Set a bit in the codes of WIDE rows where the rows' bins lie on an interval.
+    """Set a bit in the codes of WIDE rows whose bins lie in an interval.
 
     Parameters
     ----------
@@ -328,7 +327,7 @@ def mark(codes: np.ndarray, at: Integer, bins: np.ndarray, index: Integer, lower
 
 @_compiled_as(_choose)
 def choose(pool: np.ndarray, at: Integer, left: Integer, right: Integer, bins: np.ndarray, index: Integer, lower: Integer, span: Integer) -> None:
-    """Choose, for each of WIDE rows, between two bytes of a pool.
+    """Select one of two bytes of a pool for each of WIDE rows.
 
     Parameters
     ----------
@@ -343,7 +342,7 @@ def choose(pool: np.ndarray, at: Integer, left: Integer, right: Integer, bins: n
 
 @_compiled_as(_take)
 def take(table: np.ndarray, first: Integer, starts: np.ndarray, at: Integer) -> tuple[Lanes, ...]:
-    """Take QUAD numbers from a row of a table for each of eight rows of data.
+    """Load QUAD numbers from a table row for each of eight rows of data.
 
     Parameters
     ----------

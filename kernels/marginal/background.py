@@ -1,6 +1,6 @@
-"""What is known of a background: how many of its rows have which code at every subtree. Rows are counted slice by slice, and counts add up.
+"""Statistics of a background: for every subtree, the number of background rows with each code; counts are additive.
 
-A model's own leaf weights may stand in place of rows, where every leaf says how its rows compare at every split of its tree, as in symmetric trees
+Instead of rows, the model's own leaf weights can serve as background where every leaf determines all comparisons of its tree, as in symmetric trees
 (Filom et al. 2024, Section 3.3).
 """
 
@@ -15,19 +15,19 @@ from ..trees.forest import Forest
 from ..trees.lookup import LOOKUP_ROWS, MARK_BIT, WORD_BITS, make_codes
 from .subtrees import Partitioning, Subtrees
 
-DENSE_BITS = 16  # of a pattern, for which counting is faster than sorting
+DENSE_BITS = 16  # pattern width up to which counting beats sorting
 
 
 class Background(NamedTuple):
-    """Counts of rows, int64, or sums of leaf weights, float64."""
+    """Counts of background rows (int64), or sums of leaf weights (float64)."""
 
-    counts: np.ndarray  # rows with each code of each coded subtree, end to end
+    counts: np.ndarray  # rows with each code of each coded subtree, concatenated
     start: np.ndarray  # (deep subtrees + 1,) int64, deep subtree u's patterns are patterns[start[u]:start[u + 1]]
-    patterns: np.ndarray  # (patterns, words) int64: the codes that occur there, ascending, the lowest word first
-    times: np.ndarray  # (patterns,) rows with each
+    patterns: np.ndarray  # (patterns, words) int64: codes that occur, ascending, the lowest word first
+    times: np.ndarray  # (patterns,) rows with each pattern
 
     def merge(self, others: Sequence["Background"]) -> "Background":
-        """Add up with the counts of other parts: the same in any order and grouping, since counts are integers.
+        """Add the counts of other parts: integers, so the same in any order and grouping.
 
         Parameters
         ----------
@@ -43,18 +43,18 @@ class Background(NamedTuple):
 
 
 def first_codes(subtrees: Subtrees) -> np.ndarray:
-    """Find where every coded subtree's counts start, and the end of the last."""
+    """Return where each coded subtree's counts start, and the end of the last."""
     return np.concatenate(([0], np.cumsum(1 << subtrees.bits)))
 
 
 def n_words(deep: Subtrees) -> int:
-    """Count the words that a pattern needs, whichever deep subtree's it is."""
+    """Return the number of words of a pattern, the same for all deep subtrees."""
     return -(-max(1, int(deep.bits.max(initial=0))) // WORD_BITS)
 
 
 @jit
 def _count(bins: np.ndarray, subtrees: Subtrees, first: np.ndarray, n_rows: int, counts: np.ndarray) -> None:
-    """Add the first ``n_rows`` rows to ``counts``, which start at ``first`` for each coded subtree."""
+    """Count the codes of the first ``n_rows`` rows into ``counts``, which start at ``first`` for each coded subtree."""
     n = bins.shape[1]
     flat = bins.reshape(-1)
     codes, members = np.empty(LOOKUP_ROWS, np.uint16), np.empty(LOOKUP_ROWS, bins.dtype)
@@ -68,7 +68,7 @@ def _count(bins: np.ndarray, subtrees: Subtrees, first: np.ndarray, n_rows: int,
 
 @jit
 def _pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, out: np.ndarray) -> None:
-    """Write the patterns of every row at deep subtree u to ``out (n, words) int64``."""
+    """Write the pattern of every row at deep subtree u to ``out (n, words) int64``."""
     n = bins.shape[1]
     flat = bins.reshape(-1)
     patterns, members = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
@@ -81,7 +81,7 @@ def _pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, ou
 
 
 def distinct(subtree: np.ndarray, patterns: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sort patterns, and sum the times of equal ones."""
+    """Sort patterns and sum the counts of equal ones."""
     order = np.lexsort((*patterns.T, subtree))
     subtree, patterns = subtree[order], patterns[order]
     new = np.append(True, (subtree[1:] != subtree[:-1]) | (patterns[1:] != patterns[:-1]).any(axis=1))[: subtree.size]
@@ -90,13 +90,13 @@ def distinct(subtree: np.ndarray, patterns: np.ndarray, times: np.ndarray) -> tu
 
 
 def _collect(n_subtrees: int, words: int, subtree: np.ndarray, patterns: np.ndarray, times: np.ndarray, counts: np.ndarray) -> Background:
-    """Put a background together from patterns in any order."""
+    """Build a background from patterns in any order."""
     subtree, patterns, times = distinct(subtree, patterns.reshape(-1, words), times)
     return Background(counts, np.searchsorted(subtree, np.arange(n_subtrees + 1)), patterns, times)
 
 
 def count_background(bins: np.ndarray, partitioning: Partitioning, n_rows: int) -> Background:
-    """Count rows of a background by their codes."""
+    """Count the codes of background rows at every subtree."""
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1], np.int64)
     _count(bins, partitioning.coded, first, n_rows, counts)
@@ -130,7 +130,7 @@ def _merge(backgrounds: Sequence[Background]) -> Background:
 
 
 def list_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
-    """List the leaves of a symmetric tree that weigh something, and how their rows compare."""
+    """List the leaves of a symmetric tree with nonzero weight, and their outcomes of comparisons."""
     ensemble, comparisons = forest.ensemble, forest.comparisons
     n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
     leaves, outcomes = [], []
@@ -158,21 +158,21 @@ def list_outcomes(forest: Forest, tree: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_weights(forest: Forest) -> None:
-    """Refuse a model that cannot be its own background."""
+    """Refuse a model whose leaf weights cannot serve as background."""
     ensemble, level, tree, levels = forest.ensemble, forest.trace.level, forest.trace.tree, forest.trace.levels
     inner = ensemble.feature >= 0
     place, number = np.cumsum(levels)[tree] - levels[tree] + level, forest.comparisons.number
     least, most = np.full(int(levels.sum()), number.max(initial=0)), np.zeros(int(levels.sum()), number.dtype)
     np.minimum.at(least, place[inner], number[inner])
     np.maximum.at(most, place[inner], number[inner])
-    doubtful = np.bincount(tree[inner], (least < most)[place[inner]], minlength=levels.size) > 0  # other questions on one level
-    doubtful |= np.bincount(tree[~inner], (level < levels[tree])[~inner], minlength=levels.size) > 0  # a leaf above others
+    doubtful = np.bincount(tree[inner], (least < most)[place[inner]], minlength=levels.size) > 0  # different comparisons on one level
+    doubtful |= np.bincount(tree[~inner], (level < levels[tree])[~inner], minlength=levels.size) > 0  # leaves of different depths
     for each in np.flatnonzero(doubtful | ~(ensemble.cover[ensemble.root] > 0)):
         list_outcomes(forest, int(each))
 
 
 def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.ndarray:
-    """Codes at subtree u of rows with such ``outcomes (rows, comparisons) bool``, ``(rows, words) int64``."""
+    """Return the codes at subtree u of rows with ``outcomes (rows, comparisons) bool``, ``(rows, words) int64``."""
     codes = np.zeros((len(outcomes), words), np.int64)
     for m in range(subtrees.start[u], subtrees.start[u + 1]):
         bit = int(subtrees.marks[m, MARK_BIT])
@@ -181,7 +181,7 @@ def _codes(subtrees: Subtrees, u: int, outcomes: np.ndarray, words: int) -> np.n
 
 
 def weigh_leaves(forest: Forest, partitioning: Partitioning) -> Background:
-    """Take the model's own leaf weights as a background (Filom et al. 2024, Section 3.3)."""
+    """Use the model's own leaf weights as background (Filom et al. 2024, Section 3.3)."""
     tree_of = forest.trace.tree
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1])

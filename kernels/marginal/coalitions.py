@@ -1,9 +1,8 @@
-"""Who plays the marginal game at a subtree: every feature by itself, groups that come whole, or one group's features among whole groups.
+"""Players of the marginal game at a subtree: single features, whole groups, or one group's features among whole groups.
 
-Groups of players that only come whole are players themselves, of a game between them: the quotient game (Owen 1977). Shapley values of groups are
-those of the quotient by all groups. Owen's value of a group's members is that of a quotient in which the other groups are whole and the members
-play by themselves; so is the game within a group, with weights under which the others never come. Deep leaves are looked at here as such games see
-them, for ``subsets`` and ``patterns``.
+Groups that only come whole are the players of the quotient game (Owen 1977). Shapley values of groups are those of the quotient by all groups. Owen's
+value of a group's members is that of a quotient with the other groups whole and the members single; the game within a group is the same, with weights
+that never let other groups come. ``subsets`` and ``patterns`` use the layout of deep leaves made here.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,22 +17,22 @@ from .subtrees import Subtrees
 
 
 class View(NamedTuple):
-    """A quotient of the game at one subtree, as one group sees it: others may come together, as one player; own players gain."""
+    """A quotient of the game at one subtree, from one group's view: other groups may be single players; own players get values."""
 
-    who: np.ndarray  # (players,) int64, which player of the quotient each of the subtree's is part of
-    rows: np.ndarray  # (own,) int32, row of phi of each own player; they are the quotient's first
+    who: np.ndarray  # (players,) int64, the quotient's player that each of the subtree's players belongs to
+    rows: np.ndarray  # (rows, own) int32, row of phi of each own player; own players come first in the quotient
 
     @property
     def n_players(self) -> int:
-        """Players of the quotient."""
+        """Number of players of the quotient."""
         return int(self.who.max(initial=-1)) + 1
 
 
-Views = Callable[[np.ndarray, np.ndarray], list[View]]  # of a subtree, from its players and from the groups they are in
+Views = Callable[[np.ndarray, np.ndarray], list[View]]  # from a subtree's players and their groups
 
 
 def everyone(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa: ARG001 - the shape of views
-    """View the game without groups: each player comes by itself.
+    """View the game without groups: every player is single.
 
     Parameters
     ----------
@@ -51,7 +50,7 @@ def everyone(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa: AR
 
 
 def whole_groups(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa: ARG001 - the shape of views
-    """View the quotient game by all groups, each of which comes whole.
+    """View the quotient game by all groups.
 
     Parameters
     ----------
@@ -68,7 +67,7 @@ def whole_groups(players: np.ndarray, groups: np.ndarray) -> list[View]:  # noqa
 
 
 def each_group(players: np.ndarray, groups: np.ndarray) -> list[View]:
-    """View the game once for every group, whose players come by themselves, the other groups whole.
+    """View the game once for each group, with its players single and the other groups whole.
 
     Parameters
     ----------
@@ -90,29 +89,29 @@ def each_group(players: np.ndarray, groups: np.ndarray) -> list[View]:
 
 
 class Weights(NamedTuple):
-    """What a coalition of b others weighs with a more absent, ``[b, a]``, see ``game_values.Weighing``: between groups, and within a group."""
+    """Weights ``[b, a]`` of coalitions with b others present and a absent, see ``game_values.Weighing``: among groups, and within a group."""
 
     across: np.ndarray  # (n, n) float64
     within: np.ndarray  # (n, n) float64
 
 
-Seen = Sequence[tuple[int, View]]  # numbers of deep subtrees, each with a view of it
+Seen = Sequence[tuple[int, View]]  # numbers of deep subtrees, each with a view
 
 
 class Leaves(NamedTuple):
-    """Deep leaves as they are seen: a leaf that is seen by several groups stands once for each. A row's code has a bit for each player it fails."""
+    """Deep leaves, one entry for each view. A row's code has a bit for each player that it fails."""
 
     marks: np.ndarray  # (marks, 5) int32, see lookup.LookupTables
     start: np.ndarray  # (leaves + 1,) int64, leaf l's marks are marks[start[l]:start[l + 1]]
     words: np.ndarray  # uint32, category sets
-    column: np.ndarray  # (leaves + 1,) int64, leaf l's own players gain in target[column[l]:column[l + 1]], in the order of their bits
+    column: np.ndarray  # (leaves + 1,) int64, leaf l's own players have the rows target[column[l]:column[l + 1]], in the order of their bits
     target: np.ndarray  # int32, row of the output's phi
     value: np.ndarray  # (leaves, width) float64, margin units
     output: np.ndarray  # (leaves,) int32, the first that the leaf adds to
 
 
 def lay_out_leaves(deep: Subtrees, seen: Seen, value: np.ndarray, output: np.ndarray) -> Leaves:
-    """Lay out deep leaves as they are seen."""
+    """Lay out deep leaves by their views."""
     marks = []
     for u, view in seen:
         mine = deep.marks[deep.start[u] : deep.start[u + 1]].copy()
@@ -131,13 +130,13 @@ def lay_out_leaves(deep: Subtrees, seen: Seen, value: np.ndarray, output: np.nda
 
 
 def no_leaves(words: np.ndarray) -> Leaves:
-    """Lay out no leaves."""
+    """Return an empty layout."""
     start, none = np.zeros(1, np.int64), np.zeros(0, np.int32)
     return Leaves(np.zeros((0, 5), np.int32), start, words, start, none, np.zeros((0, 1)), none)
 
 
 def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarray, np.ndarray]:
-    """Find which of a view's players background rows fail at deep subtree u: such as fail any of the players that come together."""
+    """Return which of a view's players background rows fail at deep subtree u: those with a failed member."""
     some = slice(background.start[u], background.start[u + 1])
     patterns = np.zeros_like(background.patterns[some])
     for bit, who in enumerate(view.who.tolist()):
@@ -147,7 +146,7 @@ def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarra
 
 @jit
 def add_gains(leaves: Leaves, leaf: int, gained: np.ndarray, i: int, phi: np.ndarray) -> None:
-    """Add what own players gain at a leaf, for one row."""
+    """Add the contributions of one leaf's own players to phi, for one row."""
     column = leaves.column[leaf]
     for k in range(leaves.value.shape[1]):
         for p in range(gained.size):

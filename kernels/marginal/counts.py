@@ -1,4 +1,4 @@
-"""Counts that come from a file: whether they can be those of some rows, so that nothing that is made of them leads out of an array."""
+"""Validation of background counts read from a file, so that tables made of them stay within bounds."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ from .subtrees import Partitioning
 
 
 def check_counts(partitioning: Partitioning, counted: Any, n_rows: int) -> None:
-    """Refuse counts that no rows can have."""
+    """Refuse counts that no background rows can have."""
     refuse_other(partitioning, counted, (Partitioning, Background))
     coded, deep = partitioning
     first, words = first_codes(coded), n_words(deep)

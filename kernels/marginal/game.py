@@ -1,20 +1,19 @@
-"""The marginal game: absent features take the values of background rows, averaged over all of them, whatever their number.
+"""The marginal game: absent features take the values of background rows, averaged over all of them.
 
-v(S) = mean over background rows b of f(x where S is present, b elsewhere) (Filom et al. 2024, Def. 2.2). If the row passes all of a leaf's players
-in S, the leaf counts with its value times the share of background rows that pass all its players outside of S. So all there is to know of the
-background is, for every leaf, how many of its rows fail which of the leaf's players: a histogram over patterns, which adds up over parts of the
-background. With F(S) the share of background rows that fail nobody outside of S, R the players that the row passes, and w the game value's weights,
+v(S) = mean over background rows b of f(x where S is present, b elsewhere) (Filom et al. 2024, Def. 2.2). If the row passes all of a leaf's players in
+S, the leaf counts with its value times the share of background rows that pass all its players outside S. So the background enters only by how many of
+its rows fail which of a leaf's players: a histogram over patterns, additive over parts of the background. With F(S) the share of background rows that
+fail nobody outside S, R the players that the row passes, and w the game value's weights,
 
     phi_p = - value * sum over S in R of w(S) F(S)                                  where the row fails p
     phi_p =   value * sum over S in R - p of w(S) (F(S + p) - F(S))                 where it passes p
 
-so phi depends on the row by R alone, and a leaf's table for all R comes from sums over subsets, in d 2^d additions (see ``subsets``). Leaves are
-looked up together, by subtree (see ``subtrees``). Leaves with too many players for that keep two sums for each R, and those with yet more players a
-list of patterns (see ``patterns``).
+so phi depends on the row by R alone, and a leaf's table for all R comes from sums over subsets, in d 2^d additions (see ``subsets``). Leaves of a
+subtree share one look-up (see ``subtrees``). Leaves with too many players keep two sums for each R, those with yet more players a list of patterns
+(see ``patterns``).
 
-A value of a partition is a game in which the other groups come whole, each as one player, and w(S) is the product of two weights: of how many other
-groups S has, and of how many own players. So Owen's value, and the two parts of Kamijo's two-step value, are views of the same subtrees (see
-``coalitions``).
+A value of a partition is a game in which the other groups are single players, and w(S) is the product of two weights: by the number of other groups,
+and of own players, in S. Owen's value and both parts of Kamijo's two-step value are views of the same subtrees (see ``coalitions``).
 """
 
 from typing import NamedTuple
@@ -33,7 +32,7 @@ from .subtrees import EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER, Partitioning, Subtree
 
 
 class Levels(NamedTuple):
-    """A coalitional value: what groups weigh, None where there are no others, and what coalitions within a group do."""
+    """A coalitional value: weights of coalitions of groups (None without other groups), and within a group."""
 
     across: Weighing | None
     within: Weighing
@@ -43,12 +42,12 @@ class Levels(NamedTuple):
 def find_failures(
     subtrees: Subtrees, u: int, leaf: int, who: np.ndarray, shares: np.ndarray, local: np.ndarray, masks: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Find which of a leaf's players rows with each code fail."""
+    """Find which of a leaf's players are failed by rows with each code."""
     n_above, leaves = subtrees.n_above[u], subtrees.leaves
     edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
     local[:] = -1
     d = 0
-    for e in range(-n_above, edges.shape[0]):  # the players above, then those of the leaf's edges
+    for e in range(-n_above, edges.shape[0]):  # players of splits above, then those of the leaf's edges
         player = who[edges[e, EDGE_PLAYER] if e >= 0 else e + n_above]
         if local[player] < 0:
             local[player] = d
@@ -72,7 +71,7 @@ def find_failures(
 
 @jit
 def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, who: np.ndarray, weights: Weights, value: np.ndarray, table: np.ndarray) -> None:
-    """Add every leaf of subtree u, as a view sees it, to a table."""
+    """Add all leaves of subtree u, in one view, to a table."""
     n_codes, _, n_own = table.shape
     leaves = subtrees.leaves
     local, masks = np.empty(who.size, np.int64), np.empty(n_codes, np.int64)
@@ -97,20 +96,20 @@ def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, who: np.ndarray, weigh
 
 
 class MarginalGame(NamedTuple):
-    """A model against a background."""
+    """A model with a background."""
 
     forest: Forest
     partitioning: Partitioning
     background: Background
     player_group: np.ndarray  # (players,) int32, group of each of the partitioning's players
-    summed_bits: int  # of deep leaves whose views have at most so many players, sums over subsets are kept; of others, patterns
+    summed_bits: int  # deep leaves with at most this many players keep sums over subsets; others keep patterns
 
     def _views(self, subtrees: Subtrees, u: int, views: Views) -> list[View]:
         players = subtrees.player[subtrees.player_start[u] : subtrees.player_start[u + 1]]
         return views(players, self.player_group[players])
 
     def shares(self, u: int, first: np.ndarray) -> np.ndarray:
-        """Find the share of the background's rows with each code of a coded subtree.
+        """Return the share of background rows with each code of a coded subtree.
 
         Parameters
         ----------
@@ -125,7 +124,7 @@ class MarginalGame(NamedTuple):
         return counts / counts.sum()
 
     def play(self, views: Views, levels: Levels, n_rows: int) -> tuple[LookupTables, SubsetTables, PatternTables]:
-        """Make tables of every subtree as it is seen.
+        """Make the tables of all subtrees for the given views.
 
         Parameters
         ----------
@@ -168,9 +167,9 @@ class MarginalGame(NamedTuple):
         )
 
     def mean_margin(self) -> np.ndarray:
-        """Compute the background's mean margin, the value of the empty coalition.
+        """Compute the background's mean margin: the value of the empty coalition.
 
-        It comes from the counts, so it is the same however the background was counted.
+        Computed from the counts, so that it does not depend on how the background was split for counting.
         """
         coded, deep = self.partitioning
         ensemble, first = self.forest.ensemble, first_codes(coded)
@@ -188,7 +187,7 @@ class MarginalGame(NamedTuple):
 
 @jit
 def _add_mean(subtrees: Subtrees, u: int, shares: np.ndarray, value: np.ndarray, output: np.ndarray, out: np.ndarray) -> None:
-    """Add the value of every leaf of subtree u for the share of rows that reach it."""
+    """Add every leaf of subtree u, weighted by the share of rows that reach it."""
     leaves = subtrees.leaves
     for leaf in range(leaves.start[u], leaves.start[u + 1]):
         reached = 0.0
@@ -203,7 +202,7 @@ def _add_mean(subtrees: Subtrees, u: int, shares: np.ndarray, value: np.ndarray,
 
 
 def table_bytes(partitioning: Partitioning, n_rows: int, views: Views, player_group: np.ndarray, width: int, summed_bits: int) -> int:
-    """Bound the bytes of the tables that ``MarginalGame.play`` makes, before the background is known."""
+    """Bound the size in bytes of the tables of ``MarginalGame.play``, before the background is known."""
     total = 0
     for subtrees, coded in ((partitioning.coded, True), (partitioning.deep, False)):
         for u, bits in enumerate(subtrees.bits.tolist()):

@@ -1,7 +1,7 @@
-"""Interactions of two players of the marginal game, leaf by leaf as values of single players are, see ``subsets`` and ``patterns``.
+"""Shapley interactions of player pairs in the marginal game, leaf by leaf (see ``subsets`` and ``patterns``).
 
-A leaf with its players' sets of the background has for every pair what ``subsets`` says. With A the players that the row fails and B those that a
-background row fails, disjoint, and W(b, a) the integral of t^b (1 - t)^a over the value of the game in which the two are one player, it is
+For a leaf with sets of its players as in ``subsets``: with A the players that the row fails and B those that a background row fails, disjoint, and
+W(b, a) the integral of t^b (1 - t)^a over the value of the game in which the pair is one player, each pair's interaction is
 
     value * W(|B| - 2, |A|)          where B has both        value * W(|B|, |A| - 2)          where A has both
     - value * W(|B| - 1, |A| - 1)    where each has one
@@ -23,7 +23,7 @@ from .subtrees import EDGE_PLAYER, Partitioning, Subtrees
 
 @jit
 def _meet(subtrees: Subtrees, u: int, together: np.ndarray) -> None:
-    """Set ``together (players, players) bool`` for every two of subtree u's players that share a leaf."""
+    """Mark in ``together (players, players) bool`` every two players of subtree u that share a leaf."""
     leaves, n_above = subtrees.leaves, subtrees.n_above[u]
     for leaf in range(leaves.start[u], leaves.start[u + 1]):
         edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
@@ -35,7 +35,7 @@ def _meet(subtrees: Subtrees, u: int, together: np.ndarray) -> None:
 
 
 def _local_pairs(subtrees: Subtrees, u: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which two of subtree u's players share a leaf, ``(pairs,)`` each, by their numbers there; and the two as one number, for all subtrees."""
+    """Return the pairs of subtree u's players that share a leaf, ``(pairs,)`` each by local number, and packed as global pairs."""
     players = subtrees.player[subtrees.player_start[u] : subtrees.player_start[u + 1]]
     together = np.zeros((players.size, players.size), bool)
     _meet(subtrees, u, together)
@@ -44,13 +44,13 @@ def _local_pairs(subtrees: Subtrees, u: int) -> tuple[np.ndarray, np.ndarray, np
 
 
 def list_pairs(partitioning: Partitioning) -> np.ndarray:
-    """List the pairs of players that interact: those that share a leaf."""
+    """List all pairs of players that interact: those that share a leaf."""
     keys = [_local_pairs(subtrees, u)[2] for subtrees in partitioning for u in range(subtrees.size)]
     return np.stack(unpack_pairs(np.unique(np.concatenate([np.zeros(0, np.int64), *keys]))), axis=1).astype(np.int32)
 
 
 def pair_bytes(partitioning: Partitioning, n_rows: int, width: int, summed_bits: int) -> int:
-    """Bound the bytes of the tables that ``play_pairs_against`` makes, before the background is known."""
+    """Bound the size in bytes of the tables of ``play_pairs_against``, before the background is known."""
     total = 0
     for subtrees, coded in ((partitioning.coded, True), (partitioning.deep, False)):
         for u, bits in enumerate(subtrees.bits.tolist()):
@@ -65,7 +65,7 @@ def pair_bytes(partitioning: Partitioning, n_rows: int, width: int, summed_bits:
 
 @jit
 def _gain(sums: np.ndarray, first: int, passed: int, p: int, q: int) -> float:
-    """What two of a leaf's players gain together, as a fraction of its value, for rows that pass such players; see ``sum_pairs``."""
+    """Return the interaction of two of a leaf's players that the row passes, as a fraction of its value; see ``sum_pairs``."""
     without_p, without_q = passed & ~(1 << p), passed & ~(1 << q)
     return sums[first + passed, 0] - sums[first + without_p, 1] - sums[first + without_q, 1] + sums[first + (without_p & without_q), 2]
 
@@ -74,7 +74,7 @@ def _gain(sums: np.ndarray, first: int, passed: int, p: int, q: int) -> float:
 def _fill(
     subtrees: Subtrees, u: int, shares: np.ndarray, first: np.ndarray, second: np.ndarray, within: np.ndarray, value: np.ndarray, table: np.ndarray
 ) -> None:
-    """Add every leaf of subtree u to ``table (codes, width, pairs)``, whose pairs are of the players ``first`` and ``second``."""
+    """Add all leaves of subtree u to ``table (codes, width, pairs)``, with pairs of the players ``first`` and ``second``."""
     n_codes, leaves = table.shape[0], subtrees.leaves
     everyone = np.arange(subtrees.player_start[u + 1] - subtrees.player_start[u])
     local, masks = np.empty(everyone.size, np.int64), np.empty(n_codes, np.int64)
@@ -94,7 +94,7 @@ def _fill(
 
 
 def _look_up(game: MarginalGame, keys: np.ndarray, within: np.ndarray) -> LookupTables:
-    """Tables of the coded subtrees that have pairs."""
+    """Make the tables of coded subtrees that have pairs."""
     coded, ensemble = game.partitioning.coded, game.forest.ensemble
     width, first_code = ensemble.value.shape[1], first_codes(coded)
     marks, targets, tables = [np.zeros((0, 5), np.int32)], [], []
@@ -113,7 +113,7 @@ def _look_up(game: MarginalGame, keys: np.ndarray, within: np.ndarray) -> Lookup
 
 
 def _lay_out(game: MarginalGame, keys: np.ndarray, chosen: list[int]) -> Leaves:
-    """Deep leaves whose pairs, in the order of their bits, gain."""
+    """Lay out deep leaves with their pairs in the order of bits."""
     deep, ensemble = game.partitioning.deep, game.forest.ensemble
     seen = []
     for u in chosen:
@@ -150,7 +150,7 @@ def _list(game: MarginalGame, keys: np.ndarray, chosen: list[int], within: np.nd
 
 
 def play_pairs_against(game: MarginalGame, pairs: np.ndarray, value: GameValue) -> tuple[LookupTables, SubsetTables, PatternTables]:
-    """Make tables of the interactions of every two players."""
+    """Make the tables of the interactions of all pairs."""
     keys, (coded, deep) = pack_pairs(pairs[:, 0], pairs[:, 1]), game.partitioning
     n_players = np.diff(deep.player_start)
     within = weigh_by_value(value)(int(max(np.diff(coded.player_start).max(initial=1), n_players.max(initial=1))) + 1)
@@ -161,7 +161,7 @@ def play_pairs_against(game: MarginalGame, pairs: np.ndarray, value: GameValue) 
 
 @jit
 def add_pair_subsets(bins: np.ndarray, tables: SubsetTables, out: np.ndarray) -> None:
-    """Add the interactions at deep leaves.
+    """Add the interactions at deep leaves with sums over subsets.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ def _has(word: np.ndarray, p: int) -> bool:
 
 @jit
 def _gains(tables: PatternTables, leaf: int, failed: np.ndarray, d: int, single: np.ndarray, gained: np.ndarray) -> None:
-    """Write to ``gained (pairs,)`` what pairs of a leaf's d players gain, for a row that fails ``failed (words,)``; ``single (d,)`` is to work in."""
+    """Write interactions of pairs of d players to ``gained (pairs,)`` for a row that fails ``failed (words,)``; ``single (d,)`` is scratch."""
     within = tables.weights.within
     a = 0
     for word in failed:
@@ -238,7 +238,7 @@ def _gains(tables: PatternTables, leaf: int, failed: np.ndarray, d: int, single:
 
 @jit
 def add_pair_patterns(bins: np.ndarray, tables: PatternTables, out: np.ndarray) -> None:
-    """Add the interactions at deep leaves with many players.
+    """Add the interactions at deep leaves with lists of patterns.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Leaves of symmetric trees: a row for every one that rows can reach, so that what rows have there is made once (Filom et al. 2024, Alg. 3.12)."""
+"""Representative rows of symmetric trees: one for every reachable leaf, to precompute values (Filom et al. 2024, Alg. 3.12)."""
 
 from math import prod
 from typing import NamedTuple
@@ -13,21 +13,21 @@ from ..trees.lookup import descend
 
 
 class Probes(NamedTuple):
-    """Values that compare in every way that values can compare at a model's splits."""
+    """Feature values with every possible combination of outcomes at the model's splits."""
 
     values: np.ndarray  # (used, probes) float64, NaN where missing
     bins: np.ndarray  # (used, probes) unsigned integers
 
 
 class Reached(NamedTuple):
-    """One row for every leaf of a tree that rows can reach."""
+    """One row for every reachable leaf of a tree."""
 
     values: np.ndarray  # (used, rows) float64, NaN where missing
     leaf: np.ndarray  # (rows,) int64, nodes, ascending
 
 
 def _sides(tables: BinTables, j: int) -> np.ndarray:
-    """Values of a used feature: all codes, one that is not known and a missing one; or thresholds, what is between them, and a missing one."""
+    """Return a used feature's values: all codes, an unknown code and NaN; or thresholds, points between them, and NaN."""
     known = int(tables.n_codes[j])
     if known:
         return np.append(np.arange(known + 1.0), np.nan)
@@ -39,7 +39,7 @@ def _sides(tables: BinTables, j: int) -> np.ndarray:
 
 
 def probe(tables: BinTables) -> Probes:
-    """Choose values of every feature.
+    """Choose probe values of every feature.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ def probe(tables: BinTables) -> Probes:
 
 
 def _go_left(splits: BinnedSplits, node: int, bins: np.ndarray) -> np.ndarray:
-    """Whether values with these ``bins (n,)`` go left at a split, see BinnedSplits."""
+    """Return whether values with ``bins (n,)`` go left at a split, see BinnedSplits."""
     first, mask, asked = int(splits.members[node]), int(np.iinfo(bins.dtype).max), bins.astype(np.int64)
     if first >= 0:
         asked = splits.words[first + asked // WORD_BITS].astype(np.int64) >> asked % WORD_BITS & 1
@@ -64,9 +64,9 @@ def _go_left(splits: BinnedSplits, node: int, bins: np.ndarray) -> np.ndarray:
 
 
 def number_leaves(forest: Forest) -> np.ndarray:
-    """Number the leaves of every tree from the left to the right.
+    """Number the leaves of every tree from left to right.
 
-    In a symmetric tree the number is the code of the leaf: its bits are the levels, the root's the highest, and 1 where rows go right.
+    In a symmetric tree the number is the leaf's code: one bit for each level, the root's the highest, 1 for right.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def number_leaves(forest: Forest) -> np.ndarray:
 
 
 def reach_leaves(forest: Forest, probes: Probes, tree: int) -> Reached:
-    """Make a row for every leaf of a symmetric tree that rows can reach: for every way in which the values of each feature can compare.
+    """Make a row for every reachable leaf of a symmetric tree, from every combination of its features' outcomes.
 
     Parameters
     ----------

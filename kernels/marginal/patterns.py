@@ -1,15 +1,15 @@
-"""Leaves of the marginal game with too many players for a table: their background as a list of the patterns that occur.
+"""Leaves of the marginal game with too many players for a table: their background as a list of patterns.
 
-A coalition S reaches a leaf where the row fails nobody in S, and a background row nobody outside of S. So with A the players that the row fails and
-B those that the background row fails, S has all of B and none of A. Only where A and B are disjoint is there such an S, and then, with W(b, a) the
-integral of t^b (1 - t)^a over the game value,
+A coalition S reaches a leaf where the row fails nobody in S, and a background row nobody outside S. So with A the players that the row fails and B
+those that the background row fails, S contains B and avoids A. Such S exist only if A and B are disjoint, and then, with W(b, a) the integral of t^b
+(1 - t)^a over the game value,
 
     phi_p = - value * W(|B|, |A| - 1)   for p in A,      phi_p = value * W(|B| - 1, |A|)   for p in B
 
-for this background row: the marginal game of two rows (Lundberg et al. 2020, Interventional TreeSHAP). Here a pattern B is taken once, however many
-rows have it. Patterns are sorted, so that all which agree with one down to a bit in which it meets A are skipped at once.
+for this background row: the marginal game of two rows (Lundberg et al. 2020, Interventional TreeSHAP). Each pattern B is handled once, however many
+rows have it. Patterns are sorted, so that all that share the high bits up to one that meets A are skipped at once.
 
-With groups of players the weight is a product: one W for the other groups, each of them one player, and one for the group's own members.
+With groups the weight is a product: one W for the other groups, each a single player, and one for the group's own members.
 """
 
 from typing import NamedTuple
@@ -24,7 +24,7 @@ from .subtrees import Subtrees
 
 
 class PatternTables(NamedTuple):
-    """Deep leaves with the patterns that the background has there."""
+    """Deep leaves with the background's patterns there."""
 
     leaves: Leaves
     own: np.ndarray  # (leaves, words) int64, bits of own players
@@ -35,7 +35,7 @@ class PatternTables(NamedTuple):
 
 
 def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: np.ndarray, output: np.ndarray, weights: Weights) -> PatternTables:
-    """Make tables of deep leaves as they are seen."""
+    """Make the tables of deep leaves for the given views."""
     words = background.patterns.shape[1]
     owns, patterns, shares = [], [np.zeros((0, words), np.int64)], [np.zeros(0)]
     for u, view in seen:
@@ -58,7 +58,7 @@ def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: 
 
 
 def no_patterns(words: np.ndarray) -> PatternTables:
-    """Make tables that add nothing.
+    """Make tables without leaves.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def no_patterns(words: np.ndarray) -> PatternTables:
 
 @jit
 def count_bits(word: int) -> int:
-    """Count the bits of a word that are set."""
+    """Count the set bits of a word."""
     n = 0
     while word:
         word &= word - 1
@@ -81,7 +81,7 @@ def count_bits(word: int) -> int:
 
 @jit
 def _agree(patterns: np.ndarray, j: int, k: int, w: int, high: int) -> bool:
-    """Say whether patterns j and k agree from the highest bit down to bit ``high`` of word w."""
+    """Return whether patterns j and k agree from the highest bit down to bit ``high`` of word w."""
     for v in range(w + 1, patterns.shape[1]):
         if patterns[k, v] != patterns[j, v]:
             return False
@@ -90,7 +90,7 @@ def _agree(patterns: np.ndarray, j: int, k: int, w: int, high: int) -> bool:
 
 @jit
 def _skip(patterns: np.ndarray, j: int, stop: int, w: int, met: int) -> int:
-    """Find the first pattern after j, or ``stop``, that may miss the highest bit of ``met`` in word w: those that agree with j down to it have it."""
+    """Find the first pattern after j, or ``stop``, that does not share with j the bits down to the highest bit of ``met`` in word w."""
     high = 0
     while met > 1:
         met >>= 1
@@ -108,7 +108,7 @@ def _skip(patterns: np.ndarray, j: int, stop: int, w: int, met: int) -> int:
 
 @jit
 def skip_met(patterns: np.ndarray, j: int, stop: int, failed: np.ndarray) -> int:
-    """Find the next pattern that may have nobody in common with those that a row fails."""
+    """Find the next pattern that may be disjoint from the failed players."""
     for w in range(failed.size - 1, -1, -1):
         met = patterns[j, w] & failed[w]
         if met:
@@ -118,7 +118,7 @@ def skip_met(patterns: np.ndarray, j: int, stop: int, failed: np.ndarray) -> int
 
 @jit
 def _gains(tables: PatternTables, leaf: int, failed: np.ndarray, gained: np.ndarray) -> None:
-    """Write to ``gained (own,)`` what own players gain at a leaf, as fractions of its value, for a row that fails ``failed (words,) int64``."""
+    """Write own players' contributions at a leaf, as fractions of its value, to ``gained (own,)``; the row fails ``failed (words,) int64``."""
     n_words = failed.size
     a_own, a_other = 0, 0
     for w in range(n_words):

@@ -1,12 +1,12 @@
-"""The marginal game where players are present with any probabilities, or one after the other: what rankings are made and measured by.
+"""The marginal game with players present at given probabilities, or joining one by one, as rankings need.
 
-With F(S) the share of background rows that fail nobody outside of S, and R the players of a leaf that the row passes, the leaf counts in v(S) with
-its value times F(S) if S lies within R, and not at all otherwise (see ``game``). F is kept for every set of a leaf's players. The expected margin
-where player p is present with probability z_p (the multilinear extension, Owen 1972) takes one player after the other out of it,
+With F(S) the share of background rows that fail nobody outside S, and R the players of a leaf that the row passes, the leaf contributes its value
+times F(S) to v(S) if S lies within R, and nothing otherwise (see ``game``). F is stored for every set of a leaf's players. The expected margin with
+player p present with probability z_p (the multilinear extension, Owen 1972) eliminates one player after the other,
 
     F(S) <- (1 - z_p) F(S) + [p in R] z_p F(S + p)        S without p
 
-in 2^d additions for d players, and its derivatives the same steps backwards.
+in 2^d additions for d players; derivatives take the same steps backwards.
 """
 
 from typing import NamedTuple
@@ -20,21 +20,21 @@ from .coalitions import Leaves, View, lay_out_leaves, view_patterns
 from .game import MarginalGame
 from .subsets import sum_over_subsets
 
-ROWS = 64  # of data at a time; a buffer has a multiple of them
+ROWS = 64  # rows of data in a block; buffers have a multiple of them
 
 
 class PresenceTables(NamedTuple):
-    """Every leaf that depends on a player, with the shares of its players' sets."""
+    """All leaves that depend on a player, with the background shares of their players' sets."""
 
     leaves: Leaves
-    players: np.ndarray  # (leaves,) int64, how many each has
+    players: np.ndarray  # (leaves,) int64, number of players of each leaf
     first: np.ndarray  # (leaves,) int64, leaf l's shares are share[first[l] + S], S a set as a bit mask
     share: np.ndarray  # float64, F
     base: np.ndarray  # (outputs,) float64, margin units, value of the empty coalition
 
 
 def _share(background: Background, u: int, view: View) -> np.ndarray:
-    """F of every set of deep leaf u's players, ``(2**players,)``."""
+    """Return F of every set of deep leaf u's players, ``(2**players,)``."""
     patterns, times = view_patterns(background, u, view)
     share = np.bincount(patterns[:, 0], times, minlength=1 << view.n_players) / times.sum()
     sum_over_subsets(share)
@@ -42,7 +42,7 @@ def _share(background: Background, u: int, view: View) -> np.ndarray:
 
 
 def lay_out_presence(game: MarginalGame) -> PresenceTables:
-    """Make the tables of a game whose leaves are all deep: the codes of their players are counted by themselves.
+    """Make the tables of a game whose leaves are all deep.
 
     Returns
     -------
@@ -77,7 +77,7 @@ def read_codes(bins: np.ndarray, tables: PresenceTables, row: int, codes: np.nda
         a bit for each of a leaf's players; overwritten
     """
     n, flat = bins.shape[1], bins.reshape(-1)
-    some, members = np.empty(ROWS, np.int64), np.empty(ROWS, bins.dtype)  # a pattern has one word
+    some, members = np.empty(ROWS, np.int64), np.empty(ROWS, bins.dtype)  # patterns have one word here
     for leaf in range(tables.first.size):
         make_codes(flat, n, row, ROWS, tables.leaves, leaf, some, members)
         codes[leaf] = some[:ROWS]
@@ -85,7 +85,7 @@ def read_codes(bins: np.ndarray, tables: PresenceTables, row: int, codes: np.nda
 
 @jit
 def _contract(tables: PresenceTables, leaf: int, failed: int, z: np.ndarray, sums: np.ndarray) -> float:
-    """Take a leaf's players out of F, the highest bit first; ``sums[1 << p : 2 << p]`` is what is left after player p. Returns the last of them."""
+    """Eliminate a leaf's players from F, the highest bit first, and return the last value; ``sums[1 << p : 2 << p]`` is left after player p."""
     d, first = tables.players[leaf], tables.first[leaf]
     for p in range(d - 1, -1, -1):
         half = 1 << p
@@ -101,7 +101,7 @@ def _contract(tables: PresenceTables, leaf: int, failed: int, z: np.ndarray, sum
 
 @jit
 def _differentiate(tables: PresenceTables, leaf: int, failed: int, z: np.ndarray, sums: np.ndarray, back: np.ndarray, out: np.ndarray) -> None:
-    """Write the derivatives by every player of what ``_contract`` returned, ``out (players,)``; ``back`` is as large as ``sums``."""
+    """Write the derivatives of ``_contract``'s result by every player to ``out (players,)``; ``back`` is scratch of the size of ``sums``."""
     d, first = tables.players[leaf], tables.first[leaf]
     back[1] = 1.0
     for p in range(d):
@@ -120,7 +120,7 @@ def _differentiate(tables: PresenceTables, leaf: int, failed: int, z: np.ndarray
 
 @jit
 def add_gradient(tables: PresenceTables, codes: np.ndarray, k: int, z: np.ndarray, weight: float, g: np.ndarray, margin: np.ndarray) -> None:
-    """Add a part of an output's expected margin at z, and of its derivatives.
+    """Add a weighted expected margin at z of one output, and its derivatives.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def add_gradient(tables: PresenceTables, codes: np.ndarray, k: int, z: np.ndarra
 
 @jit
 def _sort(stop: np.ndarray, order: np.ndarray) -> None:
-    """Write the numbers of players by where they join, ``stop (players,)``, to ``order``."""
+    """Sort players by when they join, ``stop (players,)``, into ``order``."""
     for p in range(stop.size):
         at = p
         while at > 0 and stop[order[at - 1]] > stop[p]:
@@ -170,7 +170,7 @@ def _sort(stop: np.ndarray, order: np.ndarray) -> None:
 def _join(
     tables: PresenceTables, leaf: int, failed: int, order: np.ndarray, stop: np.ndarray, backwards: bool, value: float, steps: np.ndarray
 ) -> None:
-    """Add what a leaf's players change, as they join in an order or in the opposite one, to ``steps (points,)``."""
+    """Add a leaf's changes to ``steps (points,)`` as its players join in an order or in the reverse order."""
     first, joined = tables.first[leaf], 0
     last = tables.share[first]
     for q in range(order.size):
@@ -183,7 +183,7 @@ def _join(
 
 @jit
 def add_steps(bins: np.ndarray, tables: PresenceTables, place: np.ndarray, steps: np.ndarray) -> None:
-    """Add what every player changes when players join in the order of a ranking, and in the opposite one.
+    """Add the change of every step when players join in the order of a ranking, and in the reverse order.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the marginal game asks of a background, and how a method uses the answer."""
+"""Statistics that the marginal game needs of a background, and the methods' use of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,21 +23,21 @@ from .patterns import PatternTables
 from .subsets import SubsetTables
 from .subtrees import MOST_BITS, Partitioner, Partitioning
 
-SUMMED_BITS = 20  # of a leaf whose subsets are summed, at most
-# What is tried in turn where memory is short: patterns instead of sums over subsets, then those instead of tables.
+SUMMED_BITS = 20  # largest number of players of a leaf with sums over subsets
+# Fallbacks where memory is short, in order: patterns instead of sums over subsets, then sums over subsets instead of tables.
 COARSE_TO_FINE = [*((MOST_BITS, bits) for bits in range(SUMMED_BITS, MOST_BITS, -1)), *((bits, bits) for bits in range(MOST_BITS, -1, -1))]
-RECORD_BYTES = 1 << 12  # of records whose arrays are empty
+RECORD_BYTES = 1 << 12  # bytes of records with empty arrays
 
 
 class MarginalQuery(NamedTuple):
-    """How a model is cut into subtrees, each of which asks every row of the background for a code."""
+    """A model cut into subtrees, each with a code to be counted over the background."""
 
     bins: BinTables
     partitioning: Partitioning
     players: np.ndarray  # (rows,) int32, as Prepared.players
     summed_bits: np.ndarray  # (1,) int64, see MarginalGame
-    n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
-    pairs: np.ndarray  # (pairs, 2) int32, as Pairs.players; none where interactions are not asked for
+    n_bytes: np.ndarray  # (1,) int64, upper bound of the prepared tables
+    pairs: np.ndarray  # (pairs, 2) int32, as Pairs.players; empty without interactions
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> Background:  # noqa: ARG002 - the shape of a query
         """Count the codes of rows at every subtree.
@@ -60,7 +60,7 @@ class MarginalQuery(NamedTuple):
         return count_background(bins, self.partitioning, n_rows)
 
     def check(self, statistics: Any, n_rows: int) -> None:
-        """Refuse counts that no rows can have.
+        """Refuse counts that no background rows can have.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class MarginalQuery(NamedTuple):
         check_counts(self.partitioning, statistics, n_rows)
 
     def weigh_leaves(self, forest: Forest) -> Background:
-        """Take the model's own leaf weights for counts, where its trees are symmetric (Filom et al. 2024, Section 3.3).
+        """Use the model's leaf weights as counts, where its trees are symmetric (Filom et al. 2024, Section 3.3).
 
         Parameters
         ----------
@@ -91,7 +91,7 @@ class MarginalQuery(NamedTuple):
 
 
 def _players(forest: Forest, phi: Phi) -> tuple[np.ndarray, np.ndarray]:
-    """Who plays: at every node ``(nodes,) int32``, and the group of each ``(players,) int32``."""
+    """Return the player of every node ``(nodes,) int32``, and the group of each player ``(players,) int32``."""
     if phi.of_groups:
         return forest.player_of_node, np.arange(forest.n_players, dtype=np.int32)
     return forest.splits.feature, forest.player
@@ -104,19 +104,14 @@ def _play(forest: Forest, phi: Phi, query: Any, statistics: Any) -> MarginalGame
 
 @dataclass(frozen=True, slots=True)
 class MarginalUse:
-    """The marginal game as a method plays it.
+    """How a method uses the marginal game."""
 
-    views : the groups of players whose values a subtree's table holds
-    tables : ``(game, parameters) -> tables``, which the method's kernel takes as it takes those of the path-dependent game
-    of_sets : tables hold something of every set of a leaf's players, whose codes are counted leaf by leaf
-    """
-
-    views: tuple[Views, ...]
-    tables: Callable[[MarginalGame, Parameters], NamedTuple]
-    of_sets: bool = False
+    views: tuple[Views, ...]  # players with values in a subtree's table
+    tables: Callable[[MarginalGame, Parameters], NamedTuple]  # ``(game, parameters) -> tables`` for the method's kernel
+    of_sets: bool = False  # tables have values for every set of a leaf's players, whose codes are counted leaf by leaf
 
     def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int, interactions: bool) -> MarginalQuery:
-        """Cut the model as coarsely as fits: where there is less room, fewer leaves get tables, and more a list of patterns.
+        """Cut the model as coarsely as memory allows: with less memory, fewer leaves get tables and more get patterns.
 
         Parameters
         ----------
@@ -168,7 +163,7 @@ class MarginalUse:
         )
 
     def prepare(self, forest: Forest, phi: Phi, parameters: Parameters, query: Any, statistics: Any) -> tuple[NamedTuple, np.ndarray]:
-        """Make the tables from counts.
+        """Make the kernel's tables from the background's counts.
 
         Parameters
         ----------
@@ -199,7 +194,7 @@ class MarginalUse:
     def prepare_pairs(
         self, forest: Forest, phi: Phi, query: Any, statistics: Any, value: GameValue
     ) -> tuple[LookupTables, SubsetTables, PatternTables]:
-        """Make the tables of interactions from counts.
+        """Make the interaction tables from the background's counts.
 
         Parameters
         ----------

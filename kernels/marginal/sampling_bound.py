@@ -1,4 +1,4 @@
-"""A bound of how far Shapley values against a sample are from those against all that it was drawn from, before any row is seen."""
+"""A-priori bound of the error of marginal Shapley values that comes from sampling the background."""
 
 import numpy as np
 
@@ -10,14 +10,13 @@ from .background import list_outcomes
 def bound_sampling(ensemble: TreeEnsemble, n_rows: int) -> np.ndarray:
     """Bound the root mean squared error of marginal Shapley values of any row (Filom et al. 2024, Theorem 3.15).
 
-    With T the trees that ask for a feature, m their comparisons, k their features, p the shares of rows in their leaves and c the values of these,
-    of empty ones too, where rows that are put together from two may be, less what all leaves of the tree have in common, which changes no
-    attribution, it is
+    With T the trees that use a feature, m their comparisons, k their features, p the shares of rows in their leaves, and c the leaf values (also of
+    leaves reachable only by mixing two rows) less the component that all leaves of the tree share and that changes no attribution, it is
 
         4 |T| / sqrt(n_rows) * max (sum p²)^(1/4) * max (1.5 / k (1 + m / k)^k)^(1/4) * max sqrt(sum c²)
 
-    Groups of features have none: m_q thresholds of one feature, each within the next, have m_q + 1 outcomes, from which the factor of m and k comes;
-    m_q comparisons of several features have up to 2^m_q.
+    There is no bound for groups of features: m_q nested thresholds of one feature have m_q + 1 outcomes, from which the factor of m and k comes; m_q
+    comparisons of several features have up to 2^m_q.
 
     Parameters
     ----------

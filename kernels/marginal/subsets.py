@@ -1,21 +1,21 @@
-"""Sums over subsets, the work of the marginal game: over the subsets of all sets of d players at once, in d 2^d additions.
+"""Sums over the subsets of all sets of d players at once, in d 2^d additions: the marginal game's tables.
 
-With F(S) the share of background rows that fail nobody outside of S, and w the weights of a game value, let
+With F(S) the share of background rows that fail nobody outside S, and w the weights of a game value, let
 
     joined(R) = sum over S in R of w(S less one player) F(S)        without(R) = sum over S in R of w(S) F(S)
 
-Then for R, the players of a leaf that a row passes, and p any player (see ``game`` for the two formulas that this joins, since R - p is R where the
-row fails p),
+Then for R, the players of a leaf that a row passes, and any player p (this joins the two formulas of ``game``, since R - p is R where the row fails
+p),
 
     phi_p = value * (joined(R) - (joined + without)(R - p))
 
-Two players' interaction (Grabisch and Roubens 1999) is a sum over the sets without both. With w the weights of the game in which the two are one
-player, and joined and twice the sums with the weights of sets less one player and less two, the same steps give
+The interaction of two players (Grabisch and Roubens 1999) is a sum over the sets without both. With w the weights of the game in which the pair is
+one player, and joined and twice the sums with the weights of sets less one player and less two, the same steps give
 
     I_pq = value * (twice(R) - (twice + joined)(R - p) - (twice + joined)(R - q) + (twice + 2 joined + without)(R - p - q))
 
-Subtrees have tables with a column for each player, or pair, made from these sums. At a deep leaf with many players the sums of every set do: such a
-leaf needs no columns, and a row looks up one number more than there are players, or four for each pair.
+Subtrees have tables made from these sums, with a column for each player or pair. Deep leaves with many players store the sums of every set instead of
+columns; a row then reads one number more than there are players, or four for each pair.
 """
 
 from typing import NamedTuple
@@ -30,17 +30,17 @@ from .subtrees import Subtrees
 
 
 class SubsetTables(NamedTuple):
-    """Deep leaves with their sums."""
+    """Deep leaves with their sums over subsets."""
 
     leaves: Leaves
-    players: np.ndarray  # (leaves,) int64, how many the view has
+    players: np.ndarray  # (leaves,) int64, players of each leaf's view
     first: np.ndarray  # (leaves,) int64, leaf l's sums are sums[first[l] + R], R a set as a bit mask
     sums: np.ndarray  # (entries, 2) float64: joined, joined + without; of pairs (entries, 3), see sum_pairs
 
 
 @jit
 def sum_over_subsets(sums: np.ndarray) -> None:
-    """Replace every set's number by the sum of its subsets' numbers, itself among them."""
+    """Replace every set's number by the sum over its subsets, itself included."""
     bit = 1
     while bit < sums.size:
         for s in range(sums.size):
@@ -74,14 +74,14 @@ def sum_coalitions(F: np.ndarray, own: int, n_players: int, weights: Weights) ->
 
 @jit
 def sum_pairs(F: np.ndarray, n_players: int, within: np.ndarray) -> np.ndarray:
-    """Sum over the subsets of every set of players, for interactions of two of them."""
+    """Sum over the subsets of every set of players, for pairwise interactions."""
     sum_over_subsets(F)
     sums = np.zeros((3, F.size))
     for s in range(F.size):
         size = 0
         for p in range(n_players):
             size += s >> p & 1
-        for taken in range(3):  # players that the weight does not count
+        for taken in range(3):  # number of the pair's players that the weight does not count
             if 0 <= size - taken <= n_players - 2:
                 sums[taken, s] = within[size - taken, n_players - 2 - (size - taken)] * F[s]
     for each in sums:
@@ -93,7 +93,7 @@ def sum_pairs(F: np.ndarray, n_players: int, within: np.ndarray) -> np.ndarray:
 
 
 def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: np.ndarray, output: np.ndarray, weights: Weights) -> SubsetTables:
-    """Make tables of deep leaves as they are seen."""
+    """Make the tables of deep leaves for the given views."""
     players = np.array([view.n_players for _, view in seen], np.int64)
     ends = np.cumsum(np.append(0, 1 << players))
     sums = np.zeros((ends[-1] * (players.size > 0), 2))
@@ -107,7 +107,7 @@ def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: n
 
 
 def no_subsets(words: np.ndarray) -> SubsetTables:
-    """Make tables that add nothing.
+    """Make tables without leaves.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""How trees are cut into subtrees, each with a code that says of a row all that the marginal game needs to know there.
+"""Partition of trees into subtrees, with a row code for each that the marginal game can count.
 
-A subtree is a node with everything below it. A row's code there has a bit for each player of the splits above, which says that the row fails it on
-the way to the node, and a bit for each distinct comparison of the splits below. A symmetric tree is one subtree (Filom et al. 2024, Alg. 3.12); of
-other trees, what needs few bits. Where even a single leaf has more players above it than a code may have bits, the leaf is a deep subtree: of its
-background only the codes that occur are kept, see ``patterns``.
+A subtree is a node with everything below it. A row's code there has a bit for each player of the splits above, set if the row fails it on the way to
+the node, and a bit for each distinct comparison below. A symmetric tree is one subtree (Filom et al. 2024, Alg. 3.12); other trees are cut where
+codes get short. A single leaf with more players above it than a code may have bits is a deep subtree: only the background codes that occur are kept
+(see ``patterns``).
 """
 
 from collections.abc import Iterable
@@ -18,51 +18,51 @@ from ..trees.binning import complement
 from ..trees.forest import Forest
 from ..trees.paths import Trace, count_above, first_splits, trace
 
-MOST_BITS = 12  # of a code that has a table with a row for every value
-# What a table costs for a row of data, in units of one lookup of QUAD numbers: each bit of the code so much (measured on AVX-512),
+MOST_BITS = 12  # bits of a code with a full table, at most
+# Cost of a table for a row of data, in units of one lookup of QUAD numbers: this much for each bit of the code (measured on AVX-512),
 BIT_COST = 0.075
-# and so much each entry, which is read from memory again for every LOOKUP_ROWS rows; at 1/1,024 or 1/16,384 times are within a tenth of the best.
+# and this much for each entry, read from memory again for every LOOKUP_ROWS rows; 1/1,024 and 1/16,384 are within a tenth of the best.
 ENTRY_COST = 1 / 2048
 EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER = range(3)  # columns of LeafPaths.edges
 
 
 class LeafPaths(NamedTuple):
-    """The leaves of subtrees, and the edges that lead to each from the subtree's node."""
+    """Leaves of subtrees, and the edges from the subtree's node to each leaf."""
 
     start: np.ndarray  # (subtrees + 1,) int64, subtree u's leaves are node[start[u]:start[u + 1]]
     node: np.ndarray  # (leaves,) int32, nodes of the model
     edge_start: np.ndarray  # (leaves + 1,) int64, leaf l's edges are edges[edge_start[l]:edge_start[l + 1]]
-    edges: np.ndarray  # (edges, 3) int32: bit of the comparison, its outcome on this edge, the player by its number within the subtree
+    edges: np.ndarray  # (edges, 3) int32: bit of the comparison, its outcome on this edge, local number of the player
 
 
 class Subtrees(NamedTuple):
-    """What rows' codes are made of at every subtree, and what they mean there."""
+    """Codes of rows at every subtree, and the meaning of their bits."""
 
     marks: np.ndarray  # (marks, 5) int32, see lookup.LookupTables
-    comparison: np.ndarray  # (marks,) int32, twice the number of the tree's comparison that is made, and one more where the bit is set on the left
+    comparison: np.ndarray  # (marks,) int32, twice the number of the tree's comparison, plus one if the bit is set on the left
     start: np.ndarray  # (subtrees + 1,) int64, subtree u's marks are marks[start[u]:start[u + 1]]
     words: np.ndarray  # uint32, category sets
-    n_above: np.ndarray  # (subtrees,) int64, players of splits above; they are the subtree's first, and the lowest bits say which of them a row fails
-    bits: np.ndarray  # (subtrees,) int64, of a code
+    n_above: np.ndarray  # (subtrees,) int64, players of splits above; they are the subtree's first, and the lowest bits say whether a row fails them
+    bits: np.ndarray  # (subtrees,) int64, bits of a code
     player_start: np.ndarray  # (subtrees + 1,) int64, subtree u's players are player[player_start[u]:player_start[u + 1]]
     player: np.ndarray  # int32
     leaves: LeafPaths
 
     @property
     def size(self) -> int:
-        """How many subtrees there are."""
+        """Number of subtrees."""
         return self.bits.size
 
 
 class Partitioning(NamedTuple):
     """All subtrees of a model."""
 
-    coded: Subtrees  # whose codes are few enough that the rows with each are counted
-    deep: Subtrees  # single leaves, whose codes have more bits
+    coded: Subtrees  # subtrees with codes short enough to count all
+    deep: Subtrees  # single leaves with longer codes
 
 
 class _Sizes(NamedTuple):
-    """Upper bounds of what the subtree of every node would need: a player of splits above and below counts twice."""
+    """Upper bounds of the size of every node's subtree: a player of splits both above and below counts twice."""
 
     bits: np.ndarray  # (nodes,) int64
     players: np.ndarray  # (nodes,) int64
@@ -71,7 +71,7 @@ class _Sizes(NamedTuple):
 def _measure(forest: Forest, traced: Trace, player: np.ndarray) -> _Sizes:
     ensemble, number = forest.ensemble, forest.comparisons.number.tolist()
     left, right, who = ensemble.left.tolist(), ensemble.right.tolist(), player.tolist()
-    players, compared = [0] * player.size, [0] * player.size  # sets, as bits of integers, of those from a node down
+    players, compared = [0] * player.size, [0] * player.size  # sets as bits of integers: players and comparisons at and below each node
     for v in traced.order[::-1].tolist():
         if left[v] >= 0:
             players[v] = players[left[v]] | players[right[v]] | 1 << who[v]
@@ -82,7 +82,7 @@ def _measure(forest: Forest, traced: Trace, player: np.ndarray) -> _Sizes:
 
 @jit
 def _choose(order: np.ndarray, left: np.ndarray, right: np.ndarray, sizes: _Sizes, most_bits: int, whole: np.ndarray) -> None:
-    """Set ``whole (nodes,) bool`` where one table for everything from a node down costs a row no more than tables of its parts."""
+    """Set ``whole (nodes,) bool`` where one table for all below a node costs a row no more than tables of its parts."""
     bits, players = sizes
     cost = np.empty(order.size)
     for i in range(order.size - 1, -1, -1):
@@ -95,7 +95,7 @@ def _choose(order: np.ndarray, left: np.ndarray, right: np.ndarray, sizes: _Size
 
 
 class _Layout:
-    """Subtrees as they are written down, one after the other."""
+    """Builder of the arrays of subtrees."""
 
     def __init__(self, forest: Forest, player: np.ndarray):
         ensemble = forest.ensemble
@@ -118,7 +118,7 @@ class _Layout:
         self.n_above: list[int] = []
 
     def _mark(self, v: int, left: bool, bit: int) -> None:
-        """Set a bit where the split at v sends a row to the left, or where it does not."""
+        """Append a mark: the bit set where the split at v sends a row left, or right."""
         feature, lower, span, members = self.compared[v]
         if not left:
             lower, span = complement(lower, span)
@@ -126,8 +126,8 @@ class _Layout:
         self.comparison.append(2 * self.number[v] + left)
 
     def add(self, v: int) -> None:
-        """Write down the subtree of node v."""
-        local: dict[int, int] = {}  # numbers of players within the subtree
+        """Append the subtree of node v."""
+        local: dict[int, int] = {}  # local numbers of players
         bits: dict[int, int] = {}
         n_marks = len(self.marks)
         way = [v]
@@ -160,7 +160,7 @@ class _Layout:
         self.n_above.append(n_above)
 
     def subtrees(self) -> Subtrees:
-        """Everything written down, as arrays."""
+        """Return all appended subtrees as arrays."""
 
         def ends(sizes: Iterable[int]) -> np.ndarray:
             return np.cumsum([0, *sizes])
@@ -184,7 +184,7 @@ class _Layout:
 
 
 class Partitioner:
-    """Cuts a model's trees into subtrees, as finely as is asked.
+    """Partitions a model's trees into subtrees of a given size of code.
 
     Parameters
     ----------
@@ -199,10 +199,9 @@ class Partitioner:
         self._sizes = _measure(forest, self._trace, player)
 
     def partition(self, most_bits: int) -> Partitioning:
-        """Cut into subtrees whose codes have at most so many bits, and the leaves that need more.
+        """Partition into subtrees with codes of at most this many bits, and leaves that need more.
 
-        Of all such cuts, one whose tables cost a row of data the least, by upper bounds: fewer and larger tables take fewer lookups, up to where they
-        take more memory than that is worth.
+        Among such partitions, choose one with the lowest cost per row, by upper bounds: fewer, larger tables take fewer lookups but more memory.
 
         Parameters
         ----------

@@ -1,1 +1,1 @@
-"""What a method is: its record, its parameters, and how parameters that are left open are found."""
+"""Methods: their record, their parameters, tuning of open parameters, and jackknife errors."""

@@ -1,8 +1,8 @@
-"""How sure values against a background are: of a background that is a sample of what it stands for, values differ from sample to sample.
+"""Standard errors of values against a sampled background, by the delete-a-group jackknife.
 
-The background's rows are dealt out to N_GROUPS groups, equal but for a row, in an order that looks random: errors are those of independent draws
-however the rows are sorted. Values are computed N_GROUPS times, each time without one group: the delete-a-group jackknife (Efron and Stein 1981).
-The standard error of a value, or of anything that is made of values, is
+The background's rows are assigned to N_GROUPS groups, equal up to one row, in pseudorandom order: the errors are those of independent draws however
+the rows are sorted. Values are computed once without each group (Efron and Stein 1981). The standard error of a value, or of any statistic of values,
+is
 
     sqrt((N_GROUPS - 1) / N_GROUPS * sum over groups of (what it is without the group - what it is with all)²)
 """
@@ -21,18 +21,18 @@ from ..trees.binning import BinTables, padded
 from ..trees.forest import Forest
 from .method import refuse_arrays, refuse_unless
 
-DEALING = "permuted"  # how rows are dealt out; what is kept of groups is named by it
+DEALING = "permuted"  # assignment of rows to groups; part of the name of cached statistics
 N_GROUPS = 20  # with fewer, two standard errors cover less than 94 of 100 attributions: of ten groups, t with 9 degrees of freedom, 92.4
 
 
 class JackknifeGroups(NamedTuple):
-    """What is known of every group of a background."""
+    """Background statistics of every group."""
 
     parts: tuple[Any, ...]  # statistics
     n_rows: np.ndarray  # (N_GROUPS,) int64
 
     def merge(self, others: Sequence["JackknifeGroups"]) -> "JackknifeGroups":
-        """Add up with what is known of the groups of other parts of the background."""
+        """Add the statistics of other parts of the background, group by group."""
         merged = (part.merge([other.parts[k] for other in others]) for k, part in enumerate(self.parts))
         return JackknifeGroups(tuple(merged), np.sum([self.n_rows, *(other.n_rows for other in others)], axis=0))
 
@@ -49,20 +49,20 @@ class JackknifeGroups(NamedTuple):
 
 
 def assign_groups(first_row: int, n_rows: int, n_all: int) -> np.ndarray:
-    """Deal rows out to groups."""
+    """Assign rows to groups."""
     return (permute(np.arange(first_row, first_row + n_rows, dtype=np.uint64), n_all) % np.uint64(N_GROUPS)).astype(np.int64)
 
 
 class JackknifeQuery(NamedTuple):
-    """A query of a background that is asked of every group."""
+    """A background query that is made for every group."""
 
     query: Any  # a BackgroundQuery
-    n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+    n_bytes: np.ndarray  # (1,) int64, bytes of the prepared tables, at most
     n_rows: np.ndarray  # (1,) int64, of the whole background
 
     @property
     def bins(self) -> BinTables:
-        """How rows become bins."""
+        """Binning of rows."""
         return self.query.bins
 
     @property
@@ -72,11 +72,11 @@ class JackknifeQuery(NamedTuple):
 
     @property
     def pairs(self) -> np.ndarray:
-        """As ``Pairs.players``; none where interactions were not asked for."""
+        """As ``Pairs.players``; empty without interactions."""
         return self.query.pairs
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> JackknifeGroups:
-        """Look at the rows of every group.
+        """Measure the rows of every group.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class JackknifeQuery(NamedTuple):
         return JackknifeGroups(tuple(parts), np.array(counts))
 
     def check(self, statistics: Any, n_rows: int) -> None:
-        """Refuse statistics that no rows can have.
+        """Refuse statistics that no background rows can have.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class JackknifeQuery(NamedTuple):
             self.query.check(part, size)
 
     def weigh_leaves(self, forest: Forest) -> JackknifeGroups:  # noqa: ARG002 - the shape of a query
-        """Refuse the model's own leaf weights: they cannot be dealt out.
+        """Refuse leaf weights as background: they have no rows to assign to groups.
 
         Returns
         -------
@@ -146,7 +146,7 @@ def standard_errors(without: np.ndarray, with_all: np.ndarray) -> np.ndarray:
     (…) float64, in the same units
         of the background as a sample
     """
-    n_groups = max(1, len(without))  # without any there is nothing to differ
+    n_groups = max(1, len(without))  # without groups there is no variance
     total = np.zeros(with_all.shape)
     for each in without:
         total += (each - with_all) ** 2
@@ -169,7 +169,7 @@ def find_errors(buffers: Buffers) -> np.ndarray:
 
 
 def _read(buffers: Buffers) -> np.ndarray:
-    """Attributions without each group, with all, and their errors, ``(outputs, (N_GROUPS + 2) * rows, n)``."""
+    """Return attributions without each group, with all, and their errors, ``(outputs, (N_GROUPS + 2) * rows, n)``."""
     return np.concatenate([*buffers.without, buffers.phi, find_errors(buffers)], axis=1)
 
 

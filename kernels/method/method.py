@@ -1,4 +1,4 @@
-"""A method: how a model's tables are made, the kernel that reads them, what it writes, and what becomes of it. Families declare theirs."""
+"""The Method record: tables per model, kernel, outputs, checks, and the protocols of backgrounds."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ from .open_parameters import Tuning
 from .parameters import Parameter
 
 Parameters = Mapping[str, Any]
-TOLERANCE = 1e-9  # of a bound; rounding stays near 1e-13, a wrong table is off by far more
+TOLERANCE = 1e-9  # of a bound: rounding stays near 1e-13, wrong tables are far off
 
 
 class BackgroundStatistics(Protocol):
-    """What is known of a background, or of a part of one: a NamedTuple of arrays."""
+    """Statistics of a background, or of a part of one: a NamedTuple of arrays."""
 
     def merge(self, others: Sequence[Any]) -> Any:
-        """Add up with what is known of other parts, in their order: sums are rounded, so it may count.
+        """Add the statistics of other parts, in order, since float sums depend on it.
 
         Parameters
         ----------
@@ -38,11 +38,11 @@ class BackgroundStatistics(Protocol):
 
 
 class BackgroundQuery(Protocol):
-    """What a method asks of a background: a NamedTuple of arrays, which workers map."""
+    """Statistics that a method needs of a background: a NamedTuple of arrays, mapped by workers."""
 
     @property
     def bins(self) -> BinTables:
-        """How rows become bins."""
+        """Binning of rows."""
 
     @property
     def players(self) -> np.ndarray:
@@ -50,14 +50,14 @@ class BackgroundQuery(Protocol):
 
     @property
     def n_bytes(self) -> np.ndarray:
-        """``(1,) int64``, bytes of what will be prepared, at most."""
+        """``(1,) int64``, bytes of the prepared tables, at most."""
 
     @property
     def pairs(self) -> np.ndarray:
-        """As ``Pairs.players``; none where interactions were not asked for."""
+        """As ``Pairs.players``; empty without interactions."""
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> BackgroundStatistics:
-        """Look at the rows of a part of a background.
+        """Measure the rows of a part of a background.
 
         Parameters
         ----------
@@ -70,7 +70,7 @@ class BackgroundQuery(Protocol):
         """
 
     def check(self, statistics: Any, n_rows: int) -> None:
-        """Refuse statistics that no rows can have: they may come from a file, and what is prepared of them is read by kernels that check nothing.
+        """Refuse statistics that no background rows can have: they may come from a file, and kernels do not check their tables.
 
         Parameters
         ----------
@@ -81,7 +81,7 @@ class BackgroundQuery(Protocol):
         """
 
     def weigh_leaves(self, forest: Forest) -> BackgroundStatistics:
-        """Take the model's own leaf weights in place of rows.
+        """Use the model's own leaf weights as background.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class BackgroundUse(Protocol):
     """How a method uses a background."""
 
     def ask(self, forest: Forest, bins: BinTables, phi: "Phi", n_rows: int | None, budget: int, interactions: bool) -> BackgroundQuery:
-        """Find what has to be known of a background so that tables fit.
+        """Determine the statistics needed of a background so that the tables fit into memory.
 
         Parameters
         ----------
@@ -150,91 +150,60 @@ class BackgroundUse(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Games:
-    """The games that a method knows: each is a way to make its tables.
+    """Games that a method supports, each with a function that makes its tables."""
 
-    path_dependent : ``(forest, parameters) -> tables``; absent features are averaged by the cover of the branches
-    background : tables against a background; None where the method has none
-    value : ``parameters -> game value`` whose interactions can be asked for; None where there are none
-    """
-
-    path_dependent: Callable[[Forest, Parameters], NamedTuple]
-    background: BackgroundUse | None = None
-    value: Callable[[Parameters], GameValue] | None = None
+    path_dependent: Callable[[Forest, Parameters], NamedTuple]  # ``(forest, parameters) -> tables``; absent features are averaged by cover
+    background: BackgroundUse | None = None  # tables against a background; None if unsupported
+    value: Callable[[Parameters], GameValue] | None = None  # ``parameters -> game value`` of interactions; None if unsupported
 
 
 @dataclass(frozen=True, slots=True)
 class Phi:
-    """What a method writes for every row: ``phi (outputs, rows, n)``, and ``path (outputs, steps, n)`` where it has steps.
+    """What a method writes for every row: ``phi (outputs, rows, n)``, and ``path (outputs, steps, n)`` if it has steps."""
 
-    rows : ``forest -> (rows,)``, the numbers of players, or of features, that rows of phi belong to
-    of_groups : with a partition, players are its groups; otherwise the features within them, and the method needs a partition
-    column : what parts call phi
-    scores : the last rows are no player's, but scores with these names
-    ranks : SCORE or SIZE where all other rows hold places in that ranking; empty where they hold values, from which both follow
-    linear : values are linear in the game, so that those of a player who stands for several others may be shared by them
-    n_steps : ``(parameters, n_players) -> steps`` of the path
-    """
-
-    rows: Callable[[Forest], np.ndarray] = lambda forest: forest.players
-    of_groups: bool = True
-    column: str = "phi"
-    scores: tuple[str, ...] = ()
-    ranks: str = ""
-    linear: bool = True
-    n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0
+    rows: Callable[[Forest], np.ndarray] = lambda forest: forest.players  # ``forest -> (rows,)``, players or features of phi's rows
+    of_groups: bool = True  # with a partition, players are its groups; otherwise the features within them, and a partition is required
+    column: str = "phi"  # prefix of the columns in parts
+    scores: tuple[str, ...] = ()  # names of scores that follow the players' rows
+    ranks: str = ""  # SCORE or SIZE if the players' rows hold ranks by it; empty for values, which determine both ranks
+    linear: bool = True  # values are linear in the game, so that those of a player can be shared among several it stands for
+    n_steps: Callable[[Parameters, int], int] = lambda parameters, n_players: 0  # ``(parameters, n_players) -> steps`` of the path
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What every row's attributions have to add up to.
+    """Additivity check: the total of every row's attributions."""
 
-    residuals : ``(prepared, buffers, n_rows) -> (outputs, n_rows) float64``, how far they are from it, as a fraction of a bound
-    miss : what is wrong where they do not, in words with ``{missed}``
-    of_margins : phi sums to margin minus base value, so that columns can be checked as they are stored
-    applies : ``parameters -> bool``, attributions with these parameters do add up
-    """
-
-    residuals: Callable[[Prepared, Buffers, int], np.ndarray]
-    miss: str
-    of_margins: bool = False
-    applies: Callable[[Parameters], bool] = lambda parameters: True
+    residuals: Callable[[Prepared, Buffers, int], np.ndarray]  # ``(prepared, buffers, n_rows) -> (outputs, n_rows) float64``, as fractions of a bound
+    miss: str  # error message with ``{missed}``
+    of_margins: bool = False  # phi sums to margin minus base value, so that stored columns can be checked
+    applies: Callable[[Parameters], bool] = lambda parameters: True  # whether attributions with these parameters add up
 
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """An algorithm of attributions.
-
-    name, meaning : for people; the meaning is one line
-    games : how its tables are made
-    kernel : ``(buffers, tables)`` adds into ``buffers.phi`` and writes what else the method writes; values and bins are only read
-    parameters : what it takes besides a model
-    phi : what it writes
-    check : what its attributions add up to; None where they add up to nothing
-    summaries : what a run keeps of all rows
-    labelled : rows need labels, which are what the margin predicts
-    perturbs : margins of rows are taken whose values are others than theirs
-    tuning : what rows may choose; None where nothing can be left open
-    """
+    """An attribution algorithm."""
 
     name: str
-    meaning: str
+    meaning: str  # one line for people
     games: Games
+    # ``(buffers, tables)`` adds into ``buffers.phi`` and writes further outputs; values and bins are read-only
     kernel: Callable[[Buffers, Any], None]
     parameters: tuple[Parameter, ...] = ()
-    phi: Phi = Phi()
-    check: Check | None = None
-    summaries: tuple[Summary, ...] = (IMPORTANCE,)
-    labelled: bool = False
-    perturbs: bool = False
-    tuning: Tuning | None = None
+    phi: Phi = Phi()  # outputs of the kernel
+    check: Check | None = None  # None if attributions are not additive
+    summaries: tuple[Summary, ...] = (IMPORTANCE,)  # reductions of a run over all rows
+    labelled: bool = False  # rows need labels, which the margin predicts
+    perturbs: bool = False  # needs margins of rows with perturbed values
+    tuning: Tuning | None = None  # of an open parameter; None if none can be left open
 
     @property
     def attributes(self) -> bool:
-        """Phi shares out margins: it is no ranks, and no share of an error."""
+        """Whether phi attributes margins, and neither ranks nor shares of an error."""
         return not self.phi.ranks and not self.labelled
 
     def check_of(self, parameters: Parameters) -> Check | None:
-        """Find what attributions with these parameters add up to.
+        """Return the additivity check that applies with these parameters.
 
         Parameters
         ----------
@@ -250,7 +219,7 @@ class Method:
 
 
 def _miss_margins(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
-    """|base + sum of phi - margin|, as a fraction of the margin's bound."""
+    """Return |base + sum of phi - margin| as a fraction of the margin's bound."""
     total = buffers.phi[:, :, :n_rows].sum(axis=1) + prepared.base[:, None] - buffers.margin[:, :n_rows]
     return np.abs(total) / np.maximum(prepared.bound, np.finfo(np.float64).tiny)[:, None]
 
@@ -259,7 +228,7 @@ ADDITIVE = Check(_miss_margins, "attributions miss margin - base value by {misse
 
 
 def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[str, Any]]:
-    """Read a method with its parameters, in their order after colons: ``beta:4:1``.
+    """Parse a method with its parameters, in order after colons: ``beta:4:1``.
 
     Parameters
     ----------
@@ -293,7 +262,7 @@ def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[
 
 
 def choose_method(name: str, methods: Mapping[str, Method], meaning: str) -> Parameter:
-    """Declare a parameter that is another method.
+    """Declare a parameter whose value is another method.
 
     Parameters
     ----------
@@ -320,7 +289,7 @@ def choose_method(name: str, methods: Mapping[str, Method], meaning: str) -> Par
 
 
 def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> None:
-    """Refuse a background that was asked or measured for another kind of method.
+    """Refuse a background query or statistics of another kind of method.
 
     Parameters
     ----------
@@ -333,7 +302,7 @@ def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> No
 
 
 def refuse_unless(holds: Any, what: str) -> None:
-    """Refuse statistics of a background for which something does not hold.
+    """Refuse background statistics that fail a condition.
 
     Parameters
     ----------
@@ -347,7 +316,7 @@ def refuse_unless(holds: Any, what: str) -> None:
 
 
 def refuse_arrays(record: Any, kinds: Mapping[str, tuple[type, tuple[int, ...]]]) -> None:
-    """Refuse a record of arrays of other types or shapes.
+    """Refuse a record of arrays with wrong types or shapes.
 
     Parameters
     ----------

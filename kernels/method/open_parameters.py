@@ -1,4 +1,4 @@
-"""A parameter that may be left open, for rows to choose."""
+"""Parameters that may be left open, to be tuned on rows."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -14,32 +14,26 @@ Tried = tuple[Any, Parameters]  # a method and all of its parameters
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """How what is left open is found.
+    """How an open parameter is tuned."""
 
-    name : of what is chosen
-    n_rows : so many rows are enough
-    tried : ``parameters -> (method, parameters)`` that is tried on rows, with any value in the place of what is open; None where nothing is
-    choose : ``(prepared, follow) -> value``, by the paths ``(outputs, steps, n)`` that ``follow(prepared)`` finds of rows; None where none will do
-    fill : ``(parameters, value) -> parameters``, with nothing open
-    """
-
-    name: str
-    n_rows: int
-    tried: Callable[[Parameters], Tried | None]
+    name: str  # of the parameter
+    n_rows: int  # sufficient number of rows
+    tried: Callable[[Parameters], Tried | None]  # the method to try on rows, with any value for the open parameter; None if none is open
+    # ``(prepared, follow) -> value`` from the paths ``(outputs, steps, n)`` of ``follow(prepared)``; None if impossible
     choose: Callable[[Prepared, Callable[[Prepared], np.ndarray]], Any]
-    fill: Callable[[Parameters, Any], dict[str, Any]]
+    fill: Callable[[Parameters, Any], dict[str, Any]]  # ``(parameters, value) -> parameters`` without open ones
 
 
 class Tuned(Protocol):
-    """A method, of which a parameter may be left open."""
+    """A method with a parameter that may be left open."""
 
     @property
     def tuning(self) -> Tuning | None:
-        """None where nothing can be left open."""
+        """The tuning, or None if no parameter can be left open."""
 
 
 def find_open(method: Tuned, parameters: Parameters) -> Tried | None:
-    """Find what has to be tried on rows before parameters can be used.
+    """Find the method and parameters to try on rows before an open parameter is known.
 
     Parameters
     ----------

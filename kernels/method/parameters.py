@@ -1,24 +1,24 @@
-"""What a method takes besides a model: numbers, names, lists of numbers, and points, as text from a command line or as Python values."""
+"""Parameters of methods: numbers, names, lists and points, read from text or Python values."""
 
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-LARGEST = 1e300  # of a number in a list, so that sums of them stay finite
+LARGEST = 1e300  # largest number in a list, so that sums stay finite
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A value that a method takes.
+    """A parameter of a method.
 
     Attributes
     ----------
     name : str
     default : Any
-        the value where none is given
+        the value if none is given
     read : callable
-        turns what was given, text or a Python value, into the value, or raises ValueError with what was expected
+        converts text or a Python value, or raises ValueError with what was expected
     meaning : str
         for the command's help
     """
@@ -37,7 +37,7 @@ def _float(given: Any, instead: str = "") -> float:
 
 
 def number(name: str, default: float, lower: float, upper: float, meaning: str, closed: bool = False, word: str | None = None) -> Parameter:
-    """Describe a number between two bounds.
+    """Declare a number between two bounds.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def number(name: str, default: float, lower: float, upper: float, meaning: str, 
 
 
 def whole(name: str, default: int, lower: int, upper: int, meaning: str) -> Parameter:
-    """Describe a whole number between two bounds, which are allowed themselves.
+    """Declare an integer between two bounds, both allowed.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def whole(name: str, default: int, lower: int, upper: int, meaning: str) -> Para
 
 
 def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Parameter:
-    """Describe one of some names.
+    """Declare a choice of names.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Par
 
 
 def _entries(given: Any, expected: str) -> list:
-    if hasattr(given, "keys"):  # as of a mapping, or a pandas Series: they would be taken for what they name, or in another order
+    if hasattr(given, "keys"):  # a mapping, or a pandas Series, would be read as its keys, or in another order
         raise ValueError(expected)
     try:
         return given.split(",") if isinstance(given, str) else list(given)
@@ -122,7 +122,7 @@ def _entries(given: Any, expected: str) -> list:
 
 
 def numbers(name: str, meaning: str) -> Parameter:
-    """Describe a list of finite numbers: a sequence, or text with commas. By default there are none.
+    """Declare a list of finite numbers: a sequence, or text with commas; empty by default.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def numbers(name: str, meaning: str) -> Parameter:
 
 
 def points(name: str, meaning: str) -> Parameter:
-    """Describe points (t, height) with t in [0, 1], ascending, and heights of either sign. By default there are none.
+    """Declare points (t, height) with t in [0, 1], ascending, and heights of either sign; empty by default.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Games on trees: who plays in every tree, whose values are asked for, and at which points every player's presence is taken.
+"""Games on trees: players, the players whose values are computed, and probabilities of presence.
 
 Many values of the path-dependent game are one pass over trees whose splits of one player act together (Karczmarz et al. 2022, Section 3, merges
 the splits of a feature; those of a group of features merge the same way). They differ only in
@@ -9,7 +9,7 @@ the splits of a feature; those of a group of features merge the same way). They 
   less that with i absent (s = 0), see ``interactions``;
 * whose values are kept, and in which row of phi.
 
-A tree stands in a game once for each group or player that is its own there, cut to what that one can change.
+A tree occurs in a game once for each group or player that is its own there, cut to the splits that this one can change.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ from ..trees.paths import Trace, first_splits, most_on_a_path, trace
 
 
 class Points(NamedTuple):
-    """Where a tree is evaluated: probabilities with which players are present."""
+    """Quadrature points: probabilities with which players are present."""
 
     nodes: np.ndarray  # (q, 2) float64, t of all players but a tree's own, and s of its own
     weights: np.ndarray  # (q,) float64
@@ -39,14 +39,14 @@ class Game(NamedTuple):
 
     ensemble: TreeEnsemble
     splits: BinnedSplits
-    trace: Trace  # splits of one player merged
+    trace: Trace  # with the splits of each player merged
     node: np.ndarray  # (nodes,) int32, the model's node
     source: np.ndarray  # (trees,) int32, the model's tree, ascending
-    gain: np.ndarray  # (nodes,) int32, row of phi to which the split's player's value is added; n_rows if it is not asked for
+    gain: np.ndarray  # (nodes,) int32, row of phi for the value of the split's player; n_rows if it is not computed
     own: np.ndarray  # (nodes,) bool, the split's player is present with probability s
     points: tuple[Points, ...]  # per tree
     n_rows: int  # rows of phi
-    n_used: int  # rows of bins: features of splits, and those that no split asks for, as a statistic may be
+    n_used: int  # rows of bins: features of splits, and unused ones, as in a statistic
 
 
 class CutTrees(NamedTuple):
@@ -55,16 +55,16 @@ class CutTrees(NamedTuple):
     ensemble: TreeEnsemble
     splits: BinnedSplits
     node: np.ndarray  # (nodes,) int32, the forest's node
-    own: np.ndarray  # (nodes,) int32, the tree's own player, -1 where it has none and is not cut
+    own: np.ndarray  # (nodes,) int32, the tree's own player; -1 for none, in an uncut tree
 
 
 class _Copies(NamedTuple):
-    """What ``_copy_around`` writes."""
+    """Output of ``_copy_around``."""
 
     node: np.ndarray  # (nodes,) int32, the forest's
     left: np.ndarray  # (nodes,) int32
     right: np.ndarray  # (nodes,) int32
-    counts: np.ndarray  # (nodes,) bool, a leaf whose value the own player can change
+    counts: np.ndarray  # (nodes,) bool, a leaf whose value depends on the own player
     root: np.ndarray  # (copies,) int32
 
 
@@ -75,7 +75,7 @@ def _copy_around(
     """Copy trees, each cut to the splits that have one of its own player at, below or above them; return the number of nodes."""
     left, right = children[0], children[1]
     below, under, kept = np.zeros(order.size, np.bool_), np.zeros(order.size, np.bool_), np.zeros(order.size, np.bool_)
-    came = np.zeros(order.size, np.int64)  # twice the new number of the parent, and one more for a right child
+    came = np.zeros(order.size, np.int64)  # twice the parent's new number, plus one for a right child
     n_nodes = 0
     for c in range(trees.size):
         nodes = order[start[trees[c]] : start[trees[c] + 1]]
@@ -102,7 +102,7 @@ def _copy_around(
 
 
 def cut_trees(forest: Forest, trees: np.ndarray, own: np.ndarray) -> CutTrees:
-    """Copy trees, each cut to what its own player can change; leaves that it cannot change have value 0."""
+    """Copy trees, each cut to what its own player can change; leaves that do not depend on it get value 0."""
     ensemble, splits = forest.ensemble, forest.splits
     start = group_starts(forest.trace.tree, ensemble.root.size)
     most = int((start[1:] - start[:-1])[trees].sum())
@@ -127,25 +127,25 @@ def cut_trees(forest: Forest, trees: np.ndarray, own: np.ndarray) -> CutTrees:
 
 
 def same_points(rule: Quadrature) -> Points:
-    """Have all players present with the same probability."""
+    """Make points at which all players have the same probability."""
     return Points(np.stack((rule.nodes, rule.nodes), axis=1), rule.weights)
 
 
 def product_points(of_others: Quadrature, of_own: Quadrature) -> Points:
-    """Have own players present with a probability of their own: every pair of a node t and a node s."""
+    """Make points at which own players have a probability of their own: all pairs of a node t and a node s."""
     t, s = np.meshgrid(of_others.nodes, of_own.nodes, indexing="ij")
     return Points(np.stack((t.ravel(), s.ravel()), axis=1), np.outer(of_others.weights, of_own.weights).ravel())
 
 
 def points_of_trees(make: Callable[..., Points], *numbers: np.ndarray) -> tuple[Points, ...]:
-    """Make every tree's points from its numbers, once for each combination of numbers."""
+    """Make every tree's points from its numbers, once for each distinct combination."""
     rows = list(zip(*(array.tolist() for array in numbers), strict=True))
     made = {row: make(*row) for row in set(rows)}
     return tuple(made[row] for row in rows)
 
 
 def play(forest: Forest, value: GameValue) -> Game:
-    """Play the game itself: every player's own value, a row of phi for each."""
+    """Play the plain game: every player's own value, with a row of phi for each."""
     ensemble, player = forest.ensemble, forest.player_of_node
     traced = trace(ensemble, player, forest.n_players)
     return Game(
@@ -163,10 +163,10 @@ def play(forest: Forest, value: GameValue) -> Game:
 
 
 def play_owen(forest: Forest, across: GameValue, within: GameValue) -> Game:
-    """Play for a feature's value within its group, among other groups that come whole; a row of phi for each used feature.
+    """Play for values of features within groups, the other groups whole; a row of phi for each used feature.
 
-    That is the coalitional value of two game values (Filom et al. 2024, Eq. E.6), of two Shapley values the Owen value (Owen 1977); where others
-    never come, that of the group's own game.
+    This is the coalitional value of two game values (Filom et al. 2024, Eq. E.6): the Owen value (Owen 1977) for two Shapley values, and the value of
+    the group's own game if the other groups never come.
 
     Parameters
     ----------
@@ -180,10 +180,10 @@ def play_owen(forest: Forest, across: GameValue, within: GameValue) -> Game:
     feature, group = forest.splits.feature, forest.player_of_node
     tree_of_node = forest.trace.tree
     inner = np.flatnonzero(feature >= 0)
-    tree, member = unpack_pairs(np.unique(pack_pairs(tree_of_node[inner], feature[inner])))  # which features a tree has, and how many of each group
+    tree, member = unpack_pairs(np.unique(pack_pairs(tree_of_node[inner], feature[inner])))  # features of every tree, to count those of each group
     keys, n_members = np.unique(pack_pairs(tree, forest.player[member]), return_counts=True)
     several = keys[n_members > 1]
-    # Groups with one feature in a tree share a copy in which nobody is own.
+    # Groups with one feature in a tree share a copy without own players.
     single = np.unique(unpack_pairs(keys[n_members == 1])[0])
     tree, of_several = unpack_pairs(several)
     trees = np.concatenate((single, tree)).astype(np.int32)

@@ -1,13 +1,13 @@
-"""Interactions of two players of the path-dependent game: what a walk has to know beside the splits.
+"""Shapley interactions of player pairs in the path-dependent game: walks with partners of every split.
 
-With D_k = o - a, what a factor F_k = (1 - t) a + t o grows by with t, the interaction of i and j is the sum over leaves and over points t of
-weight * value * D_i * D_j * product of the other factors (Grabisch and Roubens 1999, for any semivalue). It telescopes as single values do (see
-``quadrature``), over the splits of either player that come below an edge of the other:
+With D_k = o - a, the slope in t of a factor F_k = (1 - t) a + t o, the interaction of i and j is the sum over leaves and points t of weight * value *
+D_i * D_j * product of the other factors (Grabisch and Roubens 1999, for any semivalue). It telescopes as single values do (see ``quadrature``), over
+the splits of either player below an edge of the other:
 
     pair += (o a' - o' a) sum over nodes of weight * S * D / F'(o' = 1)^2 * D_k / F_k    for every other player k above the split
 
-with k's nearest edge above. D_k / F_k is -1 / (1 - t) where the row leaves that edge's way, whatever a is, and (1 - a) / F_k where it does not: a
-constant of the edge that is added where the bit is 1. So a walk goes as for single values, and gives each of these products to a few more rows.
+with k's nearest edge above. D_k / F_k is -1 / (1 - t) where the row leaves that edge's path, for any a, and otherwise (1 - a) / F_k: a constant of
+the edge, added where the bit is 1. So the walk is that of single values, with each product added to a few more rows.
 """
 
 from collections.abc import Iterable
@@ -24,47 +24,47 @@ from ..trees.paths import first_splits, most_on_a_path, trace
 from .games import Game, points_of_trees, same_points
 from .walks import STEP_KIND, WALK_DOWN, WALK_DOWN_AGAIN, Walks, WalkTables, find_places, lay_out_steps, lay_out_walks, order_splits
 
-MOST_GROWTH = 100.0  # mean of 1 / t + 1 / (1 - t), by which what is divided by factors loses digits; Gauss-Legendre rules of 40 points have 17
+MOST_GROWTH = 100.0  # mean of 1 / t + 1 / (1 - t), which bounds the digits lost in divisions by factors; Gauss-Legendre rules of 40 points have 17
 
 
 class Partners(NamedTuple):
-    """Of every split, the other players above it, with whom its own player interacts."""
+    """For every split, the other players above it, which interact with its own player."""
 
-    start: np.ndarray  # (nodes + 1,) int64, those of node v are start[v]:start[v + 1]; leaves have none
+    start: np.ndarray  # (nodes + 1,) int64, node v's partners are start[v]:start[v + 1]; leaves have none
     edge: np.ndarray  # (partners,) int32, the node that the partner's nearest edge leads to
-    row: np.ndarray  # (partners,) int32, of the pair
+    row: np.ndarray  # (partners,) int32, row of the pair
 
 
 class PairGame(NamedTuple):
-    """A game of which the players' interactions are asked for, a row for each pair."""
+    """A game for interactions of its players, with a row for each pair."""
 
-    game: Game  # in which nobody's own value is asked for
+    game: Game  # the game without single values
     partners: Partners
 
 
 class StepPartners(NamedTuple):
-    """Partners of the splits that steps of Walks come up from."""
+    """Partners of the splits in the upward steps of Walks."""
 
-    start: np.ndarray  # (steps + 1,) int64, those of step s are partners[start[s]:start[s + 1]]
-    partners: np.ndarray  # (partners, 3) int32: the pair's row, the place of the partner's bit, and where its constants start
-    present: np.ndarray  # float64, of every edge and node: what D_k / F_k is more where the bit is 1
+    start: np.ndarray  # (steps + 1,) int64, step s has partners[start[s]:start[s + 1]]
+    partners: np.ndarray  # (partners, 3) int32: the pair's row, the place of the partner's bit, and the start of its constants
+    present: np.ndarray  # float64, for every edge and node: increase of D_k / F_k if the bit is 1
 
 
 class PairWalkTables(NamedTuple):
-    """Walks with their partners, by their number of quadrature nodes."""
+    """Walks with their partners, grouped by the number of quadrature nodes."""
 
     walks: WalkTables
     partners: tuple[StepPartners, StepPartners, StepPartners, StepPartners]
 
     def of_tree(self, tree: int) -> "PairWalkTables":
-        """Take the walks of one of the model's trees, as ``Walks.of_tree`` does."""
+        """Select the walks of one of the model's trees, as ``Walks.of_tree`` does."""
         return self._replace(walks=self.walks.of_tree(tree))
 
 
 @jit
 def _climb(parent: np.ndarray, player: np.ndarray, n_players: int, start: np.ndarray, edge: np.ndarray, partner: np.ndarray) -> None:
-    """Find the partners of every split, the nearest first."""
-    met = np.full(n_players, -1, np.int64)  # the last split above which a player was met
+    """List the partners of every split, the nearest first."""
+    met = np.full(n_players, -1, np.int64)  # the last split below a split of each player
     n_found = 0
     for v in range(player.size):
         start[v] = n_found
@@ -81,9 +81,9 @@ def _climb(parent: np.ndarray, player: np.ndarray, n_players: int, start: np.nda
 
 
 def interior(rule: Quadrature, n_terms: int) -> Quadrature:
-    """Move a rule inside of (0, 1), where no factor vanishes: the rule that agrees with it on polynomials of ``n_terms`` coefficients.
+    """Move a rule into the open interval (0, 1), where no factor vanishes, exact for polynomials of ``n_terms`` coefficients.
 
-    It interpolates at Gauss–Legendre's nodes, by the barycentric formula (Wang and Xiang 2012, of Legendre points).
+    By barycentric interpolation at the Gauss–Legendre nodes (Wang and Xiang 2012).
     """
     with np.errstate(divide="ignore"):
         growth = np.abs(rule.weights) @ (1 / rule.nodes + 1 / (1 - rule.nodes))
@@ -101,7 +101,7 @@ def interior(rule: Quadrature, n_terms: int) -> Quadrature:
 
 
 def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
-    """Play for interactions of two players, i < j.
+    """Play for interactions of all pairs i < j.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def _find_step_partners(played: PairGame, walks: Walks, q: int) -> StepPartners:
     taken = np.arange(start[-1]) + np.repeat(partners.start[node] - start[:-1], n_partners)
     edge = partners.edge[taken]
 
-    in_tree = np.zeros(game.node.size, np.int64)  # place of a split among its tree's
+    in_tree = np.zeros(game.node.size, np.int64)  # position of a split among its tree's
     in_tree[splits.node] = np.arange(splits.node.size) - splits.start[game.trace.tree[splits.node]]
     n_splits = np.diff(splits.start)[walks.tree]
     first_split = np.cumsum(n_splits) - n_splits
@@ -170,7 +170,7 @@ def _find_step_partners(played: PairGame, walks: Walks, q: int) -> StepPartners:
 
 
 def lay_out_pair_walks(played: PairGame, trees: Iterable[int]) -> PairWalkTables:
-    """Write trees as walks with partners.
+    """Lay out trees as walks with partners.
 
     Parameters
     ----------

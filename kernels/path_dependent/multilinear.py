@@ -1,14 +1,14 @@
-"""Gradients of the multilinear extension of the path-dependent game, at a point of its own for every row, every tree walked once.
+"""Gradients of the path-dependent game's multilinear extension at one point per row, in one pass over each tree.
 
-Where player j is present with probability z_j, independently of the others, the margin is expected to be f(z) = sum over leaves of the value times
-the product over the path's players of F = (1 - z) a + z o (Owen 1972; Li, Yu and Low 2026, Section 4), with a and o as in ``quadrature``. The walk
-is that of ``quadrature`` with numbers of rows in the place of a tree's constants:
+Where player j is present with probability z_j, independently of the others, the expected margin f(z) is the sum over leaves of the value times the
+product over the path's players of F = (1 - z) a + z o (Owen 1972; Li, Yu and Low 2026, Section 4), with a and o as in ``quadrature``. The walk is
+that of ``quadrature`` with numbers of the rows in place of the tree's constants:
 
 * a player's first split on a path takes factors as they are, r = F for the first child and 1 - r, which is F of the second;
 * a split of a player that was split on above divides by F' there. Where o' = 0 that ratio is a / a', whatever z; where o' = 1, F' is (1 - z) a' + z:
   one division, which is safe since z keeps a distance of INSIDE from 0 and 1, at the cost of no more than a rounding of f.
 
-So the sum below a root is the tree's f(z), and what players gain its gradient. Two points are walked at once where they are z and 1 - z.
+So the sum below a root is the tree's f(z), and the players' gains are its gradient. The points z and 1 - z can be walked together.
 """
 
 from collections.abc import Callable
@@ -40,23 +40,23 @@ from .walks import (
     order_splits,
 )
 
-GRADIENT_ROWS = 64  # rows at a time: stacks of both points stay in the first-level cache
-INSIDE = 2.0**-53  # of a probability, from 0 and from 1
-# Columns of GradientTables.steps after those from STEP_KIND to STEP_SPAN: whose gradient gains, and where the split's constants start.
+GRADIENT_ROWS = 64  # rows of a batch: stacks of both points stay in the first-level cache
+INSIDE = 2.0**-53  # distance of probabilities from 0 and 1
+# Columns of GradientTables.steps after those from STEP_KIND to STEP_SPAN: the split's player, and the start of its constants.
 GRADIENT_PLAYER, GRADIENT_CONSTANTS = 6, 7
-# A split's constants: a of both children and of the edge above, both children's part of it, the first leaf's value less the second's, and the
-# second's.
+# A split's constants: a of both children and of the edge above, both children's share of it, the difference of the leaves' values, and the second
+# leaf's.
 CONSTANT_SHARE, CONSTANT_SHARE_SECOND, CONSTANT_SHARE_ABOVE, CONSTANT_PART, CONSTANT_PART_SECOND, CONSTANT_STEP, CONSTANT_LEAF = range(7)
 N_CONSTANTS = 7
 
 
 class GradientTables(NamedTuple):
-    """Every output's trees as walks with one number in a leaf; trees with leaves for all outputs stand once for each."""
+    """Trees of every output as walks with scalar leaves; trees with a leaf value for each output occur once for each."""
 
     start: np.ndarray  # (walks,) int64, walk w is steps start[w]:stop[w]
     stop: np.ndarray  # (walks,) int64
     output: np.ndarray  # (outputs + 1,) int64, output k's walks are output[k]:output[k + 1]
-    base: np.ndarray  # (outputs,) float64, margin of trees without splits, and before any
+    base: np.ndarray  # (outputs,) float64, base values plus margins of trees without splits
     most: np.ndarray  # (2,) int64, levels of splits in a walk, and players
     steps: np.ndarray  # (steps, 8) int32
     constants: np.ndarray  # (splits * N_CONSTANTS,) float64
@@ -65,7 +65,7 @@ class GradientTables(NamedTuple):
 
 
 def compare_rows(game: Game) -> tuple[BinnedSplits, np.ndarray]:
-    """Turn categorical splits into comparisons of membership with 1, in rows after those of the used features.
+    """Turn categorical splits into comparisons of set membership with 1, in extra rows after the used features.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def compare_rows(game: Game) -> tuple[BinnedSplits, np.ndarray]:
 
 
 def trees_by_output(ensemble: TreeEnsemble) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """List the trees with splits, those of output 0 first; trees with leaves for all outputs stand once for each.
+    """List the trees with splits by output; trees with a leaf value for each output occur once for each.
 
     Returns
     -------
@@ -105,7 +105,7 @@ def trees_by_output(ensemble: TreeEnsemble) -> tuple[np.ndarray, np.ndarray, np.
 
 
 def prepare_gradient(game: Game) -> GradientTables:
-    """Write the trees of a game for the walk.
+    """Lay out the trees of a game for the walk.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def prepare_gradient(game: Game) -> GradientTables:
 
 
 class Stacks(NamedTuple):
-    """What a walk works on."""
+    """Scratch arrays of a walk."""
 
     batch: np.ndarray  # (used + sets, GRADIENT_ROWS) flat, unsigned: bins, and memberships
     bits: np.ndarray  # float64, by place: o of the edge into the node
@@ -150,7 +150,7 @@ class Stacks(NamedTuple):
 
 @jit
 def make_stacks(bins: np.ndarray, tables: GradientTables) -> Stacks:
-    """Make stacks for walks.
+    """Allocate the stacks of walks.
 
     Parameters
     ----------
@@ -163,7 +163,7 @@ def make_stacks(bins: np.ndarray, tables: GradientTables) -> Stacks:
 
 @jit
 def take_batch(bins: np.ndarray, tables: GradientTables, row: int, batch: np.ndarray) -> None:
-    """Copy a batch of rows, and look up which category sets they are members of.
+    """Copy a batch of rows, and compute its set memberships.
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ walk_one, walk_two = _make_walker(1), _make_walker(2)
 
 
 def add_gradients(bins: np.ndarray, tables: GradientTables, z: np.ndarray, phi: np.ndarray, margin: np.ndarray) -> None:
-    """Add the gradient at every row's own point, and the margin that is expected there.
+    """Add the gradient at every row's own point, and the expected margin there.
 
     Parameters
     ----------

@@ -1,28 +1,27 @@
-"""Any probabilistic value of the path-dependent game: a player's mean contribution to a coalition of others whose size follows a given distribution.
+"""Probabilistic values of the path-dependent game: mean contributions to coalitions of a given size distribution.
 
 phi_i = sum over coalitions S without i of sizes[|S|] / C(N - 1, |S|) (v(S + i) - v(S)) for N players (Weber 1988). Semivalues are integrals over
-points of [0, 1] at which every player is present with the same probability (see ``quadrature``); the value of one size, say, is no such integral.
-As a sum over points it has weights of either sign that grow like 2^N, and TreeProb (Li, Yu and Low 2026, Alg. 4), which takes complex roots of
-unity, loses all digits in deep trees (their Fig. 2). Here nothing is evaluated at points and nothing is divided out.
+points of [0, 1] at which every player has the same probability (see ``quadrature``); the value of a single size, for one, is not. Written as a sum
+over points its weights have both signs and grow like 2^N, and TreeProb (Li, Yu and Low 2026, Alg. 4), which takes complex roots of unity, loses all
+digits in deep trees (their Fig. 2). The algorithm here neither evaluates at points nor divides.
 
-A leaf's players 1..d, each with absent weight a and bit o, count with products of a (absent) and o (present). Kept of players 1..p are
+A leaf's players 1..d, each with absent weight a and bit o, contribute products of a (absent) and o (present). Kept for players 1..p are
 
     pre[p][k] = mean over their coalitions of size k of that product = (p - k)/p a pre[p-1][k] + k/p o pre[p-1][k-1]
 
-the coefficients of the product of all (1 - t) a + t o in Bernstein's basis. What follows of the path is kept as a functional on such means,
+the coefficients of the product of all (1 - t) a + t o in the Bernstein basis. The rest of the path is kept as a functional on such means,
 
     U[d]   = leaf's value times the distribution of sizes among d players
     phi[p] += (o - a) sum over k of U[p][k] pre[p-1][k]
     U[p-1][k] = (m - k)/m a U[p][k] + (k + 1)/m o U[p][k + 1],     m = p - 1
 
-Everything but leaf values and signed distributions is a convex combination of numbers that are not negative, so that each mean has a relative error
-of a few roundings per player at any depth, whatever the covers.
+Except for leaf values and signed distributions, everything is a convex combination of nonnegative numbers, so each mean has a relative error of a few
+roundings per player at any depth, whatever the covers.
 
-A leaf by itself costs O(d^2), not the O(d) of a quadrature's node, since removing a player from a product is a division and so every player
-needs a prefix and a functional of its own. But leaves share them: with a path's players in the order of their last edges, leaves one after another
-in preorder agree in a first part of their lists, whose means are made once and whose functionals are added up before they go on. Where no
-player is split on twice, a tree costs O(d) per edge, as TreeProb does; a player met again is taken out of the list and put at its end, which makes
-the means of all behind it anew.
+A leaf alone costs O(d^2), not the O(d) of a quadrature node, since removing a player from a product is a division, so that every player needs its own
+prefix and functional. But leaves share them: with a path's players in the order of their last edges, successive leaves in preorder share a first part
+of their lists, whose means are computed once and whose functionals are added up. Where no player is split on twice, a tree costs O(d) per edge, as in
+TreeProb; a repeated player moves to the end of the list, and the means behind its old place are recomputed.
 """
 
 from typing import NamedTuple
@@ -37,18 +36,18 @@ from ..trees.binning import BATCH, BinnedSplits, child_intervals, copy_batch, is
 from ..trees.ensemble import TreeEnsemble
 from ..trees.paths import Trace
 
-# Columns of ProbabilisticTables.steps: what is done, at which place of the list of players (from 1), with the edge into which node.
+# Columns of ProbabilisticTables.steps: the action, the place in the list of players (from 1), and the node of the edge.
 LIST_KIND, LIST_PLACE, LIST_NODE = range(3)
-# What is done: an edge's bit is made; its player is put at the end of the list; it is taken off; a leaf's player is put there and taken off at once.
+# Actions: compute an edge's bit; append its player to the list; remove it; append and remove a leaf's player at once.
 LIST_COMPARE, LIST_APPEND, LIST_POP, LIST_LEAF = range(4)
-# Columns of ProbabilisticTables.edges: the level at which the edge's bit is kept; its player's row of phi; the level of the edge whose bit its own is
-# multiplied with (0, where all bits are 1, if there is none); and which bins take the edge, see BinnedSplits.
+# Columns of ProbabilisticTables.edges: level of the edge's bit; its player's row of phi; level of the edge whose bit is multiplied in (0, where all
+# bits are 1, if none); and the bins that take the edge, see BinnedSplits.
 EDGE_LEVEL, EDGE_ROW, EDGE_ABOVE, EDGE_FEATURE, EDGE_LOWER, EDGE_SPAN, EDGE_MEMBERS = range(7)
-WORK_BYTES = 2**18  # of means and functionals: they are to stay in the second-level cache, or else fewer rows go through a tree at once
+WORK_BYTES = 2**18  # of means and functionals, to stay in the second-level cache; fewer rows per batch otherwise
 
 
 class Passes(NamedTuple):
-    """Which steps are taken for which output: once for every tree and column of its leaf values."""
+    """Steps for each output: one pass for every tree and column of its leaf values."""
 
     start: np.ndarray  # (passes,) int64, pass w is steps start[w]:stop[w]
     stop: np.ndarray  # (passes,) int64
@@ -57,35 +56,35 @@ class Passes(NamedTuple):
 
 
 class ProbabilisticTables(NamedTuple):
-    """Ways through the trees' edges, and the distribution of sizes for every length of a path.
+    """Steps over the trees' edges, and size distributions for every path length.
 
-    Triangular tables have row p from p (p + 1) / 2 on, with p + 1 entries.
+    Row p of a triangular table starts at p (p + 1) / 2 and has p + 1 entries.
     """
 
     passes: Passes
     most: np.ndarray  # (2,) int64, edges on the longest path, and distinct players on one
     steps: np.ndarray  # (steps, 3) int32
-    edges: np.ndarray  # (nodes, 7) int32, of the edge into each node
-    absent: np.ndarray  # (nodes,) float64, absent weight of the edge's player down to it
+    edges: np.ndarray  # (nodes, 7) int32, for the edge into each node
+    absent: np.ndarray  # (nodes,) float64, absent weight of the edge's player down to the edge
     value: np.ndarray  # (nodes, width) float64
-    sizes: np.ndarray  # triangular float64, row d - 1: size of the coalition a player joins among d players
+    sizes: np.ndarray  # triangular float64, row d - 1: distribution of coalition sizes among d players
     shares: np.ndarray  # triangular float64, row m: (m - k) / m
     words: np.ndarray  # uint32
 
 
 class _Workspace(NamedTuple):
-    """What a batch of rows is worked on in, ``width`` numbers for each."""
+    """Scratch arrays of a batch of ``width`` rows."""
 
     batch: np.ndarray  # (used + 1, width) flat, unsigned: bins, and in the last row membership in a category set
     bits: np.ndarray  # (levels + 1, width) flat float64: o of the edge into the pass's current node, by level
     means: np.ndarray  # (triangular, width) flat float64: pre[p] of every place in the list
-    functionals: np.ndarray  # (triangular, width) flat float64: in the place of pre[p], U[p + 1]
+    functionals: np.ndarray  # (triangular, width) flat float64: U[p + 1] at the position of pre[p]
     gained: np.ndarray  # (rows of phi, width) flat float64
 
 
 @jit
 def _emit(steps: np.ndarray, n: int, kind: int, place: int, node: int) -> int:
-    """Write step n if there is room, and count it."""
+    """Write step n if there is room, and return n + 1."""
     if n < steps.shape[0]:
         steps[n, LIST_KIND], steps[n, LIST_PLACE], steps[n, LIST_NODE] = kind, place, node
     return n + 1
@@ -98,7 +97,7 @@ def _write_steps(trace: Trace, edges: np.ndarray, leaf: np.ndarray, n_levels: in
     seen = np.full(n_rows, -1, np.int32)
     n = size = t = 0
     for v in trace.order:
-        # Bits of edges that are left are about to be overwritten; the list ascends in levels.
+        # Drop the edges whose bits the next edge overwrites; levels in the list ascend.
         while size > 0 and trace.level[listed[size]] >= trace.level[v]:
             n = _emit(steps, n, LIST_POP, size, listed[size])
             size -= 1
@@ -136,7 +135,7 @@ def _write_steps(trace: Trace, edges: np.ndarray, leaf: np.ndarray, n_levels: in
 
 
 def _edges(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: np.ndarray) -> np.ndarray:
-    """Make the numbers of all edges, ``(nodes, 7) int32``; those at roots, which no edge leads to, mean nothing."""
+    """Make the table of edges, ``(nodes, 7) int32``; the rows of roots are unused."""
     inner = np.flatnonzero(ensemble.feature >= 0)
     split = np.zeros(ensemble.feature.size, np.int32)
     split[ensemble.left[inner]] = split[ensemble.right[inner]] = inner
@@ -156,7 +155,7 @@ def _edges(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: n
 
 
 def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: Trace, player: np.ndarray, sizes: np.ndarray) -> ProbabilisticTables:
-    """Write every tree as steps for the kernel.
+    """Lay out every tree as steps for the kernel.
 
     Parameters
     ----------
@@ -196,12 +195,12 @@ def prepare_probabilistic(ensemble: TreeEnsemble, binned: BinnedSplits, trace: T
 
 @jit
 def _row(p: int) -> int:
-    """Find where row p of a triangular table starts."""
+    """Return where row p of a triangular table starts."""
     return p * (p + 1) // 2
 
 
 def no_probabilistic(words: np.ndarray) -> ProbabilisticTables:
-    """Make tables that add nothing.
+    """Make empty tables.
 
     Parameters
     ----------
@@ -224,7 +223,7 @@ def no_probabilistic(words: np.ndarray) -> ProbabilisticTables:
 
 @jit
 def _compare(tables: ProbabilisticTables, node: int, work: _Workspace, width: int) -> None:
-    """Make an edge's bit."""
+    """Compute an edge's bit."""
     edges, batch, bits = tables.edges, work.batch, work.bits
     compared, members = np.int64(edges[node, EDGE_FEATURE]) * width, np.int64(edges[node, EDGE_MEMBERS])
     if members >= 0:
@@ -240,7 +239,7 @@ def _compare(tables: ProbabilisticTables, node: int, work: _Workspace, width: in
 
 @jit
 def _descend(tables: ProbabilisticTables, node: int, p: int, work: _Workspace, width: int) -> None:
-    """Put an edge's player at place p of the list: pre[p] from pre[p - 1], and nothing in U[p] yet."""
+    """Append an edge's player at place p: compute pre[p] from pre[p - 1], and clear U[p]."""
     bits, means, functionals = work.bits, work.means, work.functionals
     slot, shares, absent = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, splat(tables.absent[node])
     share = _row(p)
@@ -259,7 +258,7 @@ def _descend(tables: ProbabilisticTables, node: int, p: int, work: _Workspace, w
 
 @jit
 def _ascend(tables: ProbabilisticTables, node: int, p: int, work: _Workspace, width: int) -> None:
-    """Take an edge's player, the last of p, off the list: its phi, and U[p] into U[p - 1]."""
+    """Remove an edge's player, the last of p: add its phi, and U[p] to U[p - 1]."""
     bits, means, functionals, gained = work.bits, work.means, work.functionals, work.gained
     slot, shares, absent = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, splat(tables.absent[node])
     gain, share = np.int64(tables.edges[node, EDGE_ROW]) * width, _row(p - 1)
@@ -280,7 +279,7 @@ def _ascend(tables: ProbabilisticTables, node: int, p: int, work: _Workspace, wi
 
 @jit
 def _add_leaf(tables: ProbabilisticTables, node: int, p: int, value: float, work: _Workspace, width: int) -> None:
-    """The same for a leaf's edge, where U[p] is the leaf's value times the distribution of sizes."""
+    """Append and remove a leaf's player, with U[p] the leaf's value times the size distribution."""
     bits, means, functionals, gained = work.bits, work.means, work.functionals, work.gained
     slot, shares, sizes, a = np.int64(tables.edges[node, EDGE_LEVEL]) * width, tables.shares, tables.sizes, tables.absent[node]
     gain, share = np.int64(tables.edges[node, EDGE_ROW]) * width, _row(p - 1)

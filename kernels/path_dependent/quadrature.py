@@ -1,35 +1,35 @@
-"""Any semivalue of the path-dependent game, every tree walked once per batch of rows.
+"""Kernel for semivalues of the path-dependent game by quadrature, with one pass over every tree per batch.
 
-At a point t of the quadrature every feature is present with probability t. With a the absent weight of a feature down to an edge (product of its
-cover ratios) and o the bit "the row satisfies all its splits down to the edge", the feature's factor there is F = (1 - t) a + t o, and a leaf
-counts with its value times the product of the factors of its path. A split replaces the factor F' that its feature has above it (1 where it is
-the first) by that of one of its children, and a + a, o + o of the children are a' and o' above, so the children's shares of F' add up to one:
+At a quadrature point t every feature is present with probability t. With a the absent weight of a feature down to an edge (product of its cover
+ratios) and o the bit "the row satisfies all its splits down to the edge", the feature's factor is F = (1 - t) a + t o, and a leaf contributes its
+value times the product of its path's factors. A split replaces its feature's factor F' from above (1 at the feature's first split) by that of a
+child. Since a + a and o + o of the children are a' and o' above, the children's shares of F' add up to one:
 
 * r = F(first child) / F'       1 - r for the second child, a constant too: where r is close to 1, S - r S would lose what is left
 * down   S(first) = r S,         S(second) = (1 - r) S            the product of all factors above
 * up     D = G(first) - G(second),   G = G(second) + r D          the sum below, factors above divided out
 * phi[feature] += (o a' - o' a) sum over nodes of weight * S * D / F'(o' = 1)^2,     o and a those of the first child.
 
-The last line is what the leaf-wise sum of (o - a) times the product of the others telescopes to (Li, Yu and Low 2026, Alg. 1, homogenised as in
-Wettenstein, Mitchell and Yu 2026), once both children of a split are taken together: nothing but constants is ever divided by, and it is zero where
-o' = 0. A row is in one of three states at a split: o' = 0; o' = 1 and it goes to the first child; o' = 1 and to the second. So r is a
-constant of the split chosen among three, none + o' (other - none) + o (mine - other): multiply-adds, no branch.
+The last line is the leaf-wise sum of (o - a) times the product of the other factors, telescoped (Li, Yu and Low 2026, Alg. 1, homogenised as in
+Wettenstein, Mitchell and Yu 2026) over both children of a split: all divisors are constants, and it is zero where o' = 0. A row is in one of three
+states at a split: o' = 0; o' = 1 and it goes to the first child; o' = 1 and to the second. So r is one of three constants, none + o' (other - none) +
+o (mine - other): multiply-adds, no branch.
 
-A tree is a list of steps over stacks: down to both children, and back up from them. Leaves are no steps: their values are
-constants of the split above. At most MAX_NODES quadrature nodes are taken at once, so that their loop unrolls and stacks stay in the first-level
-cache; more are further walks of the same tree, whose contributions add.
+A tree is a list of steps over stacks: down to both children, and up again. Leaves are constants of the split above, without steps. A walk takes at
+most MAX_NODES quadrature nodes, so that their loop unrolls and the stacks stay in the first-level cache; further nodes are further walks of the same
+tree, whose contributions add.
 
-Of interactions (see ``interactions``) the products weight * S * D are kept for a moment, and each is given to the pairs of the split's player with
-those above: at three nodes five operations for eight rows, a load and a store of the pair's sum; for sixteen the partner's three numbers, and a jump.
+For interactions (see ``interactions``) the products weight * S * D are added to the pairs of the split's player with those above. At three nodes that
+is five operations for eight rows, a load and a store of the pair's sum; for sixteen rows the partner's three numbers, and a jump.
 
-What bounds it: a tree of depth 6 at three nodes takes a row 1,950 floating-point operations and 8.5 KB of loads and stores in the first-level cache
-(S, G, bits and gains, counted by step). On an EPYC with AVX2 that is 80 ns: 24 GFLOP/s, where multiply-adds alone reach 51, and 106 GB/s, where a
-triad in that cache reaches 245; the one store a cycle is used half of the time. What is left is issuing the instructions, and one jump per step that
-no predictor knows, some 20 cycles for 64 rows. Constants stream at 1.6 GB/s for 500 trees of depth 8: they are far from mattering. On one
-with AVX-512 it is 30 ns, 66 GFLOP/s and 290 GB/s, of stacks that start at cache lines; of others, whose every vector lies on two lines, up to 40.
+Speed: a tree of depth 6 at three nodes takes a row 1,950 floating-point operations and 8.5 KB of loads and stores in the first-level cache (S, G,
+bits and gains, counted by step). On an EPYC with AVX2 that takes 80 ns: 24 GFLOP/s, where multiply-adds alone reach 51, and 106 GB/s, where a triad
+in that cache reaches 245. The rest is instruction issue, and one unpredictable jump per step, some 20 cycles for 64 rows. Constants stream at 1.6
+GB/s for 500 trees of depth 8, far from a limit. With AVX-512 it takes 30 ns, 66 GFLOP/s and 290 GB/s with stacks aligned to cache lines, and up to 40
+ns otherwise.
 
 A call of one row takes as long as one of 128, to which rows are padded: 0.51 ms for 100 trees of depth 6, where eight rows would take 0.10. Loops
-that end with the rows there are, and not with the batch, made all other calls 4 to 18 % slower; a second kernel takes 3 s more to compile.
+over the actual rows made all other calls 4 to 18 % slower, and a second kernel takes 3 s more to compile.
 """
 
 from collections.abc import Callable
@@ -65,7 +65,7 @@ from .walks import (
 
 @jit
 def _find_members(walks: Walks, s: int, batch: np.ndarray, spare: int, ROWS: int) -> int:
-    """Find where in ``batch`` the bins start that step s compares: the feature's own, or those of its category set, put into row ``spare``."""
+    """Return where in ``batch`` the bins of step s start: the feature's own, or category set membership, written to row ``spare``."""
     bins, members = walks.steps[s, STEP_FEATURE] * ROWS, walks.steps[s, STEP_MEMBERS]
     if members < 0:
         return bins
@@ -78,7 +78,7 @@ def _find_members(walks: Walks, s: int, batch: np.ndarray, spare: int, ROWS: int
 def _multiply(
     changes: np.ndarray, products: np.ndarray, absent: np.ndarray, i: int, Q: int, ROWS: int
 ) -> tuple[Lanes, tuple[Lanes, Lanes, Lanes, Lanes]]:
-    """What all partners get of eight rows, and change times product at each node, one by one, so that they stay in registers."""
+    """Compute the products of eight rows that all partners share, node by node in registers."""
     change, common = load(changes, i), splat(0.0)
     for q in range(Q):
         common = common + change * load(products, q * ROWS + i) * splat(absent[q])
@@ -99,7 +99,7 @@ def _add_pair(
     bit: int,
     Q: int,
 ) -> None:
-    """Add to the interaction of eight rows with a partner."""
+    """Add to the interactions of eight rows with one partner."""
     more = taken[0] * constant(present, k)
     if Q > 1:
         more = more + taken[1] * constant(present, k + 1)
@@ -111,9 +111,9 @@ def _add_pair(
 
 
 def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray], None]:
-    """Make the kernel for Q nodes; ``scalar`` leaves hold one number, which spares a loop, and of ``pairs`` interactions are asked for.
+    """Make the kernel for Q nodes, with one number in leaves (``scalar``) or many, for single values or ``pairs``.
 
-    More rows at a time share the cost of a step, as long as stacks stay in the first-level cache.
+    Larger batches amortise the cost of a step, as long as stacks stay in the first-level cache.
     """
     ROWS = BATCH if Q == 1 else BATCH // 2
 
@@ -129,10 +129,10 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
         S, G = aligned(2 * levels * STACK), aligned(2 * levels * SUMS)  # by place: products above; sums below (places, width, Q, ROWS)
         bits = aligned(2 * levels * ROWS)  # by place: o of the edge into the node
         bits[:ROWS] = 1.0
-        GAINED = (n_rows + 1) * ROWS  # one row more, for those who are not asked
+        GAINED = (n_rows + 1) * ROWS  # an extra row for players without a row of phi
         gained = aligned(width * GAINED)
-        changes, products, absent = aligned(ROWS), aligned(STACK), np.empty(Q)  # of the split that a step comes up from, where pairs are asked for
-        batch = np.zeros((n_used + 1) * ROWS, bins.dtype)  # one row more, for membership in a category set
+        changes, products, absent = aligned(ROWS), aligned(STACK), np.empty(Q)  # of the split that an upward step leaves, for pairs
+        batch = np.zeros((n_used + 1) * ROWS, bins.dtype)  # an extra row for membership in a category set
         for row in range(0, n, ROWS):
             copy_batch(bins, row, ROWS, batch)
             for w in range(walks.start.size):
@@ -290,7 +290,7 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                                 else:
                                     store(gained, to + i, load(gained, to + i) + change * total)
                         if pairs:
-                            for i in range(0, ROWS, 2 * LANES):  # of which two share the reading of what a partner is
+                            for i in range(0, ROWS, 2 * LANES):  # two vectors of rows per load of a partner
                                 common0, products0 = _multiply(changes, products, absent, i, Q, ROWS)
                                 common1, products1 = _multiply(changes, products, absent, i + LANES, Q, ROWS)
                                 for partner in range(partners.start[s], partners.start[s + 1]):
@@ -309,7 +309,7 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
     return walk_trees
 
 
-_KINDS = ((True, False), (False, False), (True, True), (False, True))  # whether leaves hold one number, and whether pairs are asked for
+_KINDS = ((True, False), (False, False), (True, True), (False, True))  # scalar leaves or not, and pairs or not
 _WALKERS = {kind: [_make_walker(q, *kind) for q in range(1, MAX_NODES + 1)] for kind in _KINDS}
 _NOBODY = frozen(StepPartners(np.zeros(0, np.int64), np.zeros((0, 3), np.int32), np.zeros(0)))
 

@@ -1,8 +1,7 @@
-"""Trees as steps: what the kernel of the path-dependent game walks, with everything that does not depend on the row folded into constants.
+"""Trees as lists of steps for the path-dependent kernel, with everything independent of the row in constants.
 
-A split is two steps, down to its children and up from them; one with two leaves is a single step, since leaves are constants of the split above
-them. A split whose feature was split on above takes its steps in a second form, which needs more constants (see ``quadrature`` for what they
-are).
+A split is two steps, down to its children and up again; a split with two leaves is a single step, since leaves are constants of the split above. A
+split of a player that was split on above has steps of a second form, with more constants (see ``quadrature``).
 """
 
 import math
@@ -17,28 +16,28 @@ from ..jit.decorator import jit
 from ..trees.binning import BinnedSplits, child_intervals
 from .games import Game, Points
 
-MAX_NODES = 4  # of a quadrature, taken at once
-STEP_COST = 2  # of a step, in nodes
-SMALL_SHARE = 0.02  # of the time; a kernel for one more number of nodes takes seconds to compile
-NO_FACTOR = 1e-150  # below it one over its square would overflow soon, and such a branch has no training weight to speak of
-# Kinds of steps; WALK_AGAIN leads from a kind to that of a player that was split on above, and WALK_COMPARING look at bins.
+MAX_NODES = 4  # quadrature nodes in one walk
+STEP_COST = 2  # cost of a step, in nodes
+SMALL_SHARE = 0.02  # share of the time; a kernel for one more number of nodes takes seconds to compile
+NO_FACTOR = 1e-150  # below it, 1 / x**2 would soon overflow, and such branches have practically no training weight
+# Kinds of steps; adding WALK_AGAIN gives the kind for a player that was split on above; WALK_COMPARING ones compare bins.
 WALK_DOWN, WALK_UP, WALK_UP_LEAF, WALK_LEAVES, WALK_DOWN_AGAIN, WALK_UP_AGAIN, WALK_UP_LEAF_AGAIN, WALK_LEAVES_AGAIN = range(8)
 WALK_AGAIN = WALK_DOWN_AGAIN - WALK_DOWN
 WALK_COMPARING = (WALK_DOWN, WALK_LEAVES, WALK_DOWN_AGAIN, WALK_LEAVES_AGAIN)
-# Columns of Walks.steps: the kind; the place where the split's numbers are, twice its level, and one more if it is its parent's second child; the
-# place of the edge whose bit is o' (0, where all bits are 1, if there is none); which bins go to the first child, see BinnedSplits, with members -1
-# where the step compares nothing; the row of phi in which the split's player gains; and where the step's constants start.
+# Columns of Walks.steps: the kind; the place of the split's numbers on the stacks, twice its level, plus one for a second child; the place of the
+# edge whose bit is o' (0, where all bits are 1, if none); the bins that go to the first child, see BinnedSplits, with members -1 if the step compares
+# nothing; the row of phi of the split's player; and the start of the step's constants.
 STEP_KIND, STEP_PLACE, STEP_FEATURE, STEP_ABOVE, STEP_LOWER, STEP_SPAN, STEP_MEMBERS, STEP_GAIN, STEP_CONSTANTS = range(9)
 
 
 class Walks(NamedTuple):
-    """Walks with the same number q of quadrature nodes; a walk is one tree at no more than MAX_NODES of them."""
+    """Walks with the same number q of quadrature nodes; a walk is one tree at up to MAX_NODES of them."""
 
     start: np.ndarray  # (walks,) int64, walk w is steps start[w]:stop[w]
     stop: np.ndarray  # (walks,) int64
     tree: np.ndarray  # (walks,) int32, the model's
     output: np.ndarray  # (walks,) int32, the first output the tree adds to
-    nodes: np.ndarray  # (walks, q) float64, probabilities with which players are present, but for a tree's own
+    nodes: np.ndarray  # (walks, q) float64, probabilities of presence of all players but the tree's own
     weights: np.ndarray  # (walks, q) float64
     width: np.ndarray  # (1,) int64, numbers in a leaf: one, or one for every output
     levels: np.ndarray  # (1,) int64, most levels of splits in a walk
@@ -47,7 +46,7 @@ class Walks(NamedTuple):
     words: np.ndarray  # uint32
 
     def of_tree(self, tree: int) -> "Walks":
-        """Take the walks of one of the model's trees, which lie together.
+        """Select the walks of one of the model's trees, which are contiguous.
 
         Parameters
         ----------
@@ -64,7 +63,7 @@ class Walks(NamedTuple):
 
 
 class WalkTables(NamedTuple):
-    """Walks by their number of quadrature nodes, from one to MAX_NODES."""
+    """Walks grouped by their number of quadrature nodes, from one to MAX_NODES."""
 
     one: Walks
     two: Walks
@@ -72,12 +71,12 @@ class WalkTables(NamedTuple):
     four: Walks
 
     def of_tree(self, tree: int) -> "WalkTables":
-        """Take the walks of one of the model's trees, as ``Walks.of_tree`` does."""
+        """Select the walks of one of the model's trees, as ``Walks.of_tree`` does."""
         return WalkTables(*(some.of_tree(tree) for some in self))
 
 
 class Splits(NamedTuple):
-    """The ensemble's splits, tree by tree in preorder, their children in the order in which a walk takes them."""
+    """The ensemble's splits, tree by tree in preorder, with children in the order of the walk."""
 
     node: np.ndarray  # (splits,) int32
     start: np.ndarray  # (trees + 1,) int64, tree t's splits are start[t]:start[t + 1]
@@ -90,7 +89,7 @@ class Splits(NamedTuple):
 
 @jit
 def _place(order: np.ndarray, first: np.ndarray, second: np.ndarray, own: np.ndarray, n_steps: np.ndarray, position: np.ndarray) -> None:
-    """Count the steps of every subtree, children before parents; then find every node's first step, parents before children.
+    """Count the steps of every subtree bottom-up, then find every node's first step top-down.
 
     ``order``, ``first``, ``second (nodes,)`` nodes; ``own (nodes,) int64`` steps of the node itself; ``n_steps``, ``position (nodes,) int64``
     are overwritten, see Splits.
@@ -124,14 +123,14 @@ def order_splits(game: Game) -> Splits:
 
 
 def find_places(game: Game, splits: Splits) -> np.ndarray:
-    """Find where on a walk's stacks the numbers of every node are: twice its level, and one more if it is its parent's second child."""
+    """Return each node's place on a walk's stacks: twice its level, plus one for a second child."""
     second_child = np.zeros(game.node.size, bool)
     second_child[splits.second] = True
     return 2 * game.trace.level + second_child
 
 
 class Steps(NamedTuple):
-    """Trees as steps: what every kernel that walks them has to know, whatever its constants are."""
+    """Trees as steps, in the layout common to all kernels that walk them."""
 
     start: np.ndarray  # (walks,) int64, walk w is steps start[w]:stop[w]
     stop: np.ndarray  # (walks,) int64
@@ -140,12 +139,12 @@ class Steps(NamedTuple):
     node: np.ndarray  # (splits,) int32
     first: np.ndarray  # (splits,) int32, see Splits
     second: np.ndarray  # (splits,) int32
-    split: np.ndarray  # (steps,) int64, which of the splits a step is about
+    split: np.ndarray  # (steps,) int64, the split of each step
     columns: np.ndarray  # (steps, 6) int32, from STEP_KIND to STEP_SPAN
 
 
 def lay_out_steps(game: Game, splits: Splits, binned: BinnedSplits, trees: np.ndarray) -> Steps:
-    """Write trees as steps, one tree after the other."""
+    """Lay out trees as steps, one tree after the other."""
     ensemble, trace = game.ensemble, game.trace
     n_splits = np.diff(splits.start)[trees]
     walk = np.repeat(np.arange(trees.size), n_splits)
@@ -176,7 +175,7 @@ def lay_out_steps(game: Game, splits: Splits, binned: BinnedSplits, trees: np.nd
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Divide, with 0 where b is 0: a branch without training weight, whose product S is 0 already."""
+    """Divide, with 0 where b is 0: in a branch without training weight the product S is 0 already."""
     return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b != 0)
 
 
@@ -188,7 +187,7 @@ def _block(kind: int, game: Game, triples: np.ndarray, values: np.ndarray, t: np
     a, a_second = game.trace.absent[first][:, None], game.trace.absent[second][:, None]
     factor = (1 - t) * a_above + t  # F' where o' = 1
     factor = np.where(factor < NO_FACTOR, 0.0, factor)
-    # At t = 0 the factor of a branch without training weight vanishes; its share has the limit o all the same, and its phi is counted above.
+    # At t = 0 the factor of a branch without training weight vanishes; its share still has the limit o, and its phi is counted above.
     none, other = _divide(a, a_above) + 0 * t, _divide((1 - t) * a, factor)
     none_second, other_second = _divide(a_second, a_above) + 0 * t, _divide((1 - t) * a_second, factor)
     gain, weight = np.where(factor > 0, _divide(t, factor), 1.0), _divide(np.ones_like(t), factor**2)
@@ -196,7 +195,7 @@ def _block(kind: int, game: Game, triples: np.ndarray, values: np.ndarray, t: np
     step = values[0] - leaf  # D where both children are leaves
 
     def beside(*parts: np.ndarray) -> np.ndarray:
-        """Lay numbers that are read together next to each other."""
+        """Concatenate numbers that are read together along the last axis."""
         stacked = np.stack(np.broadcast_arrays(*parts), axis=-1)
         return stacked.reshape(len(t), math.prod(stacked.shape[1:]))
 
@@ -204,7 +203,7 @@ def _block(kind: int, game: Game, triples: np.ndarray, values: np.ndarray, t: np
         return np.concatenate(blocks, axis=1)
 
     def sums(constant: np.ndarray, *slopes: np.ndarray) -> np.ndarray:
-        """Sum below two leaves, for every number in a leaf and every node: the constant's share, then that of each bit."""
+        """Return the sum below two leaves, for every leaf number and node: the constant part, then that of each bit."""
         return beside(leaf[:, :, None] + constant[:, None] * step[:, :, None], *(slope[:, None] * step[:, :, None] for slope in slopes))
 
     return {
@@ -220,14 +219,14 @@ def _block(kind: int, game: Game, triples: np.ndarray, values: np.ndarray, t: np
 
 
 class _Walk(NamedTuple):
-    """A tree of the game at some of its points."""
+    """A tree of the game with some of its points."""
 
     tree: int
     points: Points
 
 
 def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
-    """Write trees as walks, each at q points."""
+    """Lay out trees as walks with q points each."""
     ensemble = game.ensemble
     tree = np.array([walk.tree for walk in walks], np.int64)
     steps = lay_out_steps(game, splits, game.splits, tree)
@@ -271,28 +270,28 @@ def _parts(points: Points) -> list[Points]:
 
 
 def _grow(points: Points, q: int) -> Points:
-    """Fill up to q points, the new ones without weight."""
+    """Pad points to q with weight 0."""
     more = q - points.weights.size
     return Points(np.concatenate((points.nodes, np.full((more, 2), 0.5))), np.concatenate((points.weights, np.zeros(more))))
 
 
 def _merged(cost: np.ndarray) -> np.ndarray:
-    """Choose with how many nodes walks of each number of nodes are made, ``(MAX_NODES + 1,)``.
+    """Choose the number of nodes that walks of each number are padded to, ``(MAX_NODES + 1,)``.
 
-    ``cost (MAX_NODES + 1,)`` is that of all walks of each number. Where they are so few that a kernel is not worth compiling, they take more nodes.
+    ``cost (MAX_NODES + 1,)`` is the total cost of walks by number of nodes. Walks too few to be worth compiling a kernel take more nodes.
     """
     sizes = np.arange(cost.size)
     for q in np.flatnonzero((cost > 0) & (cost < SMALL_SHARE * cost.sum())).tolist():
         larger = np.flatnonzero(cost[q + 1 :])
         if larger.size:
             sizes[q] = q + 1 + larger[0]
-    for i in range(sizes.size - 1, 0, -1):  # those that they join may have joined others
+    for i in range(sizes.size - 1, 0, -1):  # the sizes that they join may have joined others
         sizes[i] = sizes[sizes[i]]
     return sizes
 
 
 def lay_out_walks(game: Game, trees: Iterable[int]) -> WalkTables:
-    """Write trees as walks, by their number of quadrature nodes.
+    """Lay out trees as walks, grouped by the number of quadrature nodes.
 
     Parameters
     ----------

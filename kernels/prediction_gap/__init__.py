@@ -1,1 +1,1 @@
-"""PG^2 and PGI^2: how far the prediction moves when features are perturbed, and rankings by it."""
+"""PG² and PGI²: squared changes of predictions under perturbation of features, and rankings by them."""

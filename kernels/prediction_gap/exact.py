@@ -1,21 +1,21 @@
-"""How far a prediction moves when features are perturbed, exactly: PG² and PGI² (Gajewski et al. 2024, Section 3).
+"""Exact prediction gaps PG² and PGI² by sums over pairs of leaves (Gajewski et al. 2024, Section 3).
 
-PG²(x, S) is the mean of (f(x') - f(x))² where the units in S are perturbed independently of each other and the rest stays; PGI²(x, ranking) is its
-mean over the prefixes of a ranking of units, the most important first. Let y be a leaf's value less that of the leaf that x itself reaches in the
-same tree. Then f(x') - f(x) is the sum of y over the leaves that x' reaches, and
+PG²(x, S) is the mean of (f(x') - f(x))² where the units in S are perturbed independently and the rest stays; PGI²(x, ranking) is its mean over the
+prefixes of a ranking of units, the most important first. Let y be a leaf's value less that of the leaf that x reaches in the same tree. Then f(x') -
+f(x) is the sum of y over the leaves that x' reaches, and
 
     PG² = sum over leaves u, v of all trees of y_u y_v P(x' is in u and in v).
 
-The probability is P(x' is in u), times for every unit that v depends on the probability that x' is on v's side given that it is on u's side; for a
-unit that stays it is 0 or 1. Nothing cancels where the perturbation is small, since y is 0 at the leaf of x. Three things keep this fast:
+The probability is P(x' is in u), times for every unit of v the probability that x' is on v's side given that it is on u's; for an unperturbed unit it
+is 0 or 1. Nothing cancels for small perturbations, since y is 0 at the leaf of x. Three things make this fast:
 
 * only leaves v that x' can reach are looked at;
 * eight leaves u of a tree, a block, are taken at once: the probabilities given the sides of each lie beside each other, so that eight pairs of leaves
   cost as many products of vectors as v has sides;
 * of a tree that has no unit in common with a block only its mean is needed.
 
-All prefixes of a ranking are taken in one pass: the product for a pair of leaves changes only at the ranks of v's units, and u's factors are summed
-up over the prefixes beforehand.
+All prefixes of a ranking are computed in one pass: the product for a pair of leaves changes only at the ranks of v's units, and u's factors are
+summed over the prefixes beforehand.
 """
 
 from typing import NamedTuple
@@ -30,24 +30,24 @@ from .row_state import RowState, any_used, fill_block, leaves_of_block, list_ask
 
 
 class Prefixes(NamedTuple):
-    """Sets of units that are perturbed: the prefixes of a ranking, of every row and output; in a kernel of one row and output."""
+    """Sets of perturbed units: the prefixes of a ranking, for every row and output; in a kernel, for one row and output."""
 
-    place: np.ndarray  # (n, outputs, units) int64, the prefix with which a unit comes to be perturbed: 1, 2, …, or 0 for never
-    weight: np.ndarray  # (n, outputs, prefixes) float64, of each prefix's PG² in the sum
+    place: np.ndarray  # (n, outputs, units) int64, the first prefix that perturbs a unit: 1, 2, …, or 0 for never
+    weight: np.ndarray  # (n, outputs, prefixes) float64, weight of each prefix's PG² in the sum
 
 
 class _RankedLeaves(NamedTuple):
     """Leaves of one output's trees that the row can reach with all ranked units perturbed, each with its sides in the order of the ranking."""
 
     first: np.ndarray  # (terms + 1,) int64, those of each tree
-    number: np.ndarray  # (leaves,) int64, the leaf's number in this list, -1 if it is not in it
+    number: np.ndarray  # (leaves,) int64, the leaf's number in this list, or -1
     value: np.ndarray  # (leaves,) float64, y
-    needed: np.ndarray  # (leaves,) int64, of the leaf's first sides, how many have to be perturbed before the row can reach it
+    needed: np.ndarray  # (leaves,) int64, how many of the leaf's first sides have to be perturbed for the row to reach it
     start: np.ndarray  # (leaves,) int64
     side: np.ndarray  # (start[-1],) int64
-    mean: np.ndarray  # (terms, units) float64, what perturbing a unit, after those ranked before it, adds to the mean of y over a tree
-    ahead: np.ndarray  # ((prefixes + 1) * LANES,) float64, of a block: sums of weighted probabilities over each prefix and all longer ones
-    later: np.ndarray  # (LANES,) float64, of a block: sums over the leaves of later trees
+    mean: np.ndarray  # (terms, units) float64, change of a tree's mean y by perturbing a unit after those ranked before it
+    ahead: np.ndarray  # ((prefixes + 1) * LANES,) float64, for a block: sums of weighted probabilities over each prefix and all longer ones
+    later: np.ndarray  # (LANES,) float64, for a block: sums over the leaves of later trees
 
 
 @jit
@@ -70,7 +70,7 @@ def _make_ranked_leaves(regions: LeafRegions, n_prefixes: int) -> _RankedLeaves:
 
 @jit
 def _list_ranked(regions: LeafRegions, k: int, place: np.ndarray, row: RowState, ranked: _RankedLeaves) -> None:
-    """List the leaves of output k that the row can reach, their sides in the order in which units are perturbed."""
+    """List the leaves of output k that the row can reach, with sides in the order of perturbation."""
     leaves, unit, n, m = regions.leaves, regions.sides.unit, 0, 0
     for term in range(regions.outputs.start[k], regions.outputs.start[k + 1]):
         b, tree, column = term - regions.outputs.start[k], regions.outputs.tree[term], regions.outputs.column[term]
@@ -114,9 +114,9 @@ def _list_ranked(regions: LeafRegions, k: int, place: np.ndarray, row: RowState,
 
 @jit
 def _sum_ahead(unit: np.ndarray, prefixes: Prefixes, probability: np.ndarray, ranked: _RankedLeaves, v: int, lane: int) -> None:
-    """Of leaf v of the list, put the sums of its weighted probabilities over every prefix and all longer ones into a lane of ``ahead``."""
+    """Write leaf v's sums of weighted probabilities, over every prefix and all longer ones, to a lane of ``ahead``."""
     p, e, stop, place, weight, ahead = 1.0, ranked.start[v], ranked.start[v + 1], prefixes.place, prefixes.weight, ranked.ahead
-    for r in range(place[unit[ranked.side[e + ranked.needed[v] - 1]]], weight.size + 1):  # the leaf is out of reach before
+    for r in range(place[unit[ranked.side[e + ranked.needed[v] - 1]]], weight.size + 1):  # shorter prefixes do not reach the leaf
         while e < stop and place[unit[ranked.side[e]]] <= r:
             p *= probability[ranked.side[e]]
             e += 1
@@ -129,7 +129,7 @@ def _sum_ahead(unit: np.ndarray, prefixes: Prefixes, probability: np.ndarray, ra
 def _sum_later(
     regions: LeafRegions, terms: tuple[int, int], asked: np.ndarray, given: np.ndarray, place: np.ndarray, ranked: _RankedLeaves, first_term: int
 ) -> None:
-    """Of a block: sum over the leaves of these terms' trees of y and the weighted probabilities of both leaves, all prefixes together."""
+    """Sum, for a block, y times the weighted probabilities of both leaves over these terms' trees, for all prefixes together."""
     trees, unit, ahead, total = regions.trees, regions.sides.unit, ranked.ahead, splat(0.0)
     for term in range(terms[0], terms[1]):
         b, tree = term - first_term, regions.outputs.tree[term]
@@ -153,7 +153,7 @@ def _sum_later(
 
 @jit
 def _sum_ranked(regions: LeafRegions, distribution: BinDistributions, k: int, prefixes: Prefixes, row: RowState, ranked: _RankedLeaves) -> float:
-    """The weighted sum of PG² of output k over the prefixes of a ranking."""
+    """Return the weighted sum of PG² of output k over the prefixes of a ranking."""
     first_term, stop_term, total = regions.outputs.start[k], regions.outputs.start[k + 1], 0.0
     for term in range(first_term, stop_term):
         tree = regions.outputs.tree[term]
@@ -178,7 +178,7 @@ def _sum_ranked(regions: LeafRegions, distribution: BinDistributions, k: int, pr
 
 @jit
 def measure_rankings(bins: np.ndarray, distributions: BinDistributions, regions: LeafRegions, prefixes: Prefixes, out: np.ndarray) -> None:
-    """Add up PG² over the prefixes of rankings: PGI², or PG² where there is one prefix (Gajewski et al. 2024, Definitions of PG² and PGI²)."""
+    """Add the weighted PG² of the prefixes of rankings: PGI², or PG² with one prefix (Gajewski et al. 2024)."""
     row, ranked = make_row_state(regions), _make_ranked_leaves(regions, prefixes.weight.shape[2])
     for i in range(out.shape[0]):
         distribution = take_row(distributions, i)

@@ -1,10 +1,9 @@
-"""The greedy ranking: at every step the group whose perturbation, on top of those chosen before it, moves the prediction most (Gajewski et al. 2024,
-Section 4), all candidates of a step in one pass over pairs of leaves. PG² is not monotone: a group that changes nothing comes before one that lowers
-it.
+"""Greedy rankings by prediction gap, with all candidates of a step evaluated in one pass (Gajewski et al. 2024, Section 4).
 
-A leaf counts in a step if the row can reach it with the chosen units perturbed, or with one candidate more. Leaves of the first kind contribute for
-every candidate, those of the second for that one; what a pair of leaves contributes is said in ``exact``. Of the slots that a tree has for its leaves
-the first kind takes those at the front and the second those at the back, so that loops over pairs hardly branch.
+Each step adds the group that raises PG² most. PG² is not monotone: a group without effect precedes one that lowers it. A leaf counts in a step if the
+row can reach it with the chosen units perturbed (it contributes for every candidate), or with one candidate more (for that one); contributions of
+pairs are as in ``exact``. The first kind is stored from the front of a tree's slots and the second from the back, so that loops over pairs hardly
+branch.
 """
 
 from typing import NamedTuple
@@ -17,39 +16,39 @@ from .leaf_regions import LeafRegions
 from .noise import BinDistributions
 from .row_state import RowState, any_used, fill_block, leaves_of_block, list_asked, locate_row, make_row_state, take_row
 
-TIE = 1e-12  # gains that differ by less, as a fraction of PG², are equal
+TIE = 1e-12  # gains that differ by less than this fraction of PG² are ties
 
 
 class _ReachedLeaves(NamedTuple):
-    """Of every leaf, what it is in this step."""
+    """State of every leaf in a step."""
 
-    value: np.ndarray  # (leaves,) float64, y; 0 of those that do not count
+    value: np.ndarray  # (leaves,) float64, y; 0 for leaves that do not count
     probability: np.ndarray  # (leaves,) float64, of the chosen units' sides
-    violated: np.ndarray  # (leaves,) int64, the side of a candidate that the row is not on, -1 if there is none
+    violated: np.ndarray  # (leaves,) int64, the candidate's side that the row is not on, or -1
     middle: np.ndarray  # (leaves,) int64, sides of chosen units are side[start:middle], start as in ``leaf_regions.Leaves``,
     end: np.ndarray  # (leaves,) int64, and those of candidates side[middle:end], where none is violated
     side: np.ndarray  # int64
 
 
 class _ReachedTrees(NamedTuple):
-    """Of every tree, the leaves that count, in as many slots as it has leaves, and what its mean of y is."""
+    """The counted leaves of every tree, in as many slots as it has leaves, and its mean of y."""
 
     stop: np.ndarray  # (trees,) int64, leaves without a violated side are in the slots from the tree's first up to here,
     back: np.ndarray  # (trees,) int64, and those with one from here on
-    leaf: np.ndarray  # (leaves,) int64, of a slot
+    leaf: np.ndarray  # (leaves,) int64, leaf of each slot
     mean: np.ndarray  # (trees,) float64, of y with the chosen units perturbed
-    change: np.ndarray  # (trees, units) float64, what a candidate adds to it
+    change: np.ndarray  # (trees, units) float64, change of the mean by a candidate
 
 
 class _Step(NamedTuple):
-    """Room for a step's sums, and for what is kept of a row."""
+    """Scratch arrays of a step, and values kept for a row."""
 
     leaves: _ReachedLeaves
     trees: _ReachedTrees
-    sums: np.ndarray  # ((units + 1) * LANES,) float64, of a block: what a candidate adds to the sum over later leaves, and last that sum
+    sums: np.ndarray  # ((units + 1) * LANES,) float64, for a block: change by a candidate of the sum over later leaves, and last that sum
     scale: np.ndarray  # (LANES,) float64
     gains: np.ndarray  # (units * LANES,) float64
-    given: np.ndarray  # float64, of every block what ``Blocks.given`` is of one, while a row is worked on; empty where that is too much to keep
+    given: np.ndarray  # float64, ``Blocks.given`` of every block for the current row; empty if too large to keep
     filled: np.ndarray  # (blocks,) bool, ``given`` is known
 
 
@@ -76,7 +75,7 @@ def _make_step(regions: LeafRegions, row: RowState) -> _Step:
 
 @jit
 def _given_block(regions: LeafRegions, distribution: BinDistributions, b: int, block: tuple[int, int], row: RowState, step: _Step) -> np.ndarray:
-    """Probabilities of all sides given each leaf of block b, see ``Blocks.given``."""
+    """Return the probabilities of all sides given each leaf of block b, see ``Blocks.given``."""
     size = row.blocks.given.size
     given = row.blocks.given if step.given.size == 0 else step.given[b * size : (b + 1) * size]
     if step.given.size == 0 or not step.filled[b]:
@@ -87,7 +86,7 @@ def _given_block(regions: LeafRegions, distribution: BinDistributions, b: int, b
 
 @jit
 def _list_reached(regions: LeafRegions, tree: int, column: int, chosen: np.ndarray, row: RowState, step: _Step) -> None:
-    """Put the leaves of a tree that count into its slots."""
+    """Fill a tree's slots with the leaves that count."""
     start, fixed, side, unit = regions.leaves.start, regions.leaves.fixed, regions.leaves.side, regions.sides.unit
     inside, probability, leaves, trees = row.inside, row.probability, step.leaves, step.trees
     own = regions.leaves.value[row.leaf[tree], column]
@@ -130,8 +129,8 @@ def _list_reached(regions: LeafRegions, tree: int, column: int, chosen: np.ndarr
 
 @jit
 def _sum_later(regions: LeafRegions, later: np.ndarray, asked: np.ndarray, given: np.ndarray, step: _Step) -> None:
-    """Of a block: sum over the leaves of later trees of y and their probability, and what every candidate adds to that."""
-    # Fields are taken out of their records before the loops over pairs of leaves.
+    """Sum, for a block, y times the probability over the leaves of later trees, and each candidate's change of it."""
+    # Fields are read from their records before the loops over pairs of leaves.
     sums, unit, uses, used_start, used = step.sums, regions.sides.unit, regions.trees.uses, regions.trees.start, regions.trees.unit
     first_leaf, start, stop, back, leaf = regions.trees.leaf, regions.leaves.start, step.trees.stop, step.trees.back, step.trees.leaf
     mean, change, value, violated = step.trees.mean, step.trees.change, step.leaves.value, step.leaves.violated
@@ -165,7 +164,7 @@ def _sum_later(regions: LeafRegions, later: np.ndarray, asked: np.ndarray, given
 
 @jit
 def _add_block(regions: LeafRegions, block: tuple[int, int], row: RowState, step: _Step) -> float:
-    """Add to the gains what a block's leaves contribute, given its sums; returns what they do without any candidate."""
+    """Add a block's contributions to the candidates' gains, given its sums; return the contribution without candidates."""
     n_units, level, leaves, unit, probability = regions.units.perturbed.size, 0.0, step.leaves, regions.sides.unit, row.probability
     step.scale[:] = 0.0
     for leaf in range(block[0], block[1]):
@@ -180,7 +179,7 @@ def _add_block(regions: LeafRegions, block: tuple[int, int], row: RowState, step
             continue
         level += p * y * whole
         step.scale[lane] = 2.0 * p * y
-        for e in range(leaves.middle[leaf], leaves.end[leaf]):  # candidates that change the leaf's own probability too
+        for e in range(leaves.middle[leaf], leaves.end[leaf]):  # candidates that also change the leaf's own probability
             s = leaves.side[e]
             at = unit[s] * LANES + lane
             step.gains[at] += p * y * (probability[s] - 1.0) * (whole + 2.0 * step.sums[at])
@@ -192,7 +191,7 @@ def _add_block(regions: LeafRegions, block: tuple[int, int], row: RowState, step
 
 @jit
 def _try_all(regions: LeafRegions, distribution: BinDistributions, k: int, chosen: np.ndarray, row: RowState, step: _Step, gain: np.ndarray) -> float:
-    """Put what every candidate adds to PG² of the chosen units into ``gain``; returns that PG²."""
+    """Write every candidate's gain over PG² of the chosen units to ``gain``, and return that PG²."""
     total, first, stop = 0.0, regions.outputs.start[k], regions.outputs.start[k + 1]
     trees, columns = regions.outputs.tree[first:stop], regions.outputs.column[first:stop]
     for a in range(trees.size):
@@ -217,7 +216,7 @@ def _try_all(regions: LeafRegions, distribution: BinDistributions, k: int, chose
 
 @jit
 def _best_group(unit: np.ndarray, chosen: np.ndarray, gain: np.ndarray, level: float) -> int:
-    """Of the groups that were not chosen the first whose gain is the largest, to 1e-12 of PG²."""
+    """Return the first unchosen group with the largest gain, to 1e-12 of PG²."""
     best, best_gain = -1, 0.0
     for group in range(unit.size):
         if chosen[group]:
@@ -232,7 +231,7 @@ def _best_group(unit: np.ndarray, chosen: np.ndarray, gain: np.ndarray, level: f
 def rank_greedily(
     bins: np.ndarray, distributions: BinDistributions, regions: LeafRegions, unit: np.ndarray, order: np.ndarray, gaps: np.ndarray
 ) -> None:
-    """Choose groups one by one; among equal gains, to 1e-12 of PG², the first group."""
+    """Choose groups one by one; of equal gains, to 1e-12 of PG², the first group."""
     row, n_units = make_row_state(regions), regions.units.perturbed.size
     sums, n_movable = _make_step(regions, row), (unit >= 0).sum()
     gain, moved, chosen = np.zeros(n_units), np.zeros(n_units, np.bool_), np.zeros(unit.size, np.bool_)
@@ -244,7 +243,7 @@ def rank_greedily(
             moved[:], chosen[:] = False, False
             gap, level, known, left = 0.0, 0.0, False, n_movable
             for step in range(order.shape[2]):
-                if left > 0 and not known:  # what groups that change nothing leave as it was is not worked out again
+                if left > 0 and not known:  # groups without effect change nothing, so that gains stay valid
                     level, known = _try_all(regions, distribution, k, moved, row, sums, gain), True
                 best = _best_group(unit, chosen, gain, level)
                 chosen[best] = True

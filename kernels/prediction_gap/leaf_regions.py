@@ -1,9 +1,9 @@
-"""The regions that leaves stand for, taken apart by what may be perturbed: every distinct condition on it is stored once.
+"""Regions of leaves as intersections of sides, one per perturbed unit, with distinct conditions stored once.
 
-A unit is what is perturbed at a time: a numeric feature by itself, to whose value noise is added, or a categorical feature or a group of features,
-whose values are replaced together by those of a row of data (resampled). A leaf's region is a box: a row reaches the leaf if each of its units lies
-on the leaf's side for that unit. All splits of a unit on the leaf's path together make the side: of a numeric feature an interval of bins, of a
-resampled unit a set of the atoms that it is drawn from. Many leaves have a side in common.
+A unit is perturbed as a whole: a numeric feature, whose value gets noise, or a categorical feature or group of features, whose values are resampled
+together from a row of data. A leaf's region is a box: a row reaches the leaf if each of its units is on the leaf's side for that unit. The side
+combines all splits of the unit on the leaf's path: an interval of bins for a numeric feature, a set of atoms for a resampled unit. Many leaves share
+sides.
 """
 
 import itertools
@@ -15,13 +15,13 @@ import numpy as np
 from ..trees.forest import Forest
 
 CACHED = 1 << 22  # probabilities, 32 MiB
-Conditions = list[list[int]]  # of every side, the numbers of its conditions
+Conditions = list[list[int]]  # numbers of the conditions of every side
 
 
 class Atoms(NamedTuple):
-    """Combinations of values that a resampled unit is drawn from."""
+    """Combinations of values that a resampled unit is drawn from, with probabilities."""
 
-    bins: np.ndarray  # (atoms, members) int64, of the unit's used features, in their order
+    bins: np.ndarray  # (atoms, members) int64, bins of the unit's used features, in their order
     weight: np.ndarray  # (atoms,) float64, probabilities
 
 
@@ -34,7 +34,7 @@ class Intervals(NamedTuple):
 
 
 class SideConditions(NamedTuple):
-    """Conditions on single features whose conjunction is a side; those of a side end to end."""
+    """Conditions on single features whose conjunction is a side, concatenated by side."""
 
     start: np.ndarray  # (sides + 1,) int64, side s holds where conditions start[s]..start[s + 1] - 1 do
     feature: np.ndarray  # (conditions,) int64, used feature
@@ -44,12 +44,12 @@ class SideConditions(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """All distinct sides, those of a unit end to end."""
+    """All distinct sides, concatenated by unit."""
 
     unit: np.ndarray  # (sides,) int32
-    interval: Intervals  # (sides,) of noised units; 0 elsewhere
+    interval: Intervals  # (sides,) of units with noise; 0 elsewhere
     resampled: np.ndarray  # (sides,) float64, probability that a resampled unit lies on it; 0 elsewhere
-    conditions: SideConditions  # what the row itself is compared with
+    conditions: SideConditions  # conditions for the row itself
 
 
 class Leaves(NamedTuple):
@@ -62,7 +62,7 @@ class Leaves(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Which leaves a tree has, and which units it depends on."""
+    """The leaves of every tree, and the units it depends on."""
 
     leaf: np.ndarray  # (trees + 1,) int64, tree t's leaves are leaf[t]..leaf[t + 1] - 1
     uses: np.ndarray  # (trees, units) bool
@@ -71,7 +71,7 @@ class Trees(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Which trees an output adds up."""
+    """The trees that every output adds up."""
 
     start: np.ndarray  # (outputs + 1,) int64, output k is the sum of terms start[k]..start[k + 1] - 1
     tree: np.ndarray  # (terms,) int32
@@ -79,12 +79,12 @@ class Outputs(NamedTuple):
 
 
 class Units(NamedTuple):
-    """How units are perturbed."""
+    """Perturbation of every unit."""
 
     side: np.ndarray  # (units + 1,) int64, unit u's sides are side[u]..side[u + 1] - 1
     perturbed: np.ndarray  # (units,) bool
-    noised: np.ndarray  # (units,) bool, by a distribution over the bins of its one feature; other perturbed units are resampled
-    cell: np.ndarray  # (units + 1,) int64, a noised unit's numbers in ``noise.BinDistributions`` are those from cell[u] up to cell[u + 1]
+    noised: np.ndarray  # (units,) bool, perturbed by noise on the bins of its one feature; other perturbed units are resampled
+    cell: np.ndarray  # (units + 1,) int64, unit u's numbers in ``noise.BinDistributions`` are cell[u] to cell[u + 1] - 1
     given_start: np.ndarray  # (units,) int64, where a resampled unit's matrix starts in ``given``; -1 for others
     given: np.ndarray  # float64, (sides, sides) of each resampled unit, flat: probability of the column's side given the row's
 
@@ -97,11 +97,11 @@ class LeafRegions(NamedTuple):
     outputs: Outputs
     sides: Sides
     units: Units
-    cached: np.ndarray  # (1,) int64, conditional probabilities that the greedy ranking may keep while it works on a row
+    cached: np.ndarray  # (1,) int64, conditional probabilities that the greedy ranking may cache for a row
 
 
 def _edge_conditions(forest: Forest) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[int, np.ndarray]]:
-    """Find the bins that pass all splits of an edge's feature from the root down to that edge; edge v is the edge into node v."""
+    """Return the bins that pass all splits of an edge's feature from the root to that edge; edge v leads into node v."""
     ensemble, splits, traced = forest.ensemble, forest.splits, forest.trace
     n_nodes = ensemble.feature.size
     inner = np.flatnonzero(ensemble.feature >= 0)
@@ -130,7 +130,7 @@ def _edge_conditions(forest: Forest) -> tuple[np.ndarray, np.ndarray, np.ndarray
 
 
 def _lowest_edges(forest: Forest, leaves: np.ndarray, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """List the edges of every leaf's path, of a feature's only the lowest: ``(leaf's position, edge)``, ``(edges,) int64`` each."""
+    """List the lowest edge of every feature on every leaf's path: ``(leaf's position, edge)``, ``(edges,) int64`` each."""
     at, owner, owners, edges = leaves, np.arange(leaves.size), [], []
     while (parent[at] >= 0).any():
         owner, at = owner[parent[at] >= 0], at[parent[at] >= 0]
@@ -147,7 +147,7 @@ def _lowest_edges(forest: Forest, leaves: np.ndarray, parent: np.ndarray) -> tup
 def _list_conditions(
     forest: Forest, edge: np.ndarray, parent: np.ndarray, interval: np.ndarray, sets: Mapping[int, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number the distinct conditions of some edges."""
+    """Number the distinct conditions of edges."""
     feature = forest.splits.feature[parent[edge]]
     rows = np.column_stack((feature, interval[edge], np.full(edge.size, -1)))
     member_of: dict[tuple[int, bytes], int] = {}
@@ -165,9 +165,9 @@ def _list_conditions(
 
 
 def _resample(sides: Conditions, conditions: SideConditions, atoms: Atoms, column: Mapping[int, int], top: int) -> tuple[np.ndarray, np.ndarray]:
-    """Find the probability of every side of a resampled unit, ``(sides,) float64``, and of every side given every other, ``(sides, sides)``.
+    """Compute the probability of every side of a resampled unit, ``(sides,)``, and of every side given every other, ``(sides, sides)``.
 
-    ``column`` says which column of ``atoms.bins`` is a used feature's, and ``top`` is the missing bin. What is given a side of no probability is 0.
+    ``column`` maps used features to columns of ``atoms.bins``; ``top`` is the missing bin. Probabilities given an impossible side are 0.
     """
     holds = np.ones((len(sides), atoms.weight.size), bool)
     for s, of_side in enumerate(sides):
@@ -182,12 +182,12 @@ def _resample(sides: Conditions, conditions: SideConditions, atoms: Atoms, colum
 
 
 def _first_features(forest: Forest) -> np.ndarray:
-    """The first used feature of every unit, ``(units,) int64``."""
+    """Return the first used feature of every unit, ``(units,) int64``."""
     return np.unique(forest.player, return_index=True)[1]
 
 
 def numeric_alone(forest: Forest) -> np.ndarray:
-    """Find the units to which noise can be added.
+    """Return the units to which noise can be added: single numeric features.
 
     Parameters
     ----------
@@ -202,14 +202,14 @@ def numeric_alone(forest: Forest) -> np.ndarray:
 
 
 def _starts(sizes: Any) -> np.ndarray:
-    """Where parts of these sizes start when they lie end to end, and where the last one ends, ``(parts + 1,) int64``."""
+    """Return the starts of concatenated parts of these sizes, and the end of the last, ``(parts + 1,) int64``."""
     return np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
 
 
 def _make_units(
     forest: Forest, side: np.ndarray, sides: Conditions, conditions: SideConditions, atoms: Mapping[int, Atoms], highest: np.ndarray
 ) -> tuple[Units, np.ndarray]:
-    """How units are perturbed, and the probabilities of resampled units' sides, ``(sides,) float64``."""
+    """Return the units' perturbations, and the probabilities of resampled units' sides, ``(sides,) float64``."""
     noised = numeric_alone(forest) & ~np.isin(np.arange(forest.n_players), list(atoms))
     given_start, given, resampled, end = np.full(forest.n_players, -1), [np.zeros(0)], np.zeros(len(sides)), 0
     for u, found in atoms.items():
@@ -229,7 +229,7 @@ def _make_outputs(forest: Forest) -> Outputs:
 
 
 def make_regions(forest: Forest, atoms: Mapping[int, Atoms]) -> LeafRegions:
-    """Describe the regions of all leaves."""
+    """Compute the regions of all leaves."""
     ensemble, traced = forest.ensemble, forest.trace
     leaf = traced.order[ensemble.feature[traced.order] < 0]
     parent, highest, interval, sets = _edge_conditions(forest)
@@ -271,7 +271,7 @@ def make_regions(forest: Forest, atoms: Mapping[int, Atoms]) -> LeafRegions:
 
 
 def count_visits(regions: LeafRegions) -> int:
-    """Count the pairs of leaves that one pass over all units looks at, at most.
+    """Bound the pairs of leaves that one pass over all units visits.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Methods that rank features and measure the ranking by how far perturbing those on top moves the prediction."""
+"""Methods ``gap`` and ``gap_greedy``: rankings of features, evaluated by prediction gaps."""
 
 import math
 from collections.abc import Callable
@@ -36,7 +36,7 @@ def _perturbing(
     kernel: Callable[[Buffers, RankingTables], None],
     parameter: Parameter,
 ) -> Method:
-    """Declare a method that ranks, and measures its rankings."""
+    """Declare a method that ranks features and measures its rankings."""
     return Method(
         name=name,
         meaning=meaning,

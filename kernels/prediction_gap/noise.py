@@ -1,4 +1,4 @@
-"""How features are perturbed: noise added to a numeric feature by a distribution function, or values drawn anew from rows of data."""
+"""Perturbations of features: additive noise for numeric features, resampling from data for others."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,26 +12,19 @@ from ..trees.binning import BinTables, bin_dtype
 from ..trees.forest import Forest
 from .leaf_regions import Atoms, Units, numeric_alone
 
-EMPIRICAL = "empirical"  # noise that is none: numeric features' values are drawn anew too
-SMALLEST = 1e-300  # stands for a probability of the upper side that is 0, so that its sign tells the side
-SPREAD = {"uniform": 3.0**0.5, "laplace": 0.5**0.5}  # of a distribution whose standard deviation is 1
+EMPIRICAL = "empirical"  # no noise: numeric features are resampled too
+SMALLEST = 1e-300  # replaces an upper tail probability of 0, since its sign marks the tail
+SPREAD = {"uniform": 3.0**0.5, "laplace": 0.5**0.5}  # scales of distributions with standard deviation 1
 Distribution = Callable[[np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A distribution of mean 0.
-
-    Attributes
-    ----------
-    name : str
-    lower, upper : functions of arrays z in units of the noise's scale
-        the probabilities that the noise is at most z, and above z, float64 of z's shape
-    """
+    """A noise distribution with mean 0."""
 
     name: str
-    lower: Distribution
-    upper: Distribution
+    lower: Distribution  # probability that the noise is at most z, in units of the scale, float64 of z's shape
+    upper: Distribution  # probability that it is above z
 
 
 def _symmetric(name: str, lower: Distribution) -> Noise:
@@ -47,13 +40,13 @@ def _laplace(z: np.ndarray) -> np.ndarray:
     return np.where(z < 0, half, 1 - half)
 
 
-# Each with standard deviation 1.
+# Each has standard deviation 1.
 NOISES = (_symmetric("normal", ndtr), _symmetric("uniform", _uniform), _symmetric("laplace", _laplace))
 NOISE_NAMES = (*(noise.name for noise in NOISES), EMPIRICAL)
 
 
 def noise_number(name: str) -> int:
-    """Find a distribution by its name.
+    """Return the number of a distribution.
 
     Parameters
     ----------
@@ -69,7 +62,7 @@ def noise_number(name: str) -> int:
 
 
 def resampled_units(forest: Forest, empirical: bool, resample: bool) -> np.ndarray:
-    """Choose the units whose values are drawn anew from data.
+    """Choose the units that are resampled from data.
 
     Parameters
     ----------
@@ -88,17 +81,17 @@ def resampled_units(forest: Forest, empirical: bool, resample: bool) -> np.ndarr
 
 
 class Measured(NamedTuple):
-    """Statistics of data that perturbations are made of; they add up over parts of the data."""
+    """Statistics of data for perturbations, additive over parts of the data."""
 
-    n: np.ndarray  # (used,) float64, how many values are finite
+    n: np.ndarray  # (used,) float64, number of finite values
     mean: np.ndarray  # (used,) float64, of these
-    spread: np.ndarray  # (used,) float64, sum of squared distances from the mean
+    spread: np.ndarray  # (used,) float64, sum of squared deviations from the mean
     start: np.ndarray  # (units + 1,) int64, combinations of unit u are seen[start[u]:start[u + 1]]
     seen: np.ndarray  # (combinations, most members) int64, distinct bins of the unit's used features, -1 beyond them
-    times: np.ndarray  # (combinations,) float64, how often each was seen
+    times: np.ndarray  # (combinations,) float64, how often each occurs
 
     def merge(self, others: Iterable["Measured"]) -> "Measured":
-        """Add up with what was measured of other parts of the data (Chan, Golub and LeVeque 1983).
+        """Add the statistics of other parts of the data (Chan, Golub and LeVeque 1983).
 
         Parameters
         ----------
@@ -109,10 +102,10 @@ class Measured(NamedTuple):
 
 
 class BinDistributions(NamedTuple):
-    """Distributions of the bins of noised units: of every row, or in a kernel of one, and then without the first axis.
+    """Distributions of the bins of units with noise, for every row; in a kernel for one row, without the first axis.
 
-    ``cumulative`` holds, from a unit's first cell on (see ``leaf_regions.Units``), P(bin < 0), P(bin <= 0), … up to all bins that are not missing.
-    One above half of ``present`` is written as minus the probability of the bins above, so that small probabilities keep their digits at both ends.
+    ``cumulative`` holds, from a unit's first cell on (see ``leaf_regions.Units``), P(bin < 0), P(bin <= 0), … up to all bins but the missing one.
+    Values above half of ``present`` are stored as minus the upper tail, so that small probabilities keep their digits at both ends.
     """
 
     cumulative: np.ndarray  # (n, cells) float64
@@ -121,19 +114,19 @@ class BinDistributions(NamedTuple):
 
 
 class NoiseTables(NamedTuple):
-    """How a model's noised units are perturbed."""
+    """Noise of the units that get noise."""
 
     unit: np.ndarray  # (noised,) int64
     feature: np.ndarray  # (noised,) int64, used feature
     scale: np.ndarray  # (noised,) float64, standard deviation of the noise, in the feature's units
     start: np.ndarray  # (noised + 1,) int64, thresholds of each
     threshold: np.ndarray  # (start[-1],) float64
-    empirical: np.ndarray  # (noised,) bool, drawn from data, whatever the row is: by these
+    empirical: np.ndarray  # (noised,) bool, drawn from data independently of the row, by the next field
     distribution: BinDistributions  # (cells,), (units,), (units,)
 
 
 def _signed(lower: np.ndarray, upper: np.ndarray, present: float = 1.0) -> np.ndarray:
-    """Write cumulative probabilities as ``BinDistributions`` holds them, from those of both sides."""
+    """Combine both tails of cumulative probabilities as ``BinDistributions`` stores them."""
     return np.where(lower <= present / 2, lower, -np.maximum(upper, SMALLEST))
 
 
@@ -165,7 +158,7 @@ def measure(values: np.ndarray, bins: np.ndarray, player: np.ndarray, drawn: np.
 
 
 def check_measured(bins: BinTables, player: np.ndarray, measured: Any, n_rows: int) -> None:
-    """Refuse statistics that no rows can have: they may come from a file."""
+    """Refuse statistics from a file that no rows can have."""
     refuse_other(bins, measured, (BinTables, Measured))
     sizes = np.bincount(player, minlength=1)
     used, units = (player.size,), int(player.max(initial=-1)) + 1
@@ -208,12 +201,12 @@ def _merge(parts: Iterable[Measured]) -> Measured:
 
 
 def deviations(measured: Measured) -> np.ndarray:
-    """Compute standard deviations of what was measured."""
+    """Compute standard deviations."""
     return np.sqrt(measured.spread / np.maximum(measured.n, 1.0))
 
 
 def atoms_of(measured: Measured, forest: Forest, units: Iterable[int]) -> dict[int, Atoms]:
-    """List what units are drawn from."""
+    """List the atoms that units are drawn from."""
     atoms = {}
     for u in units:
         some, n_members = slice(measured.start[u], measured.start[u + 1]), int((forest.player == u).sum())
@@ -222,7 +215,7 @@ def atoms_of(measured: Measured, forest: Forest, units: Iterable[int]) -> dict[i
 
 
 def _measured_distribution(units: Units, measured: Measured | None, drawn: np.ndarray, top: int) -> BinDistributions:
-    """The distributions of noised units that are drawn from data, 0 elsewhere; ``top`` is the missing bin."""
+    """Return the distributions of units drawn from data, 0 elsewhere; ``top`` is the missing bin."""
     cumulative, present, missing = (np.zeros(size) for size in (units.cell[-1], units.noised.size, units.noised.size))
     for u in np.flatnonzero(units.noised).tolist():
         if measured is not None and drawn[u]:
@@ -238,7 +231,7 @@ def _measured_distribution(units: Units, measured: Measured | None, drawn: np.nd
 
 
 def prepare_noise(forest: Forest, units: Units, bins: BinTables, scale: np.ndarray, measured: Measured | None, drawn: np.ndarray) -> NoiseTables:
-    """Make the tables by which ``perturb_rows`` perturbs noised units."""
+    """Make the tables of ``perturb_rows``."""
     noised = np.flatnonzero(units.noised)
     feature = np.array([int(np.flatnonzero(forest.player == u)[0]) for u in noised], np.int64)
     sizes = np.diff(units.cell)[noised] - 2
@@ -255,7 +248,7 @@ def prepare_noise(forest: Forest, units: Units, bins: BinTables, scale: np.ndarr
 
 
 def perturb_rows(values: np.ndarray, tables: NoiseTables, noise: Noise) -> BinDistributions:
-    """Find how the bins of every row's noised units are distributed. A missing value stays missing, an infinite one as it is."""
+    """Compute the bin distributions of every row's units with noise; missing and infinite values stay."""
     n = values.shape[1]
     cumulative, present, missing = (np.tile(array, (n, 1)) for array in tables.distribution)
     end = 0
@@ -267,9 +260,9 @@ def perturb_rows(values: np.ndarray, tables: NoiseTables, noise: Noise) -> BinDi
         x = values[tables.feature[m]]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             z = (t - x[:, None]) / tables.scale[m]
-            at = np.isnan(z)  # a threshold that the value equals, without noise or both infinite
+            at = np.isnan(z)  # the value equals the threshold, without noise or with both infinite
             z[at] = np.inf
-            # A distribution function may fall by a rounding from a threshold to the next.
+            # Rounding may make a distribution function fall from one threshold to the next.
             lower, upper = np.maximum.accumulate(noise.lower(z), axis=1), np.minimum.accumulate(noise.upper(z), axis=1)
             cumulative[:, cell + 1 : end - 1] = _signed(lower, upper)
         cumulative[:, end - 1] = -SMALLEST

@@ -1,7 +1,7 @@
-"""The prediction gap by quasi-Monte Carlo, for ensembles with too many pairs of leaves: scrambled Halton sequences (Owen 2017), several of them,
-whose spread is the standard error.
+"""Prediction gaps by randomised quasi-Monte Carlo, with standard errors, for ensembles with too many pairs of leaves.
 
-Every sequence is used for all rows and prefixes, so that differences between them are more precise than each is; errors of rows are not independent.
+Several scrambled Halton sequences (Owen 2017) are each used for all rows and prefixes: differences are more precise than single values, and errors of
+rows are not independent.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,20 +17,20 @@ from .noise import BinDistributions, Noise, perturb_rows
 from .tables import GapTables, movable_units
 
 REPEATS = 16  # independent scramblings
-POINTS = 1 << 10  # of a sequence
+POINTS = 1 << 10  # points of a sequence
 
-Sequence = Callable[[int], np.ndarray]  # points in the unit cube of so many dimensions, (points, dimensions), a multiple of BATCH points
+Sequence = Callable[[int], np.ndarray]  # points in the unit cube of a dimension, (points, dimensions), a multiple of BATCH points
 
 
 def halton(seed: int, number: int) -> Sequence:
     """Scramble a Halton sequence."""
-    from scipy.stats import qmc  # takes a second to import, which exact values need not wait for
+    from scipy.stats import qmc  # takes a second to import, and exact values do not need it
 
     return lambda n_units: qmc.Halton(n_units, scramble=True, rng=np.random.default_rng([seed, number])).random(POINTS)
 
 
 def haltons(seed: int) -> Iterator[Sequence]:
-    """Scramble REPEATS sequences, one after the other."""
+    """Generate REPEATS scrambled sequences."""
     return (halton(seed, repeat) for repeat in range(REPEATS))
 
 
@@ -39,12 +39,12 @@ def _points(sequence: Sequence, n_units: int) -> np.ndarray:
 
 
 def _members(tables: GapTables) -> list[np.ndarray]:
-    """Used features of every unit."""
+    """Return the used features of every unit."""
     return [np.flatnonzero(tables.unit_of == u) for u in range(tables.units.size)]
 
 
 def _draw(tables: GapTables, distributions: BinDistributions, i: int, points: np.ndarray, bins: np.ndarray) -> None:
-    """Overwrite ``bins (used, points)`` with bins of row i's perturbed values, a unit's by its column of ``points``."""
+    """Overwrite ``bins (used, points)`` with row i's perturbed bins, drawn by each unit's column of ``points``."""
     top, units, atoms = np.iinfo(bins.dtype).max, tables.regions.units, tables.atoms
     for u in np.flatnonzero(units.perturbed):
         members, p = np.flatnonzero(tables.unit_of == u), points[:, u]
@@ -59,7 +59,7 @@ def _draw(tables: GapTables, distributions: BinDistributions, i: int, points: np
 
 
 def _margins(tables: GapTables, bins: np.ndarray) -> np.ndarray:
-    """``(outputs, n) float64``."""
+    """Return the margins, ``(outputs, n) float64``."""
     margin = np.zeros((tables.regions.outputs.start.size - 1, bins.shape[1]))
     add_margins(bins, tables.margin, margin)
     return margin
@@ -68,7 +68,7 @@ def _margins(tables: GapTables, bins: np.ndarray) -> np.ndarray:
 def _each_row(
     tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, points: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
-    """Every row with its margins ``(outputs,)``, and ``(used, points)`` its bins at every point, as they are and as they are perturbed."""
+    """Yield every row's margins ``(outputs,)``, its bins repeated for every point, and its perturbed bins, ``(used, points)`` each."""
     distributions = perturb_rows(values, tables.noise, noise)
     for i in range(bins.shape[1]):
         still = np.repeat(bins[:, i : i + 1], len(points), axis=1)
@@ -78,12 +78,12 @@ def _each_row(
 
 
 def _gap(tables: GapTables, moved: np.ndarray, margin: np.ndarray, k: int) -> float:
-    """Mean squared change of an output's margin at bins ``(used, points)``."""
+    """Return the mean squared change of an output's margin at bins ``(used, points)``."""
     return float(((_margins(tables, moved)[k] - margin[k]) ** 2).mean())
 
 
 def _sample(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, points: np.ndarray) -> np.ndarray:
-    """PG² of those prefixes that have a weight, 0 of others, ``(n, outputs, prefixes) float64``: means over ``points (points, units)``."""
+    """Estimate PG² of prefixes with weight (0 for others) as means over ``points (points, units)``: ``(n, outputs, prefixes) float64``."""
     found, members = np.zeros(prefixes.weight.shape), _members(tables)
     for i, margin, still, moved in _each_row(tables, noise, values, bins, points):
         for k in range(margin.size):
@@ -98,7 +98,7 @@ def _sample(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarra
 
 
 def average(estimates: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Average the estimates of several sequences."""
+    """Average the estimates of the sequences, with standard errors."""
     return np.mean(estimates, axis=0), np.std(estimates, axis=0, ddof=1) / np.sqrt(len(estimates))
 
 
@@ -111,14 +111,14 @@ def sample_rows(
 
 
 def _choose(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int, points: np.ndarray) -> np.ndarray:
-    """Groups in greedy order ``(n, outputs, steps)``, by gaps at the points; among equal ones, as ``greedy.rank_greedily`` has it, the first."""
+    """Rank groups greedily by gaps at the points, ``(n, outputs, steps)``; ties as in ``greedy.rank_greedily``."""
     outputs, members, unit = tables.regions.outputs.start.size - 1, _members(tables), movable_units(tables)
     order = np.zeros((bins.shape[1], outputs, steps), np.int64)
     for i, margin, still, moved in _each_row(tables, noise, values, bins, points):
         for k in range(outputs):
             mixed, gap, left = still.copy(), 0.0, list(range(unit.size))
             for step in range(steps):
-                gaps = [gap] * len(left)  # of groups that change nothing
+                gaps = [gap] * len(left)  # for groups without effect
                 for candidate, group in enumerate(left):
                     if unit[group] >= 0:
                         mine = members[unit[group]]
@@ -141,7 +141,7 @@ def sample_greedily(
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Estimate what ``tables.greedy_rows`` computes.
 
-    Groups are chosen at the points of one more sequence, for the largest of several estimates is too large.
+    Groups are chosen on a separate sequence, since the maximum of estimates is biased upwards.
     """
     n_units = tables.units.size
     order = _choose(tables, noise, values, bins, steps, _points(halton(seed, REPEATS), n_units))

@@ -1,4 +1,4 @@
-"""What perturbations ask of a background, and how a method uses the answer."""
+"""Statistics that perturbations need of a background, and the methods' use of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,16 +20,16 @@ from ..trees.paths import empty_coalition
 from .leaf_regions import make_regions, numeric_alone
 from .noise import Measured, check_measured, measure
 
-RECORD_BYTES = 1 << 12  # of records whose arrays are empty
+RECORD_BYTES = 1 << 12  # bytes of records with empty arrays
 
 
 class PerturbationQuery(NamedTuple):
-    """The moments of every feature, and the values that groups are drawn from."""
+    """Moments of every feature, and the values that groups are resampled from."""
 
     bins: BinTables
-    player: np.ndarray  # (used,) int64, which player a feature belongs to
+    player: np.ndarray  # (used,) int64, player of each used feature
     players: np.ndarray  # (rows,) int32, as Prepared.players
-    n_bytes: np.ndarray  # (1,) int64, of what is prepared, at most
+    n_bytes: np.ndarray  # (1,) int64, bytes of the prepared tables, at most
 
     @property
     def pairs(self) -> np.ndarray:
@@ -52,7 +52,7 @@ class PerturbationQuery(NamedTuple):
         return measure(values[:, :n_rows], bins[:, :n_rows], self.player, everything)
 
     def check(self, statistics: Any, n_rows: int) -> None:
-        """Refuse statistics that no rows can have.
+        """Refuse statistics that no background rows can have.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class PerturbationQuery(NamedTuple):
         check_measured(self.bins, self.player, statistics, n_rows)
 
     def weigh_leaves(self, forest: Forest) -> Measured:  # noqa: ARG002 - the shape of a query
-        """Refuse: leaf weights do not tell how features are spread.
+        """Refuse leaf weights as background: they do not determine the spread of features.
 
         Returns
         -------
@@ -79,11 +79,9 @@ class PerturbationQuery(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PerturbationUse:
-    """Perturbations whose scales and draws come from a background.
+    """Perturbations with scales and draws from a background."""
 
-    tables : ``(forest, parameters, measured) -> tables``, of the same type as without a background
-    """
-
+    # ``(forest, parameters, measured) -> tables``, of the same type as without a background
     tables: Callable[[Forest, Parameters, Measured], NamedTuple]
 
     def ask(
@@ -95,7 +93,7 @@ class PerturbationUse:
         budget: int,  # noqa: ARG002 - as MarginalUse
         interactions: bool,  # noqa: ARG002 - as MarginalUse
     ) -> PerturbationQuery:
-        """Project what the tables of a background with so many rows need.
+        """Bound the bytes of the tables for a background of this many rows.
 
         Parameters
         ----------
@@ -121,7 +119,7 @@ class PerturbationUse:
         np.multiply.at(n_patterns, forest.player, n_bins)
         atoms = (np.minimum(n_patterns, n_rows or 0) * (16 + 8 * np.bincount(forest.player, minlength=forest.n_players)))[~alone].sum()
         n_bytes = RECORD_BYTES + count_bytes(regions) + atoms + 8 * (np.diff(regions.units.side)[~alone] ** 2).sum()
-        n_bytes += count_bytes(prepare_semivalue(play(forest, game_values.shapley), forest))  # of the method that ranks; others need no more
+        n_bytes += count_bytes(prepare_semivalue(play(forest, game_values.shapley), forest))  # of the method that ranks
         n_bytes += bins.threshold.nbytes + margin_bytes(forest.ensemble, forest.trace, forest.comparisons)
         players = np.asarray(phi.rows(forest), np.int32)
         return frozen(PerturbationQuery(bins, forest.player.astype(np.int64), players, np.array([n_bytes], np.int64)))
@@ -134,7 +132,7 @@ class PerturbationUse:
         query: Any,
         statistics: Any,
     ) -> tuple[NamedTuple, np.ndarray]:
-        """Make the tables from what was measured; absent features are averaged by cover.
+        """Make the tables from the background's statistics; absent features are averaged by cover.
 
         Parameters
         ----------

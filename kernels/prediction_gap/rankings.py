@@ -1,4 +1,4 @@
-"""Rankings of rows, and how far perturbing their prefixes moves the prediction: what the methods ``gap`` and ``gap_greedy`` prepare and write."""
+"""Tables and kernels of the methods ``gap`` and ``gap_greedy``: rankings of rows and their PGI²."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
@@ -13,27 +13,27 @@ from .noise import EMPIRICAL, NOISES, Measured, Noise, noise_number, resampled_u
 from .quasi_monte_carlo import average, haltons, sample_greedily, sample_rows
 from .tables import GapTables, affordable, gap_rows, greedy_rows, place_units, prepare_gap
 
-SLICE = 128  # rows that are perturbed at a time: each has a distribution for every noised unit
+SLICE = 128  # rows perturbed at once: each has a distribution for every unit with noise
 PGI2, ERROR = "pgi2", "pgi2_error"
-EXACT = -1  # in the place of a seed
+EXACT = -1  # in place of a seed: exact values
 YES, NO = "yes", "no"
 
 
 class RankingTables(NamedTuple):
-    """How rows are ranked and perturbed."""
+    """Rankers and perturbations of a model."""
 
     gap: GapTables
-    noise: np.ndarray  # (1,) int64, which of NOISES
-    ranker: np.ndarray  # (1,) int64, which method ranks by its values
-    of_ranker: Any  # that method's tables; of the greedy ranking arrays without meaning
+    noise: np.ndarray  # (1,) int64, number in NOISES
+    ranker: np.ndarray  # (1,) int64, the method whose values rank
+    of_ranker: Any  # that method's tables; placeholders for the greedy ranking
     top: np.ndarray  # (1,) int64, groups that are ranked
-    seed: np.ndarray  # (1,) int64, of the points that PGI² is estimated by, or EXACT
+    seed: np.ndarray  # (1,) int64, seed of the points that estimate PGI², or EXACT
 
 
 class Greedy(NamedTuple):
-    """Greedy rankings, and what they are worth, in squared margin units; standard errors are 0 where that is exact."""
+    """Greedy rankings and their gaps, in squared margin units; standard errors are 0 for exact values."""
 
-    order: np.ndarray  # (n, outputs, top) int64, groups, the first one first
+    order: np.ndarray  # (n, outputs, top) int64, groups, best first
     gaps: np.ndarray  # (n, outputs, top) float64, PG² of each prefix
     gap_errors: np.ndarray  # (n, outputs, top) float64
     pgi2: np.ndarray  # (n, outputs) float64
@@ -101,14 +101,14 @@ def rank_rows_greedily(tables: GapTables, noise: Noise, values: np.ndarray, bins
 
 
 def _sliced(values: np.ndarray, bins: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """SLICE rows at a time, contiguous."""
+    """Yield SLICE rows at a time, contiguous."""
     for first in range(0, values.shape[1], SLICE):
         some = slice(first, first + SLICE)
         yield some, np.ascontiguousarray(values[:, some]), np.ascontiguousarray(bins[:, some])
 
 
 def order_by_size(gap: GapTables, scores: np.ndarray) -> np.ndarray:
-    """Order groups by the size of their units' scores, the largest first, equal ones in their own order."""
+    """Order groups by descending magnitude of their units' scores; ties keep the order of groups."""
     outputs, _, n = scores.shape
     size = np.zeros((n, outputs, int(gap.n_all[0])))
     size[:, :, gap.units] = np.abs(scores).transpose(2, 0, 1)
@@ -116,7 +116,7 @@ def order_by_size(gap: GapTables, scores: np.ndarray) -> np.ndarray:
 
 
 def add_gaps(values: np.ndarray, bins: np.ndarray, tables: RankingTables, scores: np.ndarray, phi: np.ndarray) -> None:
-    """Rank players by the size of scores, the largest first, equal ones in their own order, and measure PGI² (Gajewski et al. 2024)."""
+    """Rank players by descending magnitude of scores, ties in their order, and add PGI² (Gajewski et al. 2024)."""
     gap = tables.gap
     for some, x, b in _sliced(values, bins):
         order = order_by_size(gap, scores[:, :, some])
@@ -126,7 +126,7 @@ def add_gaps(values: np.ndarray, bins: np.ndarray, tables: RankingTables, scores
 
 
 def add_greedy(values: np.ndarray, bins: np.ndarray, tables: RankingTables, phi: np.ndarray) -> None:
-    """Rank greedily, and average PG² over the prefixes."""
+    """Rank greedily, and add the mean PG² over prefixes."""
     gap = tables.gap
     for some, x, b in _sliced(values, bins):
         found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, b, int(tables.top[0]), int(tables.seed[0]))

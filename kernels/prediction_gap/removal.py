@@ -1,5 +1,4 @@
-"""What a model predicts without the features on top of a ranking: its mean when they are drawn from data, independently of each other and of the
-rest, exactly (the feature randomising of Gajewski et al. 2024)."""
+"""Mean predictions with a ranking's first features resampled independently from data, exactly (Gajewski et al. 2024)."""
 
 from collections.abc import Sequence
 
@@ -13,11 +12,11 @@ from .noise import NOISES, BinDistributions, Measured, perturb_rows
 from .row_state import RowState, locate_row, make_row_state, take_row
 from .tables import GapTables, prepare_gap
 
-SLICE = 128  # rows at a time: each has a distribution for every noised unit
+SLICE = 128  # rows at a time: each has a distribution for every unit with noise
 
 
 def prepare_removal(forest: Forest, measured: Measured) -> GapTables:
-    """Make the tables of a model whose features are all drawn from what was measured of data, missing values among them.
+    """Make the tables of a model with all features drawn from measured data, including missing values.
 
     Parameters
     ----------
@@ -34,7 +33,7 @@ def prepare_removal(forest: Forest, measured: Measured) -> GapTables:
 
 @jit
 def _fill_chances(regions: LeafRegions, row: RowState, drawn: np.ndarray, chance: np.ndarray) -> None:
-    """Of LANES sets of units side by side, ``drawn (units * LANES,)`` 1 for those in the set: the probability that the row is on each side."""
+    """Write the probability that the row is on each side, for LANES sets of units, ``drawn (units * LANES,)`` 1 for members."""
     for s in range(regions.sides.unit.size):
         among = load(drawn, np.int64(regions.sides.unit[s]) * LANES)
         stays = splat(1.0 if row.inside[s] else 0.0)
@@ -43,7 +42,7 @@ def _fill_chances(regions: LeafRegions, row: RowState, drawn: np.ndarray, chance
 
 @jit
 def _sum_leaves(regions: LeafRegions, k: int, row: RowState, chance: np.ndarray, sums: np.ndarray) -> None:
-    """The mean of output k less its value on the row itself, of LANES sets."""
+    """Return the mean of output k less its value on the row itself, for LANES sets."""
     leaves, total = regions.leaves, splat(0.0)
     for term in range(regions.outputs.start[k], regions.outputs.start[k + 1]):
         tree, column = regions.outputs.tree[term], regions.outputs.column[term]
@@ -79,7 +78,7 @@ def _add_shifts(
 
 
 def shift_means(values: np.ndarray, bins: np.ndarray, tables: GapTables, places: np.ndarray, sizes: Sequence[int]) -> np.ndarray:
-    """Find how far the mean margin without the first features of rankings is from the margin with all.
+    """Compute the change of the mean margin when the first features of rankings are removed.
 
     Parameters
     ----------

@@ -1,5 +1,4 @@
-"""What is known of one row of data before its pairs of leaves are looked at: the sides that it is on, and the probabilities of sides when units are
-perturbed, also given the leaves of a block."""
+"""State of one row before loops over pairs of leaves: its sides, and probabilities of sides under perturbation."""
 
 from typing import NamedTuple
 
@@ -12,7 +11,7 @@ from .noise import BinDistributions
 
 
 class Blocks(NamedTuple):
-    """Leaves of a tree, LANES at a time, and what is known of one such block given a row."""
+    """Leaves of a tree in blocks of LANES, and one block's values for the current row."""
 
     start: np.ndarray  # (trees + 1,) int64, tree t's blocks are start[t]..start[t + 1] - 1
     given: np.ndarray  # (sides * LANES,) float64, side by side: P(the perturbed row is on the side, given that it is in each of the block's leaves)
@@ -21,17 +20,17 @@ class Blocks(NamedTuple):
 
 
 class RowState(NamedTuple):
-    """What is known of one row."""
+    """Sides, probabilities and leaves of one row."""
 
     inside: np.ndarray  # (sides,) bool, the row itself is on the side
-    probability: np.ndarray  # (sides,) float64, that the row is when the unit is perturbed
+    probability: np.ndarray  # (sides,) float64, probability of the side when its unit is perturbed
     leaf: np.ndarray  # (trees,) int64, the leaf that the row itself reaches
     blocks: Blocks
 
 
 @jit
 def make_row_state(regions: LeafRegions) -> RowState:
-    """Allocate what is known of a row."""
+    """Allocate the state of a row."""
     n_sides, n_trees, n_units = regions.sides.unit.size, regions.trees.leaf.size - 1, regions.units.perturbed.size
     start = np.zeros(n_trees + 1, np.int64)
     for t in range(n_trees):
@@ -42,17 +41,17 @@ def make_row_state(regions: LeafRegions) -> RowState:
 
 @jit
 def _weigh(cumulative: np.ndarray, present: float, lower: int, upper: int) -> float:
-    """Probability of an interval of bins, see ``BinDistributions``, without branches on it."""
+    """Return the probability of an interval of bins, see ``BinDistributions``, without branches."""
     p = cumulative[np.uint64(1 + max(lower, upper))] - cumulative[np.uint64(1 + lower)]
     return p + (present if p < 0.0 else 0.0)
 
 
 @jit
 def _fill_lane(units: Units, interval: Intervals, distribution: BinDistributions, u: int, s: int, probability: np.ndarray, lane: np.ndarray) -> None:
-    """Put the probabilities of unit u's sides given side s, or given nothing where s < 0, into every LANES-th place of ``lane``.
+    """Write the probabilities of unit u's sides given side s (unconditional if s < 0) to every LANES-th place of ``lane``.
 
-    Given a side of no probability all are 0. Arguments are few, for a whole ``LeafRegions`` is copied at every call, and loops start at 0, where no
-    index has to be looked at for its sign.
+    Given an impossible side all are 0. Arguments are few, since a whole ``LeafRegions`` is copied at every call, and loops start at 0, so that no
+    index needs a sign check.
     """
     first, size = units.side[u], units.side[u + 1] - units.side[u]
     if s < 0:
@@ -76,7 +75,7 @@ def _fill_lane(units: Units, interval: Intervals, distribution: BinDistributions
 
 @jit
 def leaves_of_block(regions: LeafRegions, row: RowState, tree: int, block: int) -> tuple[int, int]:
-    """Find a block's first leaf, and the one after its last."""
+    """Return a block's first leaf, and the one after its last."""
     first = regions.trees.leaf[tree] + (block - row.blocks.start[tree]) * LANES
     return first, min(first + LANES, regions.trees.leaf[tree + 1])
 
@@ -85,7 +84,7 @@ def leaves_of_block(regions: LeafRegions, row: RowState, tree: int, block: int) 
 def fill_block(
     regions: LeafRegions, distribution: BinDistributions, block: tuple[int, int], wanted: np.ndarray, row: RowState, given: np.ndarray
 ) -> None:
-    """Put the probabilities of sides given each leaf of a block into ``given``."""
+    """Write the probabilities of sides given each leaf of a block to ``given``."""
     unit, first, at, units, interval = regions.sides.unit, regions.units.side, row.blocks.at, regions.units, regions.sides.interval
     for leaf in range(block[0], block[1]):
         for j in range(regions.leaves.start[leaf], regions.leaves.fixed[leaf]):
@@ -108,20 +107,20 @@ def fill_block(
 
 @jit
 def take_row(distributions: BinDistributions, i: int) -> BinDistributions:
-    """Take the distributions of row i, as views."""
+    """Select the distributions of row i, as views."""
     return BinDistributions(distributions.cumulative[i], distributions.present[i], distributions.missing[i])
 
 
 @jit
 def locate_row(bins: np.ndarray, i: int, distribution: BinDistributions, regions: LeafRegions, row: RowState) -> None:
-    """Find the sides and leaves that row i is on, and the probabilities that it is on each side when it is perturbed."""
+    """Find the sides and leaves of row i, and the probability of each side under perturbation."""
     conditions, interval, inside, probability = regions.sides.conditions, regions.sides.interval, row.inside, row.probability
     units, resampled, top = regions.units, regions.sides.resampled, np.int64(np.iinfo(bins.dtype).max)
     start, feature, first_member, member = conditions.start, conditions.feature, conditions.first_member, conditions.member
     lower, upper, missing = conditions.interval.lower, conditions.interval.upper, conditions.interval.missing
     for s in range(inside.size):
         holds = True
-        for c in range(start[s], start[s + 1]):  # no function of so many arrays: each call would count the references to all of them
+        for c in range(start[s], start[s + 1]):  # inlined: a function of so many arrays would count references to all of them at each call
             bin_ = np.int64(bins[feature[c], i])
             if first_member[c] >= 0:
                 holds &= member[first_member[c] + bin_]
@@ -162,7 +161,7 @@ def list_asked(regions: LeafRegions, block: tuple[int, int], row: RowState) -> n
 
 @jit
 def any_used(units: np.ndarray, uses: np.ndarray) -> bool:
-    """Whether a tree depends on some of these units."""
+    """Return whether a tree depends on any of these units."""
     found = False
     for u in units:
         found |= uses[u]

@@ -1,4 +1,4 @@
-"""The prediction gap of rows: tables of a model and of how it is perturbed, exact values, and their cost."""
+"""Prediction gaps of rows: tables of a model and its perturbation, exact values, and their cost."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -16,27 +16,27 @@ from .greedy import rank_greedily
 from .leaf_regions import Atoms, LeafRegions, count_visits, make_regions, numeric_alone
 from .noise import Measured, Noise, NoiseTables, atoms_of, deviations, perturb_rows, prepare_noise
 
-BUDGET = 1e8  # pairs of leaves that may be looked at for a row, a second or less
+BUDGET = 1e8  # pairs of leaves that may be visited per row, a second or less
 
 
 class AtomTables(NamedTuple):
-    """What resampled units are drawn from."""
+    """Atoms that resampled units are drawn from."""
 
     start: np.ndarray  # (units + 1,) int64, unit u's atoms are start[u]..start[u + 1] - 1
     bins: np.ndarray  # (atoms, most members) int64, of the unit's used features, 0 beyond them
-    cumulative: np.ndarray  # (atoms,) float64, probability of this atom of the unit or one before it
+    cumulative: np.ndarray  # (atoms,) float64, cumulative probability within the unit
 
 
 class GapTables(NamedTuple):
-    """A model, and how it is perturbed."""
+    """A model and its perturbation."""
 
     regions: LeafRegions
     noise: NoiseTables
     atoms: AtomTables
     margin: MarginTables
-    units: np.ndarray  # (units,) int32, the group, or column, that a unit is
-    n_all: np.ndarray  # (1,) int64, groups with those of features in no split
-    unit_of: np.ndarray  # (used,) int64, which unit's a used feature is
+    units: np.ndarray  # (units,) int32, group or column of each unit
+    n_all: np.ndarray  # (1,) int64, number of groups, including those of features in no split
+    unit_of: np.ndarray  # (used,) int64, unit of each used feature
 
 
 def _lay_out(atoms: Mapping[int, Atoms], n_units: int) -> AtomTables:
@@ -100,7 +100,7 @@ def movable_units(tables: GapTables) -> np.ndarray:
 
 
 def affordable(tables: GapTables, budget: float, passes: int = 1, approximate: bool = False) -> bool:
-    """Decide whether exact values need no more pairs of leaves than the budget has, by the ensemble alone: rows take fewer.
+    """Decide whether exact values fit the budget of pairs of leaves, from the ensemble alone; rows visit fewer.
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ def affordable(tables: GapTables, budget: float, passes: int = 1, approximate: b
 
 
 def place_units(tables: GapTables, order: np.ndarray) -> Prefixes:
-    """Turn rankings of groups into prefixes of units, whose PG² add up to PGI².
+    """Turn rankings of groups into prefixes of units whose weighted PG² add up to PGI².
 
-    A prefix ends with a unit that can be perturbed, and stands for all that end with groups that change nothing, up to the next such.
+    A prefix ends with a perturbable unit, and also counts for the prefixes that add only groups without effect, up to the next such unit.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def place_units(tables: GapTables, order: np.ndarray) -> Prefixes:
 
 
 def make_prefixes(tables: GapTables, place: np.ndarray, n_ranked: int) -> Prefixes:
-    """Turn places of units in rankings of groups into prefixes, see ``place_units``.
+    """Turn ranks of units in rankings of groups into prefixes, see ``place_units``.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def make_prefixes(tables: GapTables, place: np.ndarray, n_ranked: int) -> Prefix
 
 
 def gap_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes) -> np.ndarray:
-    """Add up PG² over prefixes, exactly."""
+    """Add up the weighted PG² of prefixes, exactly."""
     out = np.zeros(prefixes.place.shape[:2])
     measure_rankings(bins, perturb_rows(values, tables.noise, noise), tables.regions, prefixes, out)
     return out

@@ -1,1 +1,1 @@
-"""Q-SHAP: the exact decomposition of R^2 over the features of a tree ensemble."""
+"""Q-SHAP: the exact decomposition of R² over the features of a tree ensemble."""

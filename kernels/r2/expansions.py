@@ -1,16 +1,16 @@
-"""A tree's game written out in orthonormal polynomials, where it has few terms: the square's mean is then a sum of squares.
+"""Shapley values of a tree's game and its square by expansion in orthonormal polynomials of players' presence.
 
-Let every player be present with probability t, apart from the others, x_k be 1 where player k is present and 0 where it is absent, and
-e_k = (x_k - t) / s with s = sqrt(t (1 - t)): products of distinct e_k are orthonormal (Efron and Stein 1981; O'Donnell 2014, Section 8.4). The game
-m(S) of a tree and a row is a sum of terms c_R times the product of e_k over k in R, and R runs over sets of players that share a path: for trees of
-depth 6 that is some hundred terms, where there are 2,080 pairs of leaves. They are found from the leaves up. With b = 1 where the row goes left at a
-split of player k, w the share of the cover that does, and D = c(left) - c(right),
+Let every player be present with probability t, independently, x_k be 1 where player k is present and 0 otherwise, and e_k = (x_k - t) / s with s =
+sqrt(t (1 - t)): products of distinct e_k are orthonormal (Efron and Stein 1981; O'Donnell 2014, Section 8.4). The game m(S) of a tree and a row is a
+sum of terms c_R times the product of e_k over k in R, for sets R of players that share a path: for trees of depth 6 some hundred terms, against 2,080
+pairs of leaves. They are computed from the leaves up. With b = 1 where the row goes left at a split of player k, w the share of the cover that does,
+and D = c(left) - c(right),
 
     c[R]     = c(right)[R]     + f D[R] + g D[R + k]         f = w + t (b - w)         g = s (b - w)
     c[R + k] = c(right)[R + k] + g D[R] + h D[R + k]         h = b - t (b - w)
 
-for R without k: nothing is divided by, whatever the covers, and whether or not k is asked for above and below too. Terms that are missing are 0.
-At z, the players' own probabilities, the game's mean is f(z) with derivatives df/dz_j = c_j / s at z = t, and its mean square the sum of c_R^2, with
+for R without k: no divisions, whatever the covers, and also where k occurs above and below. Missing terms are 0. At z, the players' own
+probabilities, the game's mean is f(z) with derivatives df/dz_j = c_j / s at z = t, and its mean square the sum of c_R^2, with
 
     d/dz_j = sum over R without j of c[R + j] (alpha c[R + j] + beta c[R]),     alpha = (1 - 2 t) / s^2,     beta = 2 / s.
 
@@ -29,20 +29,20 @@ from ..jit.decorator import jit
 from ..jit.lanes import LANES, load, splat, store
 from .preorder import PREORDER_LEFT, PREORDER_PLAYER, PREORDER_RIGHT, PreorderTrees, Workspace
 
-# Columns of Expansions.splits: where the split's part of ``below`` starts, the place of its first term, how many R have no R + k below, how many do.
+# Columns of Expansions.splits: start of the split's part of ``below``, place of its first term, number of R without R + k below, and with.
 TERMS_BELOW, TERMS_PLACE, TERMS_SINGLE, TERMS_DOUBLE = range(4)
 
 
 class Expansions(NamedTuple):
-    """How the terms of trees are made of those below them.
+    """How the terms of trees are computed from those below.
 
-    A place holds a term of LANES rows. The first 2 n + 1 places are the tree's nodes, whose leaves are the first terms; one of zeros follows.
+    A place holds a term of LANES rows. The first 2 n + 1 places are the tree's nodes, with leaves as the first terms; a place of zeros follows.
     """
 
     start: np.ndarray  # (trees + 1,) int64, tree x's splits are splits[start[x]:start[x + 1]], in the tree's own order
     splits: np.ndarray  # (splits, 4) int32
     below: np.ndarray  # int32, places of c(left)[R] and c(right)[R]; where R + k is below, also those of c(left)[R + k] and c(right)[R + k]
-    places: np.ndarray  # (trees,) int64, how many the tree needs
+    places: np.ndarray  # (trees,) int64, number of places of the tree
     run: np.ndarray  # (trees + 1,) int64, tree x's players have numbers run[x] to run[x + 1] in edge_start
     edge_start: np.ndarray  # (players + 1,) int64, a player's edges are edges[edge_start[j]:edge_start[j + 1]]; its first is that of the empty R
     edges: np.ndarray  # (edges, 2) int32, places of c[R + j] and c[R] at the root
@@ -51,25 +51,25 @@ class Expansions(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """One tree's part of Expansions."""
+    """Terms of one tree, see Expansions."""
 
     splits: list[tuple[int, int, int, int]]
     below: list[int]
     edges: list[list[tuple[int, int]]]  # by player
     places: int
-    players: int  # on two paths together, at most
+    players: int  # most players on two paths together
 
 
 def most_on_two_paths(paths: Sequence[int]) -> int:
-    """Count the players on every two paths, and take the most: a rule exact for so many players integrates a squared game exactly."""
+    """Return the most players on any two paths: a rule exact for as many integrates a squared game exactly."""
     return max([(a | b).bit_count() for a, b in combinations(set(paths), 2)] + [path.bit_count() for path in paths])
 
 
 def find_terms(splits: np.ndarray, most: int) -> Terms | None:
-    """List the terms of one tree, and what each is made of.
+    """List the terms of one tree, and their inputs.
 
-    A node's terms are needed until its parent's are made. They lie on one of two stacks, by the parity of the level, so that they are made next to
-    those that they are made from; the second stack counts downwards from -1 until the height of the first is known.
+    A node's terms are needed until its parent's are computed. They are on one of two stacks, by the parity of the level, next to the terms computed
+    from them; places on the second stack are negative until the height of the first is known.
     """
     n = len(splits)
     players, left, right = (splits[:, column].tolist() for column in (PREORDER_PLAYER, PREORDER_LEFT, PREORDER_RIGHT))
@@ -118,7 +118,7 @@ def find_terms(splits: np.ndarray, most: int) -> Terms | None:
 
 
 def lay_out_expansions(expanded: Sequence[Terms], points: Sequence[Quadrature]) -> Expansions:
-    """Write the terms of trees end to end."""
+    """Concatenate the terms of trees."""
     below = [len(terms.below) for terms in expanded]
     shift = np.repeat(np.cumsum([0, *below])[:-1], [len(terms.splits) for terms in expanded])
     splits = np.array([split for terms in expanded for split in terms.splits], np.int64).reshape(-1, 4)

@@ -1,16 +1,15 @@
-"""A tree's squared game by pairs of leaves, for trees of any shape: at every leaf the tree is walked once more.
+"""Shapley values of a tree's squared game by pairs of leaves, for trees of any shape.
 
-The square of a tree's game is the game of the tree with a copy of itself at every leaf, whose leaves multiply the leaf's value with their own: the
-weight of an absent player is the product A of cover ratios on both paths, its bit O that of both. So one leaf at a time, with what its path leaves of
-A and O, the copy is walked like any tree (see ``path_dependent.quadrature``). The pairs are those of Jiang, Zhang and Zhang 2025, Alg. 1, in real
-arithmetic and without a division per pair. With A' and O' above a split of share w, b = 1 where the row goes left, and F' = (1 - t) A' + t the
-factor where O' = 1:
+The square of a tree's game is the game of the tree with a copy of itself at every leaf, whose leaf values are products: the weight of an absent
+player is the product A of the cover ratios on both paths, its bit O that of both bits. So for each leaf, with A and O at the end of its path, the
+copy is walked like any tree (see ``path_dependent.quadrature``). The pairs are those of Jiang, Zhang and Zhang 2025, Alg. 1, in real arithmetic and
+without a division per pair. With A' and O' above a split of share w, b = 1 where the row goes left, and F' = (1 - t) A' + t the factor where O' = 1:
 
 * down   S(left) = r S,     S(right) = (1 - r) S,     r = w + O' (b - w) t / F'
 * up     D = G(left) - G(right),   G = G(right) + r D
 * the player gains O' (b - w) A' S D / F'^2, integrated over t.
 
-A row and a tree of L leaves take time proportional to L^2 D, with D the most players on two paths.
+A row and a tree of L leaves take time O(L^2 D), with D the most players on two paths.
 """
 
 from typing import NamedTuple
@@ -23,22 +22,22 @@ from .preorder import PREORDER_ABOVE, PREORDER_LEFT, PREORDER_PLAYER, PREORDER_R
 
 
 class Pass(NamedTuple):
-    """A walk over one tree: by node, LANES numbers side by side where they differ between rows."""
+    """Arrays of a walk over one tree: by node, with LANES adjacent numbers where rows differ."""
 
     product: np.ndarray  # (nodes * LANES,) float64, S
     total: np.ndarray  # (nodes * LANES,) float64, G
-    absent: np.ndarray  # (nodes + players,) float64, A after the edge into the node; then every player's before the walk
+    absent: np.ndarray  # (nodes + players,) float64, A after the edge into the node; then the initial A of every player
     satisfied: np.ndarray  # ((nodes + players) * LANES,) float64, O likewise
     ratio: np.ndarray  # (splits,) float64, t / F'
 
 
 class Passes(NamedTuple):
-    """What pairs of leaves are worked on in."""
+    """Scratch arrays for pairs of leaves."""
 
     outer: Pass  # over the tree
     inner: Pass  # over its copy at one leaf
     parent: np.ndarray  # (nodes,) int64
-    seen: np.ndarray  # (players,) int64, the last leaf that the player was found above
+    seen: np.ndarray  # (players,) int64, the last leaf whose path has a split of the player
 
 
 @jit
@@ -49,13 +48,13 @@ def _make_pass(nodes: int, players: int) -> Pass:
 
 @jit
 def make_passes(nodes: int, players: int) -> Passes:
-    """Make room for pairs of leaves."""
+    """Allocate the scratch arrays of pairs of leaves."""
     return Passes(_make_pass(nodes, players), _make_pass(nodes, players), np.empty(nodes, np.int64), np.empty(players, np.int64))
 
 
 @jit
 def _begin(trees: PreorderTrees, t: int, walk: Pass) -> None:
-    """Set A and O to 1: nobody was asked for before the walk."""
+    """Set the initial A and O of every player to 1."""
     nodes, players = 2 * (trees.start[t + 1] - trees.start[t]) + 1, trees.player_start[t + 1] - trees.player_start[t]
     walk.absent[nodes : nodes + players] = 1.0
     walk.satisfied[nodes * LANES : (nodes + players) * LANES] = 1.0
@@ -63,7 +62,7 @@ def _begin(trees: PreorderTrees, t: int, walk: Pass) -> None:
 
 @jit
 def _go_down(trees: PreorderTrees, t: int, p: float, goes_left: np.ndarray, walk: Pass) -> None:
-    """Make S of all nodes from the root's."""
+    """Compute S of all nodes, top-down."""
     first, n = trees.start[t], trees.start[t + 1] - trees.start[t]
     for v in range(n):
         left, right, above = trees.splits[first + v, PREORDER_LEFT], trees.splits[first + v, PREORDER_RIGHT], trees.splits[first + v, PREORDER_ABOVE]
@@ -81,7 +80,7 @@ def _go_down(trees: PreorderTrees, t: int, p: float, goes_left: np.ndarray, walk
 
 @jit
 def _come_up(trees: PreorderTrees, t: int, p: float, weight: float, goes_left: np.ndarray, walk: Pass, phi: np.ndarray) -> None:
-    """Make G of all nodes from the leaves', and add what every player gains to ``phi (players * LANES,)``."""
+    """Compute G of all nodes, bottom-up, and add the players' gains to ``phi (players * LANES,)``."""
     first, n = trees.start[t], trees.start[t + 1] - trees.start[t]
     for v in range(n - 1, -1, -1):
         left, right, above = trees.splits[first + v, PREORDER_LEFT], trees.splits[first + v, PREORDER_RIGHT], trees.splits[first + v, PREORDER_ABOVE]
@@ -97,7 +96,7 @@ def _come_up(trees: PreorderTrees, t: int, p: float, weight: float, goes_left: n
 
 @jit
 def _continue(trees: PreorderTrees, t: int, leaf: int, passes: Passes) -> None:
-    """Start the walk of the copy at a leaf with what the leaf's path leaves of A and O: the nearest edge of every player, 1 without one."""
+    """Start the copy's walk at a leaf with A and O of each player's nearest edge on the leaf's path, 1 without one."""
     outer, inner, parent, seen = passes
     _begin(trees, t, inner)
     first, nodes, node = trees.start[t], 2 * (trees.start[t + 1] - trees.start[t]) + 1, leaf

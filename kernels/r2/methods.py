@@ -1,4 +1,4 @@
-"""The method r2: what features take off the squared error of a regression, row by row, and so their shares of R^2."""
+"""The method ``r2``: each feature's reduction of the squared error, by row, and its share of R²."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,7 @@ def _attribute(buffers: Buffers, tables: QshapTables) -> None:
 
 
 def _miss_losses(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
-    """|(label - start)^2 - residual^2 + remainder - sum of phi|, as a fraction of the largest square there can be; 0 where a label is missing."""
+    """Return |(label - start)^2 - residual^2 + remainder - sum of phi|, as a fraction of the largest possible square; 0 for missing labels."""
     labels, start = buffers.labels, prepared.method.start[0]
     total = (labels.label - start) ** 2 - labels.residual**2 + labels.remainder - buffers.phi[0].sum(axis=0)
     most = (np.abs(labels.label - start) + prepared.bound[0]) ** 2

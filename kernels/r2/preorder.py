@@ -1,6 +1,6 @@
-"""Trees of a regression one by one, each with its splits in preorder: where eight rows go at every split, and what they find below it.
+"""Trees of a regression in preorder, and the descent of eight rows at once.
 
-Within a tree splits are numbered 0..n-1 in preorder, so that children follow their parents, and leaves n..2n. Together they are the tree's nodes.
+A tree's splits are numbered 0..n-1 in preorder, so that children follow their parents, and its leaves n..2n.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from ..trees.binning import is_member
 from ..trees.forest import Forest
 from ..trees.paths import trace
 
-# Columns of PreorderTrees.splits: a comparison, see BinnedSplits; both children, the player and the edge above, all numbered within the tree.
+# Columns of PreorderTrees.splits: a comparison, see BinnedSplits; both children, the player, and the edge above, numbered within the tree.
 PREORDER_FEATURE, PREORDER_LOWER, PREORDER_SPAN, PREORDER_MEMBERS, PREORDER_LEFT, PREORDER_RIGHT, PREORDER_PLAYER, PREORDER_ABOVE = range(8)
 
 
@@ -22,21 +22,21 @@ class PreorderTrees(NamedTuple):
     """Trees with scalar leaves, in boosting order."""
 
     start: np.ndarray  # (trees + 1,) int64, tree t's splits are splits[start[t]:start[t + 1]]
-    splits: np.ndarray  # (splits, 8) int32; ABOVE is the node of the player's nearest edge above, without one 2 n + 1 and the player's number
-    share: np.ndarray  # (splits,) float64, of the cover that goes left
+    splits: np.ndarray  # (splits, 8) int32; ABOVE is the node of the player's nearest edge above, or 2 n + 1 plus the player's number if none
+    share: np.ndarray  # (splits,) float64, share of the cover that goes left
     value: np.ndarray  # (leaves,) float64, less the tree's mean; tree t's first leaf is value[start[t] + t]
-    mean: np.ndarray  # (trees,) float64, of the leaves by cover
+    mean: np.ndarray  # (trees,) float64, mean of the leaves by cover
     player_start: np.ndarray  # (trees + 1,) int64, tree t's players are player[player_start[t]:player_start[t + 1]]
     player: np.ndarray  # int32, numbers of the forest's players, ascending within a tree
     words: np.ndarray  # uint32, category sets
 
 
 class Workspace(NamedTuple):
-    """What a tree is worked on in, for LANES rows at a time: numbers of one node or player stand side by side."""
+    """Scratch arrays of a tree, for LANES rows: numbers of one node or player are adjacent."""
 
     members: np.ndarray  # (LANES,) unsigned integers, whether a row's category is in a set
     goes_left: np.ndarray  # (splits * LANES,) float64, 1.0 where a row goes left, 0.0 where it goes right
-    values: np.ndarray  # (places * LANES,) float64, what a row finds below every node; behind them an expansion's terms
+    values: np.ndarray  # (places * LANES,) float64, the row's leaf value below every node; then an expansion's terms
     phi: np.ndarray  # (players * LANES,) float64, Shapley values of the tree's game
     phi_of_square: np.ndarray  # (players * LANES,) float64, those of its square
 
@@ -78,7 +78,7 @@ def lay_out_preorder(forest: Forest) -> PreorderTrees:
 
 @jit
 def descend(trees: PreorderTrees, t: int, bins: np.ndarray, n: int, row: int, work: Workspace) -> None:
-    """Find where LANES rows go at every split of a tree, and the leaf's value that each finds below every node."""
+    """Descend LANES rows: the direction at every split of a tree, and the leaf value reached below every node."""
     first, stop = trees.start[t], trees.start[t + 1]
     n_splits = stop - first
     for v in range(n_splits + 1):

@@ -1,12 +1,12 @@
-"""How much every feature takes off every row's squared error: Shapley values of a boosted ensemble's loss, tree by tree (Q-SHAP).
+"""Q-SHAP: Shapley values of a boosted ensemble's squared-error reduction, tree by tree.
 
-Trees are taken in boosting order, each against the residual r that the trees before leave of the label (Jiang, Zhang and Zhang 2025, Section 4).
-With m(S) the path-dependent game of a tree, absent players averaged by cover, the set S takes 2 r m(S) - m(S)^2 off the squared error: a player's
-loss is 2 r times its Shapley value of m less that of m^2. A tree's mean, m of no player, belongs to no player: it is taken off the leaves and off
-the residual first, so that what remains is small beside it and labels far from 0 lose no digits.
+Trees are taken in boosting order, each against the residual r that the trees before leave of the label (Jiang, Zhang and Zhang 2025, Section 4). With
+m(S) the path-dependent game of a tree, absent players averaged by cover, the set S reduces the squared error by 2 r m(S) - m(S)^2: a player's loss is
+2 r times its Shapley value of m less that of m^2. A tree's mean, m of the empty set, belongs to no player: it is subtracted from the leaves and the
+residual first, so that labels far from 0 lose no digits.
 
-Shapley values of m and m^2 depend on the row through the outcomes of the tree's comparisons alone. Where those are few, the values are looked up;
-else the tree's game is expanded (see ``expansions``); else, where it has too many terms, leaves are taken in pairs (see ``leaf_pairs``).
+Shapley values of m and m^2 depend on the row only through the outcomes of the tree's comparisons. Where these are few, the values are looked up;
+otherwise the tree's game is expanded (see ``expansions``), or, with too many terms, computed by pairs of leaves (see ``leaf_pairs``).
 """
 
 from typing import NamedTuple
@@ -36,18 +36,18 @@ from .preorder import (
     lay_out_preorder,
 )
 
-ENTRIES_PER_NODE = 256  # a table of looked-up values is at most so many times as large as its tree
-MOST_TERMS = 1 << 16  # of an expansion; its tables have about so many pairs of numbers
-PAIR_COST = 4  # of a pair of leaves, in terms of an expansion
+ENTRIES_PER_NODE = 256  # largest size of a table of looked-up values, relative to its tree
+MOST_TERMS = 1 << 16  # of an expansion; its tables have about as many pairs of numbers
+PAIR_COST = 4  # cost of a pair of leaves, in terms of an expansion
 
 
 class ComputedTrees(NamedTuple):
-    """Trees with what their values are computed from: an expansion, or points for pairs of leaves."""
+    """Trees computed from an expansion, or by pairs of leaves at quadrature points."""
 
     trees: PreorderTrees
-    expansion: np.ndarray  # (trees,) int32, number of the tree's expansion, -1 without one
+    expansion: np.ndarray  # (trees,) int32, number of the tree's expansion, -1 if none
     expansions: Expansions
-    point_start: np.ndarray  # (trees + 1,) int64, tree t's are points[point_start[t]:point_start[t + 1]], none if it is expanded
+    point_start: np.ndarray  # (trees + 1,) int64, tree t has points[point_start[t]:point_start[t + 1]], none if it is expanded
     points: np.ndarray  # (points, 2) float64, t and its weight
 
 
@@ -55,14 +55,14 @@ class QshapTables(NamedTuple):
     """Trees in boosting order, computed or looked up."""
 
     computed: ComputedTrees
-    table: np.ndarray  # (trees,) int32, number of the tree's table, -1 without one
-    looked_up: LookupTables  # of each player the Shapley value of m and that of m squared, then the tree's own value, less its mean
+    table: np.ndarray  # (trees,) int32, number of the tree's table, -1 if none
+    looked_up: LookupTables  # for each player the Shapley values of m and m squared, then the tree's value less its mean
     base: np.ndarray  # (1,) float64
-    start: np.ndarray  # (1,) float64, base and the first tree's mean: where the residual starts
+    start: np.ndarray  # (1,) float64, base plus the first tree's mean: the initial prediction
 
 
 def _outline(trees: PreorderTrees) -> list[Terms | None]:
-    """The terms of every tree's expansion, None where pairs of leaves are fewer."""
+    """Find the terms of every tree's expansion, None where pairs of leaves are cheaper."""
     found = []
     for start, stop in zip(trees.start[:-1].tolist(), trees.start[1:].tolist(), strict=True):
         n = stop - start
@@ -71,7 +71,7 @@ def _outline(trees: PreorderTrees) -> list[Terms | None]:
 
 
 def _most_together(splits: np.ndarray) -> int:
-    """Most players on two paths of one tree."""
+    """Return the most players on two paths of one tree."""
     n = len(splits)
     path = [0] * (2 * n + 1)
     for v, (left, right, player) in enumerate(splits[:, [PREORDER_LEFT, PREORDER_RIGHT, PREORDER_PLAYER]].tolist()):
@@ -80,7 +80,7 @@ def _most_together(splits: np.ndarray) -> int:
 
 
 def _gather(trees: PreorderTrees, terms: list[Terms | None], wanted: np.ndarray) -> ComputedTrees:
-    """Lay out what the trees that are ``wanted (trees,) bool`` are computed from."""
+    """Lay out the expansions or points of the trees that are ``wanted (trees,) bool``."""
     expanded = [some for some, keep in zip(terms, wanted, strict=True) if keep and some is not None]
     here = np.array([some is not None for some in terms], bool) & wanted
     none = Quadrature(np.zeros(0), np.zeros(0))
@@ -97,7 +97,7 @@ def _gather(trees: PreorderTrees, terms: list[Terms | None], wanted: np.ndarray)
 
 @jit
 def _make_room(computed: ComputedTrees, bins: np.ndarray) -> tuple[Workspace, Passes]:
-    """Make room for the largest tree."""
+    """Allocate scratch arrays for the largest tree."""
     splits, players, places = 1, 1, 1
     for t in range(computed.trees.mean.size):
         splits = max(splits, computed.trees.start[t + 1] - computed.trees.start[t])
@@ -117,7 +117,7 @@ def _make_room(computed: ComputedTrees, bins: np.ndarray) -> tuple[Workspace, Pa
 
 @jit
 def _compute(computed: ComputedTrees, t: int, bins: np.ndarray, n: int, row: int, work: Workspace, passes: Passes) -> None:
-    """Compute Shapley values of tree t and of its square, and in the first place of ``work.values`` its own value, for LANES rows from ``row`` on."""
+    """Compute the Shapley values of tree t and its square for LANES rows from ``row`` on, and the tree's value, in ``work.values``' first place."""
     descend(computed.trees, t, bins, n, row, work)
     x = computed.expansion[t]
     if x >= 0:
@@ -141,9 +141,9 @@ def _tabulate(bins: np.ndarray, computed: ComputedTrees, t: int, table: np.ndarr
 
 
 def _look_up(forest: Forest, trees: PreorderTrees, terms: list[Terms | None], chosen: np.ndarray) -> LookupTables:
-    """Make tables of the trees that are ``chosen (trees,) bool``, from rows that have every outcome of a tree's comparisons."""
+    """Make tables of the ``chosen (trees,) bool``, from rows with every combination of outcomes of a tree's comparisons."""
     node = forest.trace.order[forest.stored.feature[forest.trace.order] >= 0]
-    splits = trees.splits.copy()  # that ask for a comparison's outcome, as a bin of 0 or 1
+    splits = trees.splits.copy()  # with comparisons of outcomes, as bins 0 and 1
     splits[:, PREORDER_FEATURE], splits[:, PREORDER_LOWER] = forest.comparisons.number[node], 1
     splits[:, PREORDER_SPAN], splits[:, PREORDER_MEMBERS] = 0, -1
     computed = frozen(_gather(trees._replace(splits=splits), terms, chosen))
@@ -176,9 +176,9 @@ def prepare_qshap(forest: Forest) -> QshapTables:
 
 @jit
 def _add_looked_up(tables: QshapTables, t: int, starts: np.ndarray, row: int, size: int, loss: np.ndarray, residual: np.ndarray) -> None:
-    """Add tree t's part to the losses of ``size`` rows from ``row`` on, and take its value off their residuals.
+    """Add tree t's part to the losses of ``size`` rows from ``row`` on, and subtract its value from their residuals.
 
-    ``starts (size,)`` says where in the tree's table a row's numbers start; ``loss (players * n,)`` and ``residual (n,)`` are of all rows.
+    ``starts (size,)`` are starts of the rows' numbers in the tree's table; ``loss (players * n,)`` and ``residual (n,)`` are of all rows.
     """
     looked_up, trees, x, n = tables.looked_up, tables.computed.trees, tables.table[t], residual.size
     first_player, first, width = trees.player_start[t], looked_up.first[x], looked_up.column[x + 1] - looked_up.column[x]
@@ -200,7 +200,7 @@ def _add_looked_up(tables: QshapTables, t: int, starts: np.ndarray, row: int, si
 
 @jit
 def _add_computed(trees: PreorderTrees, t: int, work: Workspace, row: int, loss: np.ndarray, residual: np.ndarray) -> None:
-    """Do the same for LANES rows and values that were computed."""
+    """Do the same for LANES rows with computed values."""
     first_player, n = trees.player_start[t], residual.size
     left = load(residual, row)
     for j in range(trees.player_start[t + 1] - first_player):
@@ -211,12 +211,11 @@ def _add_computed(trees: PreorderTrees, t: int, work: Workspace, row: int, loss:
 
 @jit
 def add_losses(bins: np.ndarray, tables: QshapTables, loss: np.ndarray, label: np.ndarray, residual: np.ndarray, remainder: np.ndarray) -> None:
-    """Add to ``loss`` what every player takes off every row's squared error (Jiang, Zhang and Zhang 2025, Section 4).
+    """Add every player's reduction of every row's squared error to ``loss`` (Jiang, Zhang and Zhang 2025, Section 4).
 
-    On every row the losses add up to ``(label - start)^2 - (label - margin)^2 + remainder``. With r the residual before a tree, r - mean is the
-    residual once the tree's mean is off, and the tree's players share (r - mean)^2 - (r - mean - value)^2. What the means of all trees but the first
-    change is the remainder, the sum of (r - mean)^2 - r^2. The first tree's mean, in which a library may keep that of the labels, is part of
-    ``tables.start``.
+    A row's losses add up to ``(label - start)^2 - (label - margin)^2 + remainder``. With r the residual before a tree, its players share (r - mean)^2
+    - (r - mean - value)^2. The remainder is the sum of (r - mean)^2 - r^2 over all trees but the first, whose mean (in which a library may keep that
+    of the labels) is part of ``tables.start``.
     """
     n = bins.shape[1]
     trees, looked_up = tables.computed.trees, tables.looked_up

@@ -1,13 +1,12 @@
-"""Shares of R^2: losses of rows summed up, mergeable in a fixed order, with standard errors.
+"""Shares of R² with standard errors, from sums of losses over rows that merge in a fixed order.
 
-R^2 = 1 - sum w (y - margin)^2 / SST with SST = sum w (y - mean)^2 over rows of weight w. A player's share is what it takes off the squared errors,
-divided by SST (Jiang, Zhang and Zhang 2025, Section 4). What is left of R^2, the remainder, belongs to no player: it comes from the means of
-trees, and from residuals that start from something else than the mean of the labels.
+R^2 = 1 - sum w (y - margin)^2 / SST with SST = sum w (y - mean)^2 over rows of weight w. A player's share is its reduction of the squared errors,
+divided by SST (Jiang, Zhang and Zhang 2025, Section 4). The remainder of R^2 belongs to no player: it comes from the means of trees, and from an
+initial prediction other than the mean of the labels.
 
-Every share is a ratio of sums over rows, sum w a / sum w (y - mean)^2. Given the model rows are independent draws, so by the delta method its
-variance is n / (n - 1) times the sum of w^2 (a - share (y - mean)^2)^2 / SST^2; that the mean is estimated too does not count, since SST is
-smallest there (Cochran 1977, Section 2.11). The sums for it are kept about the mean of the rows seen so far, and moved when the mean moves (Chan,
-Golub and LeVeque 1983).
+Every share is a ratio of sums over rows, sum w a / sum w (y - mean)^2. Given the model, rows are independent draws, so by the delta method its
+variance is n / (n - 1) times the sum of w^2 (a - share (y - mean)^2)^2 / SST^2; estimating the mean adds nothing, since SST is smallest there
+(Cochran 1977, Section 2.11). The sums are kept about the mean of the rows seen so far, and shifted when it moves (Chan, Golub and LeVeque 1983).
 """
 
 from dataclasses import dataclass
@@ -19,23 +18,23 @@ from ..arrays.ordering import ranks_by_score
 from ..jit.decorator import jit
 from ..slices.labels import Labels
 
-POWERS = 5  # of y - mean, from 0 to 4
-PRECISE = 1e-300  # mean square of a row's part of SST, above which sums of these squares have all their digits
+POWERS = 5  # powers of y - mean, from 0 to 4
+PRECISE = 1e-300  # mean square of a row's part of SST above which sums of these squares keep all digits
 
 
 class Sums(NamedTuple):
     """Sums over the rows of every group.
 
-    Labels are counted from one of them, so that labels far from 0 lose no digits. The values of a row are the players' losses, then the squared
-    residual, then the sum of all these. Losses, values and totals are in squared units of the label, and w is a row's weight.
+    Labels are relative to one of them, so that labels far from 0 lose no digits. A row's values are the players' losses, the squared residual, and
+    the sum of all these. Losses, values and totals are in squared units of the label, and w is a row's weight.
     """
 
-    rows: np.ndarray  # (groups,) float64, how many with weight
-    missing: np.ndarray  # (groups,) float64, how many without a label
+    rows: np.ndarray  # (groups,) float64, number of rows with weight
+    missing: np.ndarray  # (groups,) float64, number of rows without a label
     weight: np.ndarray  # (groups,) float64
-    low: np.ndarray  # (groups,) float64, least label
-    high: np.ndarray  # (groups,) float64, largest
-    origin: np.ndarray  # (groups,) float64, a label
+    low: np.ndarray  # (groups,) float64, smallest label
+    high: np.ndarray  # (groups,) float64, largest label
+    origin: np.ndarray  # (groups,) float64, label that others are relative to
     mean: np.ndarray  # (groups,) float64, of label - origin
     total: np.ndarray  # (groups,) float64, SST
     value: np.ndarray  # (groups, players + 2) float64, sums of w value
@@ -45,7 +44,7 @@ class Sums(NamedTuple):
 
 
 class R2State(NamedTuple):
-    """The sums of groups by name."""
+    """Sums of groups, with their names."""
 
     names: np.ndarray  # (groups,) str, ascending
     sums: Sums
@@ -53,7 +52,7 @@ class R2State(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A ratio to every group's SST, NaN where its labels do not differ."""
+    """A ratio to every group's SST, NaN where its labels are all equal."""
 
     value: np.ndarray  # (groups,) or (groups, players) float64
     standard_error: np.ndarray  # float64, of the same shape
@@ -61,10 +60,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How every group's R^2 is shared among the players."""
+    """Decomposition of every group's R² over the players."""
 
-    rows: np.ndarray  # (groups,) float64, how many with weight
-    missing: np.ndarray  # (groups,) float64, how many without a label
+    rows: np.ndarray  # (groups,) float64, number of rows with weight
+    missing: np.ndarray  # (groups,) float64, number of rows without a label
     weight: np.ndarray  # (groups,) float64
     sst: np.ndarray  # (groups,) float64, squared units of the label
     r2: Estimate  # (groups,)
@@ -98,7 +97,7 @@ def no_rows(n_players: int) -> R2State:
 
 @jit
 def _sum_up(loss: np.ndarray, label: np.ndarray, weight: np.ndarray, group: np.ndarray, residual: np.ndarray, n: int, sums: Sums) -> None:
-    """Sum over the first n rows, into zeros; all but the missing labels, which have no weight."""
+    """Sum over the first n rows into zeroed sums; missing labels have no weight."""
     players, groups = loss.shape[0], sums.rows.size
     for i in range(n):
         g, w = group[i], weight[i]
@@ -116,7 +115,7 @@ def _sum_up(loss: np.ndarray, label: np.ndarray, weight: np.ndarray, group: np.n
         if weight[i] > 0:
             drift[group[i]] += weight[i] * (label[i] - sums.origin[group[i]] - sums.mean[group[i]])
     for g in range(groups):
-        sums.mean[g] += drift[g] / max(sums.weight[g], np.finfo(np.float64).tiny)  # what rounding left of the mean
+        sums.mean[g] += drift[g] / max(sums.weight[g], np.finfo(np.float64).tiny)  # rounding error of the mean
     for i in range(n):
         g, w = group[i], weight[i]
         if w > 0:
@@ -150,7 +149,7 @@ def update(state: R2State, loss: np.ndarray, labels: Labels, n: int) -> R2State:
 
 
 def _about_other_means(sums: Sums, by: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Moments and products about means that are less by ``by (groups,)``."""
+    """Return moments and products about means reduced by ``by (groups,)``."""
     m, p = sums.moments.T, np.moveaxis(sums.products, 2, 0)
     moments = [m[0]]
     for k, binomials in enumerate(((1,), (1, 2), (1, 3, 3), (1, 4, 6, 4)), 1):
@@ -186,7 +185,7 @@ def _merge_sums(a: Sums, b: Sums) -> Sums:
 
 
 def _spread(state: R2State, names: np.ndarray) -> Sums:
-    """Sums of the groups ``names``, ascending, among which are all of the state's own."""
+    """Expand the sums to the groups ``names``, ascending, which include the state's own."""
     out = _no_sums(names.size, state.sums.value.shape[1] - 2)
     place = np.searchsorted(names, state.names)
     for array, found in zip(out, state.sums, strict=True):
@@ -195,13 +194,13 @@ def _spread(state: R2State, names: np.ndarray) -> Sums:
 
 
 def merge(a: R2State, b: R2State) -> R2State:
-    """Add two states up, group by group (Chan, Golub and LeVeque 1983); rounding depends on their order."""
+    """Add two states, group by group (Chan, Golub and LeVeque 1983); rounding depends on the order."""
     names = np.union1d(a.names, b.names)
     return R2State(names, _merge_sums(_spread(a, names), _spread(b, names)))
 
 
 def whole(state: R2State) -> R2State:
-    """Add all groups up, in the order of their names."""
+    """Add up all groups, in the order of their names."""
     parts = (Sums(*(array[g : g + 1] for array in state.sums)) for g in range(state.names.size))
     total = next(parts, _no_sums(1, state.sums.value.shape[1] - 2))
     for part in parts:
@@ -210,7 +209,7 @@ def whole(state: R2State) -> R2State:
 
 
 def finalize(state: R2State, place: np.ndarray, n_places: int) -> Shares:
-    """Compute every group's R^2, the players' shares of it, and standard errors (see the module for formulas and sources)."""
+    """Compute every group's R², the players' shares, and standard errors (formulas and sources: module docstring)."""
     sums = state.sums
     rows, sst, differ = sums.rows[:, None], sums.total[:, None], (sums.high > sums.low)[:, None]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

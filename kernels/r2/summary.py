@@ -1,4 +1,4 @@
-"""The summary of R^2: which share of it every player has, of all rows and of every group of them."""
+"""The summary ``r2``: every player's share of R², over all rows and by group."""
 
 import math
 from typing import Any
@@ -15,7 +15,7 @@ COLUMNS = "feature", "r2", "standard_error", "rank", *TOTALS
 
 
 def _sum_up(shares: Shares, group: int) -> dict[str, float | int | None]:
-    """Say once of a group what its shares add up to; None where it is no number."""
+    """Return the totals of a group's shares, None where they are NaN."""
     found = {
         "total_r2": shares.r2.value,
         "total_standard_error": shares.r2.standard_error,
@@ -41,7 +41,7 @@ def _columns(players: tuple[str, ...], shares: Shares, group: int) -> dict[str, 
 
 
 def _tabulate_groups(state: R2State, subject: Subject) -> Table:
-    """Lay out the shares of every group: its values before them, ascending and none last, and its totals behind."""
+    """Tabulate the shares of every group: group values first, ascending with None last, totals last."""
     check_groups(subject.by, state.names.size, len(subject.players))
     n, shares = len(subject.players), finalize(state, subject.place, len(subject.players))
     order, values = sort_groups(state.names)
@@ -58,7 +58,7 @@ def _tabulate_groups(state: R2State, subject: Subject) -> Table:
 
 
 def tabulate(state: R2State, subject: Subject) -> dict[str, Table]:
-    """Lay out ``r2``, a row per player, with the totals beside; where rows are grouped ``r2_by`` too, a row per group and player."""
+    """Tabulate ``r2``, a row per player, with totals; for grouped rows also ``r2_by``, a row per group and player."""
     shares = finalize(whole(state), subject.place, len(subject.players))
     tables = {"r2": Table(_columns(subject.players, shares, 0), _sum_up(shares, 0))}
     return tables | ({"r2_by": _tabulate_groups(state, subject)} if subject.by else {})

@@ -1,11 +1,11 @@
-"""Insertion and deletion curves: the margin when the features on top of a ranking are present, one more at a time, or those at its bottom.
+"""Insertion and deletion curves: margins with a ranking's first, or last, features present, and their areas.
 
 A ranking of N features makes N + 1 sets, and its areas are means of f over the last N of them (Petsiuk et al. 2018; Li, Yu and Low 2026, Eq. 5). A
-tree's part of f changes only where a feature that it asks for joins, so of one with m features all sets are m + 1: they are taken at once, as a
-vector that is folded from the leaves to the root. At a split whose feature joins at place q, the child that the row goes to counts in full from q
-on, and before with its share of the cover. Vectors of several rankings lie end to end, and share the way through the tree.
+tree's part of f changes only where one of its m features joins, so m + 1 sets are computed at once, as a vector folded from the leaves to the root.
+At a split whose feature joins at place q, the child that the row goes to counts in full from q on, and with its share of the cover before. Vectors of
+several rankings are concatenated in one pass over the tree.
 
-A ranking is by descending score; equal scores keep the order of features. Those that no split asks for have score 0 and a place all the same.
+Rankings are by descending score; ties keep the order of features, and features in no split rank with score 0.
 """
 
 from collections.abc import Sequence
@@ -22,27 +22,27 @@ from ..path_dependent.walks import WALK_LEAVES, WALK_UP_LEAF, order_splits
 from ..trees.binning import child_intervals, is_member
 
 KINDS = ("insertion", "deletion")
-ROWS = 4  # at a time: a split is read once for all of them
-# A split's numbers: kind, place among the vectors, of the first child and of the second; comparison, see BinnedSplits; which of the tree's players.
+ROWS = 4  # rows at a time, to read a split once for all
+# A split's numbers: kind, places of both children among the vectors; comparison, see BinnedSplits; number of the player in the tree.
 KIND, PLACE, FIRST, SECOND, FEATURE, LOWER, SPAN, PLAYER = range(8)
 
 
 class CurveQuery(NamedTuple):
-    """The players that trees ask for, and where they stand among all."""
+    """The players of every tree, and their positions among all players."""
 
-    first: np.ndarray  # (trees + 1,) int64, tree t asks for player[first[t]:first[t + 1]]
+    first: np.ndarray  # (trees + 1,) int64, tree t has player[first[t]:first[t + 1]]
     player: np.ndarray  # int32
-    before: np.ndarray  # (players,) int64, players before each that no split asks for
-    n_all: np.ndarray  # (1,) int64, players, with those that no split asks for
+    before: np.ndarray  # (players,) int64, number of players in no split before each
+    n_all: np.ndarray  # (1,) int64, number of players, including those in no split
 
 
 class CurveTables(NamedTuple):
-    """Every output's trees, splits after their children; trees with leaves for all outputs stand once for each."""
+    """Trees of every output, splits after their children; trees with a leaf value for each output occur once for each."""
 
     start: np.ndarray  # (trees + 1,) int64, tree t's splits are splits[start[t]:start[t + 1]]
     output: np.ndarray  # (outputs + 1,) int64, output k's trees are output[k]:output[k + 1]
-    base: np.ndarray  # (outputs,) float64, margin of trees without splits, and before any
-    places: np.ndarray  # (1,) int64, most places in a tree
+    base: np.ndarray  # (outputs,) float64, base values plus margins of trees without splits
+    places: np.ndarray  # (1,) int64, most places of a tree
     splits: np.ndarray  # (splits, 8) int32
     constants: np.ndarray  # (splits, 4) float64: children's shares of the cover, and values where they are leaves
     asked: CurveQuery
@@ -51,7 +51,7 @@ class CurveTables(NamedTuple):
 
 
 def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
-    """Write the trees of a game for ``add_areas``.
+    """Lay out the trees of a game for ``add_areas``.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
     n_splits = (splits.start[1:] - splits.start[:-1])[trees]
     start = np.concatenate(([0], np.cumsum(n_splits)))
     tree = np.repeat(np.arange(trees.size), n_splits)
-    mine = splits.start[trees[tree]] + start[1:][tree] - 1 - np.arange(tree.size)  # backwards
+    mine = splits.start[trees[tree]] + start[1:][tree] - 1 - np.arange(tree.size)  # in reverse order
     node, children = splits.node[mine], np.stack((splits.first[mine], splits.second[mine]))
     lower, span = child_intervals(ranked, node, children[0] == ensemble.left[node])
 
@@ -123,21 +123,21 @@ def prepare_curves(game: Game, players: np.ndarray, n_all: int) -> CurveTables:
 
 
 def rank_players(scores: np.ndarray, asked: CurveQuery) -> np.ndarray:
-    """Rank the players that some split asks for among all players, by descending score."""
+    """Rank the players in splits among all players, by descending score."""
     return _as_places(places_by_score(scores, asked.before, int(asked.n_all[0])))
 
 
 def _as_places(places: np.ndarray) -> np.ndarray:
-    """Lay places ``(outputs, players, n)`` out as ``_add_areas`` reads them."""
+    """Lay out ranks ``(outputs, players, n)`` as ``_add_areas`` reads them."""
     return np.ascontiguousarray(places.transpose(0, 2, 1), np.int32)
 
 
 @jit
 def _join(places: np.ndarray, m: int, first: int, stride: int, n_all: int, joins: np.ndarray, stops: np.ndarray, absent: np.ndarray) -> None:
-    """Of a tree's m players, ``places (rankings, most) int64``: where they join a row's vectors, which start at ``first`` of ``absent``, and the
-    places that these are about, ``stops``.
+    """Write where a tree's m players, ``places (rankings, most) int64``, join a row's vectors (``joins``, from ``first`` of ``absent``), and at which
+    ranks (``stops``).
 
-    Deletion's rankings are insertion's the other way round, and come after them.
+    Deletion rankings are insertion rankings reversed, and follow them.
     """
     n_rankings = len(places)
     for r in range(n_rankings):
@@ -159,7 +159,7 @@ def _join(places: np.ndarray, m: int, first: int, stride: int, n_all: int, joins
 
 @jit
 def _add_areas(bins: np.ndarray, tables: CurveTables, place: np.ndarray, areas: np.ndarray, curves: np.ndarray) -> None:
-    """All arithmetic of floats is in here, for a kernel that another calls is compiled with it and by itself, and may round otherwise."""
+    """Compute all areas in one function: a kernel that others call is compiled once more inside them, and may round differently."""
     n_rankings, n_rows = place.shape[1:3]
     asked, most = tables.asked, 0
     for w in range(asked.first.size - 1):
@@ -197,7 +197,7 @@ def _add_areas(bins: np.ndarray, tables: CurveTables, place: np.ndarray, areas: 
                             used, word = tables.members[feature - n_used]
                             bin_ = is_member(tables.words, word, np.int64(bins[used, row + b]))
                         goes = (bin_ - lower) & top <= span
-                        # The first child's share is that of the cover while the player is absent, and then all or nothing.
+                        # Before its feature joins, the first child has its share of the cover, afterwards 1 or 0.
                         there, less = splat(1.0 if goes else 0.0), splat(-share_second if goes else share)
                         player, here = tables.splits[s, PLAYER] * stride + b * width, tables.splits[s, PLACE] * stride + b * width
                         first, second = tables.splits[s, FIRST] * stride + b * width, tables.splits[s, SECOND] * stride + b * width
@@ -252,7 +252,7 @@ def add_areas(
 
 
 def add_placed_areas(bins: np.ndarray, tables: CurveTables, places: Sequence[np.ndarray], insertion: np.ndarray, deletion: np.ndarray) -> None:
-    """Add the areas under every row's curves, by several rankings at once that say themselves where players stand.
+    """Add the areas under every row's curves for several rankings given as ranks.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Methods that rank by gradient ascent, and that say what insertion and deletion make of a ranking."""
+"""Methods that rank by gradient ascent, and that draw insertion and deletion curves."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -32,7 +32,7 @@ ADAM, ASCENT = "adam", "ascent"
 
 
 def _summarize_path(name: str, label: Callable[[Subject], Labels], columns: tuple[str, ...], description: str) -> Summary:
-    """Declare the summary of what a method goes through step by step."""
+    """Declare the summary of a method's path, step by step."""
 
     def tabulate(state: Any, subject: Subject) -> dict[str, Table]:
         moments = MOMENTS.finalize(state, np.arange(subject.n_steps), subject.n_steps)
@@ -96,8 +96,8 @@ RANKER = Method(
     tuning=Tuning("rate", RATE_ROWS, _try_rate, choose_rate, lambda given, rate: {**given, "rate": rate}),
 )
 
-BY_SIZE = BY_PROBABILITY  # methods whose values have a size
-RANKERS = {**BY_SIZE, RANKER.name: RANKER}  # all that rank
+BY_SIZE = BY_PROBABILITY  # methods whose values have a magnitude to rank by
+RANKERS = {**BY_SIZE, RANKER.name: RANKER}  # all ranking methods
 AGAINST = {name: method.games.background for name, method in RANKERS.items() if isinstance(method.games.background, MarginalUse)}
 
 
@@ -118,12 +118,12 @@ def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
 
 
 def _number(method: Method) -> np.ndarray:
-    """Which of RANKERS a method is, ``(1,) int64``."""
+    """Return a method's number in RANKERS, ``(1,) int64``."""
     return np.array([list(RANKERS).index(method.name)])
 
 
 def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:
-    """Make the tables of the method that ranks.
+    """Make the tables of the ranking method.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:
 
 
 def score_players(buffers: Buffers, ranker: np.ndarray, tables: Any, n_players: int) -> np.ndarray:
-    """Attribute the rows of the buffers by the method that ranks.
+    """Attribute the buffered rows by the ranking method.
 
     Parameters
     ----------

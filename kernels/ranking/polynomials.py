@@ -1,12 +1,12 @@
-"""What rankings climb, of trees that are looked up: a polynomial for every outcome of a tree's comparisons.
+"""The ascent's objective for looked-up trees, as a polynomial for every combination of outcomes of comparisons.
 
-f(z) is linear in every player's probability, so h = (f(z) - f(1 - z)) / 2 is linear in every x = z - 1/2, and odd in all of them together: of a tree
-with d players a sum of 2^(d - 1) products of odd numbers of different x,
+f(z) is linear in every player's probability, so h = (f(z) - f(1 - z)) / 2 is linear in every x = z - 1/2, and odd in all of them: for a tree with d
+players a sum of 2^(d - 1) products of odd numbers of distinct x,
 
     h = sum over sets R of the players but the last of c_R x^R, times the last player's x where |R| is even.
 
-What the c_R are depends on a row through the outcome of the tree's comparisons alone, see ``lookup``. The sum is folded player by player, and its
-derivatives come from going back (reverse accumulation): about four products for each c_R, where ``gradient`` walks all nodes at two points.
+The c_R depend on a row only through the outcomes of the tree's comparisons, see ``lookup``. The sum is folded player by player, with derivatives by
+reverse accumulation: about four products per c_R, where ``gradient`` walks all nodes at two points.
 """
 
 import itertools
@@ -20,26 +20,26 @@ from ..path_dependent.multilinear import trees_by_output
 from ..trees.forest import Forest
 from ..trees.lookup import MAX_COMPARISONS, LookupTables, look_up, make_codes, make_starts, worth_looking_up
 
-ROWS = 512  # of data at a time: a tree's table is read for all of them
+ROWS = 512  # rows of data per read of a tree's table
 EVEN = np.array([number.bit_count() % 2 == 0 for number in range(1 << MAX_COMPARISONS)])
 
 
 class PolynomialTables(NamedTuple):
-    """Every output's trees; trees with leaves for all outputs stand once for each."""
+    """Trees of every output; trees with a leaf value for each output occur once for each."""
 
-    looked_up: LookupTables  # a row of a table are coefficients, see ``_width``; targets are the players of a tree, the last of them not in R
+    looked_up: LookupTables  # rows of coefficients, see ``_width``; targets are a tree's players, the last of them not in R
     output: np.ndarray  # (outputs + 1,) int64, output k's tables are output[k]:output[k + 1]
 
 
 @jit
 def _width(n_players: int) -> int:
-    """Numbers in a row of a table: coefficients are taken in quads."""
+    """Return the numbers in a row of a table: coefficients padded to quads."""
     return max(1 << (n_players - 1), QUAD)
 
 
 @jit
 def _expect(left: np.ndarray, right: np.ndarray, share: np.ndarray, player: np.ndarray, number: np.ndarray, value: np.ndarray) -> None:
-    """Expect the margin for every outcome of a tree's comparisons and every set of its players."""
+    """Compute the expected margin for every combination of outcomes and every set of a tree's players."""
     for v in range(left.size - 1, -1, -1):
         if left[v] < 0:
             continue
@@ -51,9 +51,9 @@ def _expect(left: np.ndarray, right: np.ndarray, share: np.ndarray, player: np.n
 
 
 def _coefficients(value: np.ndarray, n_players: int) -> np.ndarray:
-    """c_R for every outcome, ``(codes, width)``, from ``value (codes, sets)``."""
+    """Return c_R for every code, ``(codes, width)``, from ``value (codes, sets)``."""
     for j in range(n_players):
-        halves = value.reshape(len(value), -1, 2, 1 << j)  # without player j, and with
+        halves = value.reshape(len(value), -1, 2, 1 << j)  # without player j, and with it
         value = np.stack((halves.mean(axis=2), halves[:, :, 1] - halves[:, :, 0]), axis=2)
     sets = np.arange(1 << (n_players - 1))
     odd = value.reshape(len(value), -1)[:, sets + (EVEN[sets].astype(np.int64) << (n_players - 1))]
@@ -61,13 +61,13 @@ def _coefficients(value: np.ndarray, n_players: int) -> np.ndarray:
 
 
 def prepare_polynomials(forest: Forest) -> PolynomialTables:
-    """Make the polynomials of all trees, or of none where one tree is not worth looking up."""
+    """Make the polynomials of all trees, or none if any tree is not worth looking up."""
     ensemble, order, n_trees = forest.ensemble, forest.trace.order, forest.ensemble.root.size
     tree, column, output, _ = trees_by_output(ensemble)
     start = np.concatenate(([0], np.cumsum(np.bincount(forest.trace.tree, minlength=n_trees))))
     player = forest.player_of_node[order]
     players = [np.unique(player[a:b][player[a:b] >= 0]) for a, b in itertools.pairwise(start)]
-    # A tree has at least as many comparisons as players: with more of them than this it is not looked up anyway.
+    # A tree has at least as many comparisons as players: with more players than this it is not looked up.
     n_columns = np.array([1 << min(max(some.size - 1, 0), MAX_COMPARISONS) for some in players], np.int64)
     if not worth_looking_up(forest.comparisons, np.diff(start), n_columns)[tree].all():
         tree, column, output = tree[:0], column[:0], np.zeros_like(output)
@@ -101,7 +101,7 @@ def _evaluate(
     h: np.ndarray,
     room: np.ndarray,
 ) -> None:
-    """Add a tree's part of h and of its derivatives for eight rows from i on, all by row; ``room`` holds what is folded, and weights."""
+    """Add a tree's part of h and its derivatives for eight rows from i on; ``room`` holds folded sums and weights."""
     d = players.size
     half = 1 << (d - 1)
     for c in range(0, half, QUAD):
@@ -119,7 +119,7 @@ def _evaluate(
     first_player = players[0] * ROWS + i
     x_first, x_last = load(x, first_player), load(x, last)
     x_both = x_first * x_last
-    sums, size = max(half, QUAD) * LANES, half // 2  # where sums over the sets that agree on later players start, and how many there are
+    sums, size = max(half, QUAD) * LANES, half // 2  # start and number of the sums over sets that agree on later players
     for b in range(size):
         without, having = load(room, 2 * b * LANES), load(room, (2 * b + 1) * LANES)
         total = without * x_last + having * x_first if EVEN[b] else without + having * x_both

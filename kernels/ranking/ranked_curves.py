@@ -1,4 +1,4 @@
-"""The margin on the way through a ranking: ranks, insertion and deletion curves, and the areas under them, of every row."""
+"""Ranks, insertion and deletion curves, and the areas under them, of every row."""
 
 from typing import Any, NamedTuple
 
@@ -8,37 +8,37 @@ from ..arrays.ordering import ranks_by_score
 from ..marginal.presence import PresenceTables, add_steps
 from .curves import KINDS, CurveTables, add_areas
 
-SLICE = 128  # rows whose curves are laid out at a time
+SLICE = 128  # rows whose curves are computed at a time
 BEST = ("positive_features", "positive_margin", "negative_features", "negative_margin")
-SCORES = (*KINDS, *BEST)  # of a row's ranking
-TIE = 1e-12  # margins that differ by less, as a fraction of the largest of a curve, are equal
+SCORES = (*KINDS, *BEST)  # scores of a row's ranking
+TIE = 1e-12  # margins within this fraction of a curve's largest are ties
 
 
 class PresentPlayers(NamedTuple):
-    """The marginal game whose curves are asked for."""
+    """The marginal game for which curves are computed."""
 
     presence: PresenceTables
-    players: np.ndarray  # (players,) int64, those that some split asks for, among all
+    players: np.ndarray  # (players,) int64, numbers of the players in splits
 
 
 class RankedCurves(NamedTuple):
-    """How rows are ranked, and the game that is asked for sets of features along the ranking."""
+    """Ranker of the rows, and the game evaluated along the ranking."""
 
     game: CurveTables | PresentPlayers
-    ranker: np.ndarray  # (1,) int64, which method ranks by its values
+    ranker: np.ndarray  # (1,) int64, number of the ranking method
     of_ranker: Any  # that method's tables
 
     @property
     def players(self) -> np.ndarray:
-        """Players that some split asks for, among all, ``(players,) int64``."""
+        """Return the players in splits, ``(players,) int64``."""
         if isinstance(self.game, PresentPlayers):
             return self.game.players
         return np.arange(self.game.asked.before.size) + self.game.asked.before
 
 
 def find_best(curves: np.ndarray) -> np.ndarray:
-    """Find the players whom a ranking takes for positive, and those whom it takes for negative: the features on top that raise the margin most, and
-    those at the bottom that lower it most (Li, Yu and Low 2026, S+* and S-* after Eq. 5).
+    """Find a ranking's positive players, the top features that raise the margin most, and its negative ones, the bottom features that lower it most
+    (Li, Yu and Low 2026, S+* and S-* after Eq. 5).
     """
     signed = curves * np.array([1.0, -1.0])[:, None, None]
     near = signed >= signed.max(axis=3, keepdims=True) - TIE * np.abs(curves).max(axis=3, keepdims=True)
@@ -48,8 +48,8 @@ def find_best(curves: np.ndarray) -> np.ndarray:
 
 
 def _draw(bins: np.ndarray, game: CurveTables | PresentPlayers, scores: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both curves of rankings ``(outputs, all players, n)`` by scores of the players that some split asks for, ``(outputs, 2, n, points)``, and the
-    areas under them, ``(outputs, 2, n)``."""
+    """Compute both curves ``(outputs, 2, n, points)``, and their areas ``(outputs, 2, n)``, of rankings ``(outputs, all players, n)`` by scores of
+    the players in splits."""
     outputs, n_all, n = ranks.shape
     curves = np.zeros((outputs, 2, n, n_all + 1))
     if isinstance(game, PresentPlayers):
@@ -62,7 +62,7 @@ def _draw(bins: np.ndarray, game: CurveTables | PresentPlayers, scores: np.ndarr
 
 
 def add_ranked_curves(bins: np.ndarray, tables: RankedCurves, scores: np.ndarray, phi: np.ndarray, path: np.ndarray) -> None:
-    """Rank players by score, the highest first; add ranks, and scores of the ranking (Li, Yu and Low 2026, Eq. 5)."""
+    """Rank players by descending score; add ranks, and scores of the ranking (Li, Yu and Low 2026, Eq. 5)."""
     outputs, _, n = scores.shape
     n_points = path.shape[1] // 2
     for first in range(0, n, SLICE):

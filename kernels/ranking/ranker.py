@@ -1,13 +1,12 @@
-"""Scores that rank features: TreeGrad-Ranker (Li, Yu and Low 2026, Algorithms 2 and 10), on the game of the whole ensemble.
+"""TreeGrad-Ranker: feature scores by gradient ascent on the ensemble's game (Li, Yu and Low 2026, Algorithms 2 and 10).
 
-A set S of features that raises the margin when present and lowers it when absent maximises (f(S) - f(all others)) / 2. Relaxed to points z, where
-every feature is present with a probability of its own, that is ascended along the gradient g from the middle, z = 1/2; scores are the mean of the
-gradients on the way. After one step they are the Banzhaf values; after more they are no longer linear in the model, so trees are summed in
-every step, never at the end. An output has a way of its own, since features that raise one class may lower another.
+A set S of features that raises the margin when present and lowers it when absent maximises (f(S) - f(all others)) / 2. Relaxed to points z of
+probabilities of presence, the objective is ascended along its gradient g from z = 1/2; scores are the mean of the gradients on the path. After one
+step they are the Banzhaf values; after more they are no longer linear in the model, so trees are summed in every step. Every output has its own path.
 
-Both ways to ascend: z + rate g, in units of 1 / margin, and ADAM (Kingma and Ba 2015), whose steps have about the length ``rate`` whatever the
-margin's unit. Its denominator is sqrt(v) + 1e-8 as there and in the authors' code; Algorithm 10 prints sqrt(v + 1e-8), with which models of small
-margins hardly move.
+Two ways of ascent: z + rate g, with a rate in units of 1 / margin, and ADAM (Kingma and Ba 2015), whose steps have about the length ``rate`` in any
+unit. Its denominator is sqrt(v) + 1e-8 as there and in the authors' code; with sqrt(v + 1e-8), as Algorithm 10 prints, models of small margins hardly
+move.
 """
 
 from collections.abc import Callable
@@ -27,8 +26,8 @@ from .polynomials import PolynomialTables, add_polynomials, prepare_polynomials
 
 MOST_STEPS = 10_000
 MOMENTUM, MEMORY, NEGLIGIBLE = 0.9, 0.999, 1e-8  # of ADAM: beta_1, beta_2 and epsilon'
-# ``evaluate(row, k, z, g, first)`` adds output k's gradient for the rows from ``row`` on to g, at z as ``_step`` has it, and returns their objective,
-# which it need not where ``first``, at z = 1/2.
+# ``evaluate(row, k, z, g, first)`` adds output k's gradient for the rows from ``row`` on to g, at z as in ``_step``, and returns their objective,
+# which is optional at ``first``, where z = 1/2.
 Evaluate = Callable[[int, int, Any, Any, bool], Any]
 
 
@@ -36,16 +35,16 @@ class Trees(NamedTuple):
     """Trees of the path-dependent game."""
 
     gradient: GradientTables
-    polynomials: PolynomialTables  # of all trees, where all can be looked up, and then nothing is walked
+    polynomials: PolynomialTables  # of all trees, if all can be looked up; then none is walked
 
 
 class RankerTables(NamedTuple):
-    """A game, and how to ascend."""
+    """A game, and the parameters of the ascent."""
 
     game: Trees | PresenceTables
     n_steps: np.ndarray  # (1,) int64
     rate: np.ndarray  # (1,) float64, length of a step
-    adaptive: np.ndarray  # (1,) bool, ADAM
+    adaptive: np.ndarray  # (1,) bool, use ADAM
 
 
 def prepare_ranker(game: Trees | PresenceTables, n_steps: int, rate: float, adaptive: bool) -> RankerTables:
@@ -54,13 +53,13 @@ def prepare_ranker(game: Trees | PresenceTables, n_steps: int, rate: float, adap
 
 
 def lay_out_trees(game: Game, forest: Forest) -> Trees:
-    """Write the trees of a game on the forest."""
+    """Lay out the trees of a game on the forest."""
     return Trees(prepare_gradient(game), prepare_polynomials(forest))
 
 
 @jit
 def _step(z: np.ndarray, g: np.ndarray, mean: np.ndarray, square: np.ndarray, t: int, rate: float, adaptive: bool) -> None:
-    """Move z along the gradient of step t = 1, 2, …, all ``(players * GRADIENT_ROWS,)``; ADAM's means of g and its square are kept."""
+    """Move z along the gradient of step t = 1, 2, …, arrays ``(players * GRADIENT_ROWS,)``; ADAM's running means are updated."""
     if adaptive:
         faster, slower = rate / (1 - MOMENTUM**t), 1 / (1 - MEMORY**t)
         for i in range(z.size):
@@ -75,14 +74,14 @@ def _step(z: np.ndarray, g: np.ndarray, mean: np.ndarray, square: np.ndarray, t:
 
 
 def _walk(bins: np.ndarray, trees: GradientTables) -> Evaluate:
-    """Every tree at z and at 1 - z."""
+    """Return an evaluation by walks of every tree at z and 1 - z."""
     stacks, margin, taken = make_stacks(bins, trees), zeros(2 * GRADIENT_ROWS), [-1]
 
     def evaluate(row: int, k: int, z: np.ndarray, g: np.ndarray, first: bool) -> Any:
         if taken[0] != row:
             take_batch(bins, trees, row, stacks[0])
             taken[0] = row
-        if first:  # z and 1 - z are the same
+        if first:  # z equals 1 - z
             walk_one(stacks, trees, k, z, g, margin)
         else:
             walk_two(stacks, trees, k, z, g, margin)
@@ -92,7 +91,7 @@ def _walk(bins: np.ndarray, trees: GradientTables) -> Evaluate:
 
 
 def _look_up(bins: np.ndarray, tables: PolynomialTables, n_players: int) -> Evaluate:
-    """Every tree as a polynomial in z - 1/2."""
+    """Return an evaluation by polynomials in z - 1/2."""
     n, h, room = bins.shape[1], zeros(polynomials.ROWS), zeros(polynomials.ROOM)
     x = zeros(n_players * polynomials.ROWS)
 
@@ -106,7 +105,7 @@ def _look_up(bins: np.ndarray, tables: PolynomialTables, n_players: int) -> Eval
 
 
 def _play(bins: np.ndarray, tables: PresenceTables) -> Evaluate:
-    """Every leaf of the marginal game at z and at 1 - z."""
+    """Return an evaluation by the leaves of the marginal game at z and 1 - z."""
     codes, taken = np.empty((tables.first.size, presence.ROWS), np.int64), [-1]
 
     def evaluate(row: int, k: int, z: np.ndarray, g: np.ndarray, first: bool) -> Any:  # noqa: ARG001 - the shape of an evaluation
@@ -122,7 +121,7 @@ def _play(bins: np.ndarray, tables: PresenceTables) -> Evaluate:
 
 
 def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi: np.ndarray, path: np.ndarray) -> None:
-    """No kernel: one that another calls is compiled with it and by itself, and may round otherwise. So many rows are taken at a time."""
+    """Ascend ``rows`` rows at a time. Not jitted: a kernel compiled inside another may round differently."""
     n_steps, (outputs, n_players, n) = int(tables.n_steps[0]), phi.shape
     z, g, total, mean, square = (zeros(n_players * rows) for _ in range(5))
     for row in range(0, n, rows):
@@ -143,7 +142,7 @@ def _climb(tables: RankerTables, evaluate: Evaluate, rows: int, phi: np.ndarray,
 
 
 def add_scores(bins: np.ndarray, tables: RankerTables, phi: np.ndarray, path: np.ndarray) -> None:
-    """Add every row's scores to ``phi``, and write the way its objective took (Li, Yu and Low 2026, Algorithms 2 and 10)."""
+    """Add every row's scores to ``phi``, and write the objective's path (Li, Yu and Low 2026, Algorithms 2 and 10)."""
     path[:, :1] = 0.0
     if isinstance(tables.game, PresenceTables):
         _climb(tables, _play(bins, tables.game), presence.ROWS, phi, path)

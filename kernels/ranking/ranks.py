@@ -1,4 +1,4 @@
-"""Ranks of players on every row: 1 the first, 0 for whom a row does not rank; behind them scores of the ranking."""
+"""Ranks of players by row, from 1, or 0 where unranked, followed by scores of the ranking."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from ..trees.forest import Forest
 
 
 def rows_with_scores(n_scores: int) -> Callable[[Forest], np.ndarray]:
-    """Number the rows of phi: every player, those in no split too, which have their places in a ranking, then the scores.
+    """Number the rows of phi: every player, including those in no split, then the scores.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def rows_with_scores(n_scores: int) -> Callable[[Forest], np.ndarray]:
 
 
 def reduce_ranks(n_scores: int) -> Reduction:
-    """Make the reduction of ranks and of scores behind them: moments, and players ranked by mean rank."""
+    """Make the reduction of ranks and scores: moments, and players ranked by mean rank."""
 
     def update(state: Any, ranks: np.ndarray, n: int, labels: Any = None) -> Any:
         counted = np.where(ranks == 0, float(ranks.shape[1] - n_scores + 1), ranks)

@@ -1,1 +1,1 @@
-"""Mergeable states of many rows, and the summaries that are read off them."""
+"""Mergeable states over rows, and the summaries computed from them."""

@@ -1,4 +1,4 @@
-"""Groups of rows: moments of the values of each, in states that merge group by group, and the order in which tables have groups."""
+"""Moments of values by group of rows, in states that merge group by group; order of groups in tables."""
 
 import json
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ def _init(outputs: int, values: int) -> GroupMoments:
 
 @jit
 def _measure(values: np.ndarray, group: np.ndarray, n: int, state: Moments) -> None:
-    """Moments of the first n rows, into those of no rows."""
+    """Compute the moments of the first n rows, into an empty state."""
     for i in range(n):
         state.rows[group[i]] += 1
     for k in range(values.shape[0]):
@@ -56,7 +56,7 @@ def _update(state: GroupMoments, values: np.ndarray, n: int, labels: Labels) -> 
 
 
 def _spread(state: GroupMoments, names: np.ndarray) -> Moments:
-    """Moments of the groups ``names``, ascending, among which are all of the state's own."""
+    """Expand moments to the groups ``names``, ascending, which include the state's own."""
     outputs, values, _ = state.moments.mean.shape
     out = _no_moments(outputs, values, names.size)
     place = np.searchsorted(names, state.names)
@@ -71,13 +71,13 @@ def _merge(a: GroupMoments, b: GroupMoments) -> GroupMoments:
 
 
 def moments_of(state: GroupMoments, group: int) -> Moments:
-    """Take the moments of one group."""
+    """Select the moments of one group."""
     rows, *others = state.moments
     return Moments(rows[group : group + 1], *(array[:, :, group] for array in others))
 
 
 def sort_groups(names: np.ndarray) -> tuple[list[int], list[Sequence[Any]]]:
-    """Order groups by their values: ascending, and None last.
+    """Sort groups by value, ascending, with None last.
 
     Parameters
     ----------
@@ -96,5 +96,5 @@ def sort_groups(names: np.ndarray) -> tuple[list[int], list[Sequence[Any]]]:
     return order, [values[g] for g in order]
 
 
-# Its states merge group by group; there is nothing that they come to without the names of the groups.
+# Finalizing is the identity, since results need the groups' names.
 GROUP_MOMENTS = Reduction("group moments", _init, _update, _merge, lambda state, place, n_places: state)

@@ -1,4 +1,4 @@
-"""What values rows have, as the model sees them: missing, no category that it knows, or on one side of all of its thresholds."""
+"""Counts of input values by kind: missing, unknown category, or below or above all thresholds."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -11,11 +11,11 @@ from .reduction import Reduction
 from .summary import Column, Subject, Summary, Table
 
 UNSEEN = "unseen"
-KINDS = ("missing", UNSEEN, "below", "above")  # in columns of the table, and by their numbers from 1 on; any other value is 0
+KINDS = ("missing", UNSEEN, "below", "above")  # columns of the table, numbered from 1; other values are 0
 
 
 class InputCounts(NamedTuple):
-    """How many values of every feature are of a kind."""
+    """Counts of every feature's values by kind."""
 
     rows: np.ndarray  # (1,) int64
     values: np.ndarray  # (1, read, kinds) int64
@@ -23,7 +23,7 @@ class InputCounts(NamedTuple):
 
 @jit
 def classify(bins: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
-    """Find the kind of every value.
+    """Classify every value.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def classify(bins: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
                 out[j, i] = 1
             elif n_codes > 0:
                 out[j, i] = 2 * (bin_ == unseen)
-            elif above == 0:  # a feature that is split where it is missing, and nowhere else
+            elif above == 0:  # a feature that is split on missingness alone
                 out[j, i] = 0
             else:
                 out[j, i] = 3 if bin_ == 0 else 4 * (bin_ == above)
@@ -61,9 +61,9 @@ def _update(state: InputCounts, kinds: np.ndarray, n: int, labels: Any = None) -
 
 def _tabulate(state: InputCounts, subject: Subject) -> dict[str, Table]:
     rows = int(state.rows[0])
-    counts = state.values[0] if rows else np.zeros((len(subject.inputs), len(KINDS)), np.int64)  # of no rows it is not known how many features
+    counts = state.values[0] if rows else np.zeros((len(subject.inputs), len(KINDS)), np.int64)  # without rows the number of features is unknown
     untold = np.array([name in subject.untold for name in subject.inputs], bool)
-    unasked = {subject.inputs[j]: int(counts[j, 1]) for j in np.flatnonzero(untold & (counts[:, 1] > 0))}  # training may have seen them all
+    unasked = {subject.inputs[j]: int(counts[j, 1]) for j in np.flatnonzero(untold & (counts[:, 1] > 0))}  # training may have known these categories
     counts = np.where(untold[:, None] & (np.array(KINDS) == UNSEEN), 0, counts)
     order = np.lexsort((-counts[:, 0], -counts[:, 1]))
     columns: dict[str, Column] = {kind: counts[order, k].tolist() for k, kind in enumerate(KINDS)}
@@ -75,7 +75,7 @@ def _tabulate(state: InputCounts, subject: Subject) -> dict[str, Table]:
 
 
 def _headline(totals: Mapping[str, Any]) -> str:
-    """What the model does not know; nothing where it knows everything."""
+    """Summarise the values unknown to the model; empty if there are none."""
     counts = ", ".join(f"{count:,} of {totals['rows']:,} in {feature!r}" for feature, count in totals["unseen"].items())
     return counts and f"values that are no category of the model: {counts}"
 

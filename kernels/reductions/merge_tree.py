@@ -1,4 +1,4 @@
-"""States merged in one tree over their places, in whatever order they come: the same bits whoever made them, and few held at once."""
+"""Merging of states in a fixed tree over their positions: the same bits in any order of arrival."""
 
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
@@ -8,10 +8,10 @@ State = TypeVar("State")
 
 
 class MergeTree(Generic[State]):
-    """A tree of fan-in FAN_IN over places 0, 1, 2, …; what comes is merged as soon as all that it is merged with is there.
+    """A tree of fan-in FAN_IN over positions 0, 1, 2, …; a node is merged as soon as all its children are there.
 
-    Places that never come, or have nothing, are left out, and nothing else of the tree changes. States that come in turn leave at most FAN_IN - 1
-    waiting on every level; those that come late leave what waits for them.
+    Missing or empty positions are left out without changing the rest of the tree. States that arrive in order leave at most FAN_IN - 1 waiting per
+    level; late states keep others waiting.
 
     Parameters
     ----------
@@ -21,10 +21,10 @@ class MergeTree(Generic[State]):
 
     def __init__(self, merge: Callable[[Sequence[State]], State]):
         self._merge = merge
-        self._waiting: dict[tuple[int, int], dict[int, State | None]] = {}  # children, by their places, of nodes by level and place
+        self._waiting: dict[tuple[int, int], dict[int, State | None]] = {}  # children by position, of nodes by level and position
 
     def add(self, place: int, state: State | None, level: int = 0) -> None:
-        """Put a state in its place, each once.
+        """Add the state of a position, once each.
 
         Parameters
         ----------
@@ -46,7 +46,7 @@ class MergeTree(Generic[State]):
         return self._merge(there) if len(there) > 1 else there[0] if there else None
 
     def total(self) -> State | None:
-        """Merge all that there is; the tree is empty afterwards.
+        """Merge all states; the tree is empty afterwards.
 
         Returns
         -------
@@ -57,6 +57,6 @@ class MergeTree(Generic[State]):
             level, place = min(self._waiting)
             state = self._join(self._waiting.pop((level, place)))
             if not self._waiting:
-                return state  # one above the other, single ones leave it as it is
+                return state  # remaining levels have a single node, which merges to itself
             self.add(place, state, level)
         return None

@@ -1,4 +1,4 @@
-"""Reductions over rows: states updated slice by slice, which merge in a fixed order to the same bits."""
+"""Reductions over rows, updated batch by batch, whose states merge in a fixed order to the same bits."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -13,32 +13,26 @@ from .merge_tree import MergeTree
 
 
 class Moments(NamedTuple):
-    """Moments of values over rows; the spread is kept about the mean, so that merging does not cancel (Chan, Golub and LeVeque 1983)."""
+    """Moments of values over rows, with the spread about the mean, so that merging does not cancel (Chan, Golub and LeVeque 1983)."""
 
-    rows: np.ndarray  # (1,) float64, how many
+    rows: np.ndarray  # (1,) float64, number of rows
     mean_abs: np.ndarray  # (outputs, values) float64, as all below
     mean: np.ndarray
-    spread: np.ndarray  # sum of squared distances from the mean
+    spread: np.ndarray  # sum of squared deviations from the mean
     low: np.ndarray
     high: np.ndarray
 
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """A mergeable reduction of an array ``(outputs, values, rows)``.
+    """A mergeable reduction of an array ``(outputs, values, rows)``."""
 
-    name : for messages
-    init : ``(outputs, values) -> state``, a NamedTuple of arrays, before any row
-    update : ``(state, array, n, labels) -> state`` with the first n rows of the array, and their labels where rows have some
-    merge : ``(a, b) -> state`` of the rows of both, a's before b's
-    finalize : ``(state, place, n_places)``, what the state comes to; ``place (values,)`` says where its values stand among ``n_places``, the others
-        are 0 on every row. Moments come out as a dict from name to ``(outputs, n_places)``
-    """
-
-    name: str
-    init: Callable[[int, int], Any]
-    update: Callable[..., Any]
-    merge: Callable[[Any, Any], Any]
+    name: str  # for messages
+    init: Callable[[int, int], Any]  # ``(outputs, values) -> state`` before any row, a NamedTuple of arrays
+    update: Callable[..., Any]  # ``(state, array, n, labels) -> state`` with the first n rows of the array, and labels if any
+    merge: Callable[[Any, Any], Any]  # ``(a, b) -> state`` of the rows of a, then b
+    # ``(state, place, n_places)``: the result, as a dict of ``(outputs, n_places)`` for moments; ``place (values,)`` are positions of the state's
+    # values among ``n_places``, the others are 0 on every row
     finalize: Callable[[Any, np.ndarray, int], Any]
 
     def merge_several(self, states: Sequence[Any]) -> Any:
@@ -83,7 +77,7 @@ def _update_moments(state: Moments, values: np.ndarray, n: int, labels: Any = No
 
 
 def merge_moments(a: Moments, b: Moments) -> Moments:
-    """Merge moments of other rows."""
+    """Merge the moments of disjoint rows."""
     rows = a.rows + b.rows
     if not rows.any():
         return a
@@ -117,18 +111,18 @@ def _finalize_moments(state: Moments, place: np.ndarray, n_places: int) -> dict[
 
 
 def _finalize_means(state: Moments, place: np.ndarray, n_places: int) -> dict[str, np.ndarray]:  # noqa: ARG001 - the shape of a reduction
-    """Means and their standard errors, which one row does not tell."""
+    """Return means and their standard errors, NaN for a single row."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return {"mean": state.mean, "standard_error": np.sqrt(state.spread / (state.rows - 1) / state.rows)}
 
 
-# Means, extremes and ranks of every value; and means alone, of what rankings are compared by.
+# Two reductions: means, extremes and ranks of all values; and means alone, for comparisons of rankings.
 MOMENTS = Reduction("moments", _init_moments, _update_moments, merge_moments, _finalize_moments)
 MEANS = Reduction("means", _init_moments, _update_moments, merge_moments, _finalize_means)
 
 
 def merge_all(reduction: Reduction, states: Iterable[Any], outputs: int, values: int) -> Any:
-    """Merge states in the order given, in a `MergeTree`: the same bits whoever computed them, and in whatever order they came.
+    """Merge states in the given order by a `MergeTree`: the same bits in any order of computation.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Summaries of a run: what is reduced over all rows, the table that it becomes, and how a person sees it."""
+"""Summaries of a run: a reduction over all rows, its tables, and how they are displayed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,26 +11,26 @@ from ..slices.labels import check_groups
 from .group_moments import GROUP_MOMENTS, GroupMoments, moments_of, sort_groups
 from .reduction import MOMENTS, Moments, Reduction
 
-Column = Sequence[Any] | np.ndarray  # texts and whole numbers as lists, other numbers as arrays, NaN where there is none
+Column = Sequence[Any] | np.ndarray  # texts and integers as lists, other numbers as arrays with NaN for none
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a run is about, in the names that its summaries use."""
+    """Names and dimensions of a run that its summaries use."""
 
     outputs: tuple[str, ...]
-    players: tuple[str, ...]  # all of them, then the method's scores
-    place: np.ndarray  # (rows,) int64, which of the players a row of phi belongs to; the others have 0 on every row
+    players: tuple[str, ...]  # all players, then the method's scores
+    place: np.ndarray  # (rows,) int64, player of each row of phi; other players have 0 on every row
     pairs: np.ndarray  # (pairs, 2) int32, players that interact
-    n_steps: int  # of a row's path
-    by: tuple[str, ...] = ()  # columns of the data whose values make groups of rows
-    inputs: tuple[str, ...] = ()  # features that some split asks for
-    untold: frozenset[str] = frozenset()  # those of them of which the model does not tell what categories training saw
+    n_steps: int  # steps of a row's path
+    by: tuple[str, ...] = ()  # data columns whose values group the rows
+    inputs: tuple[str, ...] = ()  # features in splits
+    untold: frozenset[str] = frozenset()  # those of the inputs whose training categories the model does not record
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Columns of one length by name, and what is said once of all rows."""
+    """Columns of equal length by name, and totals over all rows."""
 
     columns: Mapping[str, Column]
     totals: Mapping[str, Any] | None = None
@@ -38,42 +38,30 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A column as a person sees it."""
+    """Display of a column."""
 
     column: str
     title: str
-    form: str | None = None  # of numbers, as ``format`` takes it; None for texts
+    form: str | None = None  # format of numbers, as for ``format``; None for texts
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """A reduction over all rows, and what becomes of it.
+    """A reduction over all rows, and its presentation."""
 
-    name : of the summary's files and of its state in the footers of parts
-    reduction : how states begin, take in a slice of rows, and merge
-    reads : what the reduction takes of the buffers of a slice, ``(outputs, values, n)``
-    tabulate : ``(state, subject) -> tables`` by name, the first of which has the summary's own name
-    columns : of all these tables; what groups rows cannot be called so
-    description : of the tables, in a few words
-    display : columns that a person sees, by rank; none for summaries that are not shown
-    headline : ``(totals) -> line`` to be shown above; none where it is empty
-    grouped : the reduction tells groups of rows apart, see ``Subject.by``
-    by : the same of groups of rows, where these are asked for; None where there is none, or this one is ``grouped``
-    """
-
-    name: str
+    name: str  # of files, and of states in the footers of parts
     reduction: Reduction
-    reads: Callable[[Buffers], np.ndarray]
-    tabulate: Callable[[Any, Subject], dict[str, Table]]
-    columns: tuple[str, ...]
-    description: str
-    display: tuple[Shown, ...] = ()
-    headline: Callable[[Mapping[str, Any]], str] | None = None
-    grouped: bool = False
-    by: "Summary | None" = None
+    reads: Callable[[Buffers], np.ndarray]  # input of the reduction, ``(outputs, values, n)``
+    tabulate: Callable[[Any, Subject], dict[str, Table]]  # tables by name, the first with the summary's name
+    columns: tuple[str, ...]  # of all tables; grouping columns must have other names
+    description: str  # of the tables, in a few words
+    display: tuple[Shown, ...] = ()  # displayed columns, by rank; empty for hidden summaries
+    headline: Callable[[Mapping[str, Any]], str] | None = None  # ``(totals) -> line`` displayed above, unless empty
+    grouped: bool = False  # the reduction separates groups of rows, see ``Subject.by``
+    by: "Summary | None" = None  # the summary by group; None if unsupported, or if this one is ``grouped``
 
     def init(self, buffers: Buffers) -> Any:
-        """Make the state before any row.
+        """Make the state before the first row.
 
         Parameters
         ----------
@@ -83,7 +71,7 @@ class Summary:
         return self.reduction.init(*self.reads(buffers).shape[:2])
 
     def update(self, state: Any, buffers: Buffers, n_rows: int) -> Any:
-        """Take in a slice of rows.
+        """Update the state with a batch of rows.
 
         Parameters
         ----------
@@ -102,7 +90,7 @@ class Summary:
 
 
 def list_grouped(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
-    """List the summaries of groups of rows, where these are asked for.
+    """List the summaries by group of rows, if there are groups.
 
     Parameters
     ----------
@@ -117,13 +105,13 @@ def list_grouped(summaries: Sequence[Summary]) -> tuple[Summary, ...]:
     return tuple(found for summary in summaries if (found := summary if summary.grouped else summary.by) is not None)
 
 
-Labels = dict[str, list[Any]]  # of a table's rows, of every output the same
+Labels = dict[str, list[Any]]  # labels of a table's rows, the same for every output
 ABOUT_VALUES = ("mean_abs", "mean", "std", "min", "max")  # columns of moments
 ABOUT_STEPS = ABOUT_VALUES[1:]
 
 
 def label_players(subject: Subject) -> tuple[Labels, np.ndarray]:
-    """Give a row to every player, in a column ``feature`` whether players are features or groups of them.
+    """Label a row for every player, in a column ``feature`` whether players are features or groups.
 
     Returns
     -------
@@ -136,13 +124,13 @@ def label_players(subject: Subject) -> tuple[Labels, np.ndarray]:
 
 
 def label_pairs(subject: Subject) -> tuple[Labels, np.ndarray]:
-    """Give a row to every two players that interact."""
+    """Label a row for every pair of players that interact."""
     first, second = ([subject.players[i] for i in numbers] for numbers in subject.pairs.T.tolist())
     return {"first": first, "second": second}, np.arange(len(subject.pairs))
 
 
 def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Labels, subject: Subject) -> dict[str, Table]:
-    """Lay moments out as one table, a row per output and label.
+    """Tabulate moments, a row per output and label.
 
     Parameters
     ----------
@@ -168,7 +156,7 @@ def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Label
 
 
 def _find_importance(state: Moments, subject: Subject) -> dict[str, np.ndarray]:
-    """Columns of importances, ``(outputs, players)`` each."""
+    """Return columns of importances, ``(outputs, players)`` each."""
     moments = MOMENTS.finalize(state, subject.place, len(subject.players))
     rank, mean_abs = moments.pop("rank"), moments["mean_abs"]
     total = mean_abs.sum(axis=1, keepdims=True)
@@ -181,7 +169,7 @@ def _tabulate_importance(state: Moments, subject: Subject) -> dict[str, Table]:
 
 
 def _tabulate_importance_by(state: GroupMoments, subject: Subject) -> dict[str, Table]:
-    """The same of every group: its values before them, ascending and none last, and its rows behind."""
+    """Tabulate importances by group: group values first, ascending with None last, numbers of rows last."""
     n = len(subject.outputs) * len(subject.players)
     check_groups(subject.by, state.names.size, n)
     order, values = sort_groups(state.names)

@@ -1,4 +1,4 @@
-"""Methods whose values are averages of what a player adds to coalitions: Shapley, Banzhaf, Beta, any other, and those of a partition."""
+"""Methods whose values average marginal contributions: Shapley, Banzhaf, Beta, custom weights, and values of partitions."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -23,9 +23,9 @@ from ..trees.paths import trace
 from .tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import TwoStepTables, add_two_step, share_equally
 
-LEAST_TOTAL = 1e-6  # of weights of both signs, as a fraction of that of their magnitudes: what is left of them would lose digits
-MISSED = 1e-6  # by which numbers that were written down may miss a sum of one
-EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits of their quadrature, larger ones overflow sooner or later
+LEAST_TOTAL = 1e-6  # least total of signed weights relative to that of their magnitudes: less would lose digits
+MISSED = 1e-6  # deviation from a sum of one allowed to given numbers
+EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits in quadrature, larger ones may overflow
 
 
 def _attribute(buffers: Buffers, tables: SemivalueTables) -> None:
@@ -33,7 +33,7 @@ def _attribute(buffers: Buffers, tables: SemivalueTables) -> None:
 
 
 def _against(game: MarginalGame, views: Views, levels: Levels, n_rows: int) -> SemivalueTables:
-    """Make the tables of a game against a background, in which nothing is walked."""
+    """Make the tables of a game against a background, without walks."""
     looked_up, subsets, patterns = game.play(views, levels, n_rows)
     return no_semivalues(game.forest)._replace(looked_up=looked_up, subsets=subsets, patterns=patterns)
 
@@ -105,7 +105,7 @@ def _any_measure(given: Parameters) -> GameValue:
             )
         return game_values.measure(n_players, atoms)
 
-    value(1)  # refuses what cannot be scaled, also where no tree asks for it
+    value(1)  # refuses sizes that cannot be scaled, even if no tree needs them
     return value
 
 
@@ -121,14 +121,14 @@ SEMIVALUE = _semivalue(
 
 
 class ProbabilisticGames(NamedTuple):
-    """Trees that are walked, and what is looked up against a background; one of them adds nothing."""
+    """Walked trees and look-up tables of a background; one of both is empty."""
 
     walked: ProbabilisticTables
     against: SemivalueTables
 
 
 def _read_sizes(forest: Forest, given: Parameters) -> np.ndarray:
-    """Probability that a player joins a coalition of 0, 1, … others, ``(players,)``."""
+    """Return the probability that a player joins a coalition of 0, 1, … others, ``(players,)``."""
     if bool(given["sizes"]) == bool(given["weights"]):
         raise InvalidParameters("method 'probabilistic' needs parameter 'sizes' or 'weights', and not both")
     name = "sizes" if given["sizes"] else "weights"
@@ -180,18 +180,18 @@ PROBABILISTIC = Method(
     ),
 )
 
-BY_PROBABILITY: dict[str, Method] = {method.name: method for method in (SHAPLEY, BANZHAF, BETA)}  # whose parameters fit in a text
+BY_PROBABILITY: dict[str, Method] = {method.name: method for method in (SHAPLEY, BANZHAF, BETA)}  # methods whose parameters fit in a text
 _VALUES = {name: family.games.value for name, family in BY_PROBABILITY.items() if family.games.value is not None}
 
 
 def _value_of(text: str) -> GameValue:
-    """The game value that ``read_method`` reads of a text."""
+    """Return the game value that a method's text describes."""
     method, given = read_method(text, BY_PROBABILITY)
     return _VALUES[method.name](given)
 
 
 def _both_add_up(given: Parameters) -> bool:
-    """With other values than Shapley's only the members of a group add up, to its value ``across``, or nothing does."""
+    """Return whether all attributions add up: only with Shapley values at both levels."""
     return given["across"] == given["within"] == SHAPLEY.name
 
 
@@ -218,7 +218,7 @@ OWEN = Method(
 
 
 def absent_others(n_players: int) -> game_values.Quadrature:
-    """Make the game value of a player whom no other joins: one node at t = 0, the weighted Banzhaf value at 0.
+    """Return the game value of a player that never meets others: one node at t = 0, the weighted Banzhaf value at 0.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tables of a value of either game: trees walked and trees looked up; leaves with what is kept of a background."""
+"""Tables and kernels of a value in either game: walked trees, looked-up trees, and leaves with background data."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -21,7 +21,7 @@ from ..trees.lookup import LookupTables, add_lookups, look_up, outcomes, worth_l
 
 
 class SemivalueTables(NamedTuple):
-    """What a value is computed from, in either game."""
+    """Tables of a value, in either game."""
 
     walked: WalkTables  # trees
     looked_up: LookupTables  # trees, and subtrees of the marginal game
@@ -30,7 +30,7 @@ class SemivalueTables(NamedTuple):
 
 
 class InteractionTables(NamedTuple):
-    """What interactions are computed from, in either game."""
+    """Tables of interactions, in either game."""
 
     walked: PairWalkTables  # trees
     looked_up: LookupTables  # see SemivalueTables
@@ -39,7 +39,7 @@ class InteractionTables(NamedTuple):
 
 
 def _columns(tree: np.ndarray, row: np.ndarray, n_trees: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Find the rows of phi in which each of the model's trees gains."""
+    """Find the rows of phi to which each of the model's trees adds."""
     keys, position = np.unique(pack_pairs(tree, row), return_inverse=True)
     owner, rows = unpack_pairs(keys)
     start = group_starts(owner, n_trees)
@@ -47,7 +47,7 @@ def _columns(tree: np.ndarray, row: np.ndarray, n_trees: int) -> tuple[np.ndarra
 
 
 def _as_bits(game: Game, forest: Forest, n_rows: int) -> Game:
-    """Play the same on rows that are outcomes of a tree's comparisons; all trees add to the first output."""
+    """Play the same game on rows of outcomes of comparisons; all trees add to the first output."""
     return game._replace(
         splits=game.splits._replace(
             feature=forest.comparisons.number[game.node],
@@ -63,9 +63,9 @@ def _as_bits(game: Game, forest: Forest, n_rows: int) -> Game:
 def _look_up(
     game: Game, forest: Forest, chosen: np.ndarray, rows: np.ndarray, start: np.ndarray, add: Callable[[int, np.ndarray, np.ndarray], None]
 ) -> LookupTables:
-    """Make the tables of the model's trees ``chosen``: the kernel itself fills them, with every outcome of a tree's comparisons as a row of data.
+    """Make the tables of the ``chosen`` trees by running the kernel on every combination of outcomes as a row.
 
-    ``rows`` and ``start`` are what ``_columns`` found; ``add`` takes a tree, bins and phi with a row for each of the tree's.
+    ``rows`` and ``start`` come from ``_columns``; ``add`` takes a tree, bins, and phi with a row for each of the tree's.
     """
     most, width = int(np.diff(start)[chosen].max(initial=0)), game.ensemble.value.shape[1]
     targets, tables = [], []
@@ -81,7 +81,7 @@ def _look_up(
 
 
 def _choose(game: Game, forest: Forest, start: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Choose which of the model's trees are looked up, and which of the game's are walked; and how many rows a tree gains in at most."""
+    """Choose which of the model's trees are looked up and which of the game's are walked; return also the most rows of a tree."""
     n_columns = np.diff(start)
     n_nodes = np.bincount(forest.trace.tree, minlength=n_columns.size)
     chosen = worth_looking_up(forest.comparisons, n_nodes, n_columns * game.ensemble.value.shape[1])
@@ -91,7 +91,7 @@ def _choose(game: Game, forest: Forest, start: np.ndarray) -> tuple[np.ndarray, 
 
 
 def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
-    """Write the trees of a game on a forest for ``add_semivalues``."""
+    """Lay out the trees of a game for ``add_semivalues``."""
     asked = np.flatnonzero((game.gain < game.n_rows) & (game.ensemble.feature >= 0))
     rows, start, local = _columns(game.source[game.trace.tree[asked]], game.gain[asked], forest.ensemble.root.size)
     chosen, walked, most = _choose(game, forest, start)
@@ -105,7 +105,7 @@ def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
 
 
 def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
-    """Write the trees of a game of pairs on a forest for ``add_interactions``."""
+    """Lay out the trees of a game of pairs for ``add_interactions``."""
     game, partners = played
     tree = np.repeat(game.trace.tree, np.diff(partners.start))
     rows, start, local = _columns(tree, partners.row, forest.ensemble.root.size)
@@ -118,13 +118,13 @@ def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
 
 
 def no_semivalues(forest: Forest) -> SemivalueTables:
-    """Make tables that add nothing: kernels take the same records whatever was asked for."""
+    """Make empty tables, so that kernels always take the same records."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
     return SemivalueTables(lay_out_walks(play(forest, shapley), ()), looked_up, no_subsets(words), no_patterns(words))
 
 
 def no_interactions(forest: Forest) -> InteractionTables:
-    """Make tables of no pairs, as ``no_semivalues`` does of no values."""
+    """Make empty interaction tables, see ``no_semivalues``."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
     return InteractionTables(lay_out_pair_walks(play_pairs(forest, shapley)[0], ()), looked_up, no_subsets(words), no_patterns(words))
 

@@ -1,8 +1,7 @@
 """The two-step Shapley value of a partition (Kamijo 2009, as in Filom et al. 2024, Example B.11).
 
-A group's Shapley value in the game of groups goes to its members: each first gets its own Shapley value in the game of the group alone, and what
-that leaves of the group's value is shared equally, also with members that no split asks for. So values add up within groups and altogether, and
-a feature without any effect can have one.
+A group's Shapley value in the game of groups is divided among its members: each gets its Shapley value in the group's own game, and an equal share of
+the rest, also members in no split. So values add up within groups and in total, and a feature without effect may have a nonzero value.
 """
 
 from typing import NamedTuple
@@ -14,7 +13,7 @@ from .tables import SemivalueTables, add_semivalues
 
 
 class TwoStepTables(NamedTuple):
-    """Both games, and who shares with whom; phi has a row for every member of a group that some split asks for."""
+    """Both games, and the groups; phi has a row for every member of a group with a feature in a split."""
 
     alone: SemivalueTables  # a row of phi for each used feature
     groups: SemivalueTables  # a row for each group
@@ -23,7 +22,7 @@ class TwoStepTables(NamedTuple):
 
 
 def share_equally(forest: Forest, alone: SemivalueTables, groups: SemivalueTables) -> TwoStepTables:
-    """Put the values of both games together."""
+    """Combine the values of both games."""
     return TwoStepTables(
         alone=alone,
         groups=groups,

@@ -1,1 +1,1 @@
-"""A slice of rows at work: its buffers, labels and outputs, and the link from margins to predictions."""
+"""A batch of rows in memory: its buffers, labels and outputs, and the link to predictions."""

@@ -1,4 +1,4 @@
-"""What a worker holds of a model, and the buffers in which a slice of rows is worked on."""
+"""The prepared model that workers hold, and the buffers of a batch of rows."""
 
 from typing import Any, NamedTuple
 
@@ -11,7 +11,7 @@ from .labels import Labels, no_labels
 
 
 class Pairs(NamedTuple):
-    """Pairs of players that interact; none where interactions are not asked for."""
+    """Pairs of players that interact; empty without interactions."""
 
     players: np.ndarray  # (pairs, 2) int32, numbers as in Prepared.players
     tables: Any  # InteractionTables of the game of pairs
@@ -21,9 +21,9 @@ NO_PAIRS = np.zeros((0, 2), np.int32)
 
 
 class Sharing(NamedTuple):
-    """Who gets what a kernel writes where some players stand for several others: each of these gets an equal share. Nobody does where it is empty."""
+    """Rows of phi that share a kernel row equally, where one player represents several; empty if none does."""
 
-    start: np.ndarray  # (played + 1,) int64, row r of what a kernel writes goes to phi's rows row[start[r]:start[r + 1]]; or (0,)
+    start: np.ndarray  # (played + 1,) int64, a kernel's row r is shared by phi's rows row[start[r]:start[r + 1]]; or (0,)
     row: np.ndarray  # int32
 
 
@@ -31,52 +31,52 @@ NOT_SHARED = Sharing(np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 
 class WithoutLots(NamedTuple):
-    """The method's tables and base values, each without one lot of the background, see ``lots``; none where errors are not asked for."""
+    """Tables and base values without each group of the background, see ``jackknife``; empty without standard errors."""
 
     tables: tuple[Any, ...]
-    base: np.ndarray  # (lots, outputs) float64, margin units
+    base: np.ndarray  # (N_GROUPS, outputs) float64, margin units
 
 
 NO_LOTS = WithoutLots((), np.zeros((0, 0)))
 
 
 class Prepared(NamedTuple):
-    """A model and a method, ready for rows: what is broadcast."""
+    """A model and a method ready for rows, as broadcast to workers."""
 
     bins: BinTables
     margin: MarginTables
     method: Any  # the method's own tables, a NamedTuple of arrays
-    players: np.ndarray  # (rows,) int32, whose a row of phi is: a column of the ensemble, or a group
+    players: np.ndarray  # (rows,) int32, player of each row of phi: a column of the ensemble, or a group
     pairs: Pairs
     base: np.ndarray  # (outputs,) float64, margin units: value of the empty coalition
-    bound: np.ndarray  # (outputs,) float64, margin units: no margin is further from the base value
-    n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 where the method has none
+    bound: np.ndarray  # (outputs,) float64, margin units: largest distance of a margin from the base value
+    n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 without a path
     sharing: Sharing
     without: WithoutLots
 
     @property
     def n_played(self) -> int:
-        """Rows that a kernel writes to be shared; 0 where it writes phi."""
+        """Number of kernel rows to be shared; 0 if the kernel writes phi."""
         return max(0, self.sharing.start.size - 1)
 
 
 class Buffers(NamedTuple):
-    """What a slice of rows is worked on in; rows are padded to a multiple of BATCH and reused from slice to slice."""
+    """Buffers of a batch of rows, padded to a multiple of BATCH and reused for every batch."""
 
-    values: np.ndarray  # (used, n) float64, the caller's input; binning changes it to what the library compares
+    values: np.ndarray  # (used, n) float64, input; binning rounds it to the library's precision
     bins: np.ndarray  # (used, n) unsigned integers
-    kinds: np.ndarray  # (read, n) uint8, what is said of values that are the data's own, see inputs.classify
+    kinds: np.ndarray  # (read, n) uint8, kinds of the data's own values, see input_counts.classify
     phi: np.ndarray  # (outputs, rows, n) float64
-    played: np.ndarray  # (outputs, played, n) float64, phi before it is shared
+    played: np.ndarray  # (outputs, played, n) float64, phi before sharing
     pairs: np.ndarray  # (outputs, pairs, n) float64, margin units
-    path: np.ndarray  # (outputs, steps, n) float64, what a method with steps goes through for every row
+    path: np.ndarray  # (outputs, steps, n) float64, path of a method with steps
     margin: np.ndarray  # (outputs, n) float64
     labels: Labels
-    without: np.ndarray  # (lots, outputs, rows, n) float64, phi without each lot of the background
+    without: np.ndarray  # (N_GROUPS, outputs, rows, n) float64, phi without each group of the background
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
-    """Make buffers for slices of rows, all values zero.
+    """Allocate buffers, all values zero.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labels of rows: what a method measures rows against, and the groups that rows are counted in."""
+"""Labels, weights and groups of rows."""
 
 from typing import NamedTuple
 
@@ -6,23 +6,23 @@ import numpy as np
 
 from ..errors import InvalidParameters
 
-MOST_VALUES = 1 << 17  # of all groups: every part keeps their sums in its footer, some hundred bytes of each
+MOST_VALUES = 1 << 17  # values in all groups, at most: every part stores their sums in its footer, some hundred bytes each
 
 
 class Labels(NamedTuple):
-    """What rows are measured against, and what comes of it; as many rows as a buffer has."""
+    """Labels of a batch's rows, and the kernel's results for them."""
 
-    label: np.ndarray  # (n,) float64, any number where it is missing
-    weight: np.ndarray  # (n,) float64, not negative; a row of weight 0 does not count
+    label: np.ndarray  # (n,) float64, arbitrary where missing
+    weight: np.ndarray  # (n,) float64, nonnegative; rows of weight 0 do not count
     missing: np.ndarray  # (n,) bool, the row has no label, and weight 0
     group: np.ndarray  # (n,) int64, position in ``names``
     names: np.ndarray  # (groups,) str, distinct and ascending
     residual: np.ndarray  # (n,) float64, written by the kernel: label - margin
-    remainder: np.ndarray  # (n,) float64, written by the kernel: what of a row's loss belongs to no feature
+    remainder: np.ndarray  # (n,) float64, written by the kernel: part of the row's loss that belongs to no feature
 
 
 def no_labels(n: int) -> Labels:
-    """Make labels before any is read: no row counts.
+    """Make empty labels: no row counts.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def no_labels(n: int) -> Labels:
 
 
 def check_groups(by: tuple[str, ...], n_groups: int, n_values: int) -> None:
-    """Refuse more groups of rows than are worth a table.
+    """Refuse too many groups of rows for a table.
 
     Parameters
     ----------

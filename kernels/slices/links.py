@@ -1,12 +1,12 @@
-"""From margins to predictions: attributions carried through a model's link, along the straight line from base value to margin.
+"""Links from margins to predictions: attributions are transformed along the line from base value to margin.
 
-Trees add up in margins alone. A prediction is g(scale * margin), and on the line from the base value b to the margin m, where every player has
-the same share of the way at every point, what a player adds to the prediction is
+Trees are additive in margins only. A prediction is g(scale * margin). On the line from the base value b to the margin m, along which all players move
+together, a player's contribution to the prediction is
 
     sum over outputs k of phi_k * (mean over the line of d g_c / d m_k)
 
-of output c. That is Aumann and Shapley's (1974) cost sharing along the diagonal, and adds up to g(m) - g(b). It is not the Shapley value of the game
-whose values are predictions.
+of output c. This is Aumann–Shapley cost sharing along the diagonal (1974), and adds up to g(m) - g(b). It is not the Shapley value of the game whose
+values are predictions.
 """
 
 from collections.abc import Callable
@@ -18,22 +18,22 @@ import numpy as np
 from ..jit.decorator import jit
 from .buffers import Buffers, Prepared
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)  # on [-1, 1]
-PANEL = 4.0  # of the line that these are for: a softmax has no pole within pi of it, so that an error is below (sqrt(1 + pi²/4) + pi/2)**-32
-MOST_PANELS = 1 << 13  # beyond, rows are found not to add up
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)  # Gauss–Legendre rule on [-1, 1]
+PANEL = 4.0  # length of line per rule: a softmax has no pole within pi of it, so that the error is below (sqrt(1 + pi²/4) + pi/2)**-32
+MOST_PANELS = 1 << 13  # beyond this, rows fail the additivity check
 LinkName = Literal["identity", "sigmoid", "softmax", "exp"]
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How a model turns margins into predictions: a function of ``scale`` times the margin."""
+    """The link of a model: a function of ``scale`` times the margin."""
 
     name: LinkName
     scale: float = 1.0
 
     @property
     def joint(self) -> bool:
-        """A prediction depends on the margins of all outputs."""
+        """Whether a prediction depends on the margins of all outputs."""
         return KINDS[self.name].joint
 
 
@@ -41,7 +41,7 @@ IDENTITY = Link("identity")
 
 
 def _sigmoid(margin: np.ndarray) -> np.ndarray:
-    half = np.exp(-np.abs(margin))  # of large margins of either sign
+    half = np.exp(-np.abs(margin))  # does not overflow for either sign
     return np.where(margin < 0, half, 1.0) / (1.0 + half)
 
 
@@ -51,7 +51,7 @@ def _softmax(margin: np.ndarray) -> np.ndarray:
 
 
 def _mean_relative(rise: np.ndarray) -> np.ndarray:
-    """(1 - exp(-x)) / x of x >= 0, the mean of exp(-t) for t from 0 to x."""
+    """Return (1 - exp(-x)) / x for x >= 0, the mean of exp(-t) over t from 0 to x."""
     return np.where(rise > 0, -np.expm1(-rise) / np.where(rise > 0, rise, 1.0), 1.0)
 
 
@@ -66,7 +66,7 @@ def _exp_slope(margin: np.ndarray, base: np.ndarray) -> np.ndarray:
 
 @jit
 def _carry_softmax(base: np.ndarray, margin: np.ndarray, nodes: np.ndarray, weights: np.ndarray, phi: np.ndarray) -> None:
-    """Overwrite ``phi (outputs, rows, n)`` with what it is of probabilities."""
+    """Overwrite ``phi (outputs, rows, n)`` with attributions of softmax probabilities."""
     n_outputs, n_rows, n = phi.shape
     mean, odds, rise = np.empty((n_outputs, n_outputs)), np.empty(n_outputs), np.empty(n_outputs)
     held = np.empty(n_outputs)
@@ -103,7 +103,7 @@ def _carry_softmax(base: np.ndarray, margin: np.ndarray, nodes: np.ndarray, weig
 
 
 def _carry_each(slope: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Callable[[np.ndarray, np.ndarray, np.ndarray], None]:
-    """Carry attributions where each output has a link of its own, with a mean slope over the line."""
+    """Transform attributions where each output has its own link, by the link's mean slope along the line."""
 
     def carry(base: np.ndarray, margin: np.ndarray, phi: np.ndarray) -> None:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -117,22 +117,16 @@ def _carry_classes(base: np.ndarray, margin: np.ndarray, phi: np.ndarray) -> Non
 
 
 def _stay(base: np.ndarray, margin: np.ndarray, phi: np.ndarray) -> None:
-    """Leave attributions as they are."""
+    """Leave attributions unchanged, for the identity link."""
 
 
 class _Kind(NamedTuple):
-    """A function of margins.
+    """Functions of one kind of link."""
 
-    predict : ``margin (outputs, …) -> prediction (outputs, …)``
-    carry : ``(base (outputs,), margin (outputs, n), phi (outputs, rows, n))`` overwrites phi of margins with phi of predictions
-    reach : ``(base, bound, prediction) -> reach``, see ``find_reach``
-    joint : a prediction depends on the margins of all outputs
-    """
-
-    predict: Callable[[np.ndarray], np.ndarray]
-    carry: Callable[[np.ndarray, np.ndarray, np.ndarray], None]
-    reach: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-    joint: bool = False
+    predict: Callable[[np.ndarray], np.ndarray]  # ``margin (outputs, …) -> prediction (outputs, …)``
+    carry: Callable[[np.ndarray, np.ndarray, np.ndarray], None]  # ``(base (outputs,), margin (outputs, n), phi (outputs, rows, n))`` overwrites phi
+    reach: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]  # ``(base, bound, prediction) -> reach``, see ``find_reach``
+    joint: bool = False  # a prediction depends on the margins of all outputs
 
 
 def _one(base: np.ndarray, bound: np.ndarray, prediction: np.ndarray) -> np.ndarray:  # noqa: ARG001 - the shape of a reach
@@ -180,7 +174,7 @@ def carry(link: Link, base: np.ndarray, margin: np.ndarray, phi: np.ndarray) -> 
 
 
 def carry_outputs(link: Link, prepared: Prepared, buffers: Buffers) -> Buffers:
-    """Let all that was computed of rows be of predictions.
+    """Transform all buffers from margins to predictions.
 
     Parameters
     ----------
@@ -199,7 +193,7 @@ def carry_outputs(link: Link, prepared: Prepared, buffers: Buffers) -> Buffers:
 
 
 def find_reach(link: Link, base: np.ndarray, bound: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-    """Measure how large a row's predictions can be, for what they may miss.
+    """Bound the magnitude of a row's predictions, as the scale of allowed errors.
 
     Parameters
     ----------
@@ -218,7 +212,7 @@ def find_reach(link: Link, base: np.ndarray, bound: np.ndarray, prediction: np.n
 
 
 def find_misses(link: Link, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
-    """Measure how far every row's attributions of predictions are from what they have to add up to.
+    """Measure each row's additivity residual of predictions.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One output for every row: the one with the largest margin, or another one, drawn."""
+"""One output per row: the predicted class, or another one drawn at random."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from .buffers import Buffers
 
 
 def find_predicted(margin: np.ndarray) -> np.ndarray:
-    """Find the output with the largest margin, of equal ones the first, as NumPy and the libraries' own predictions do.
+    """Find the output with the largest margin, the first of ties, as NumPy and the libraries do.
 
     Parameters
     ----------
@@ -21,7 +21,7 @@ def find_predicted(margin: np.ndarray) -> np.ndarray:
 
 
 def draw_other(margin: np.ndarray, first_row: int, seed: int) -> np.ndarray:
-    """Draw an output for every row, each but the predicted one with the same probability.
+    """Draw an output for every row, uniformly among those not predicted.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def draw_other(margin: np.ndarray, first_row: int, seed: int) -> np.ndarray:
 
 
 def take_outputs(values: np.ndarray, output: np.ndarray) -> np.ndarray:
-    """Take what belongs to one output of every row.
+    """Select the values of one output for every row.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def take_outputs(values: np.ndarray, output: np.ndarray) -> np.ndarray:
     -------
     (1, …, n) of that type, contiguous
     """
-    taken = values[output, ..., np.arange(output.size)]  # rows come first
+    taken = values[output, ..., np.arange(output.size)]  # rows become the first axis
     return np.ascontiguousarray(np.moveaxis(taken, 0, -1))[None]
 
 

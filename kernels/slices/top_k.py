@@ -1,16 +1,16 @@
-"""The largest of many values, for every row: one pass over the values, a row's largest so far in order beside it."""
+"""Each row's largest values by magnitude, in one pass over the values."""
 
 import numpy as np
 
 from ..jit.decorator import jit
 from ..trees.binning import BATCH
 
-MOST_INSERTED = 64  # of a row: from here on sorting all values takes less than inserting them one by one
+MOST_INSERTED = 64  # kept values from which sorting beats insertion
 
 
 @jit
 def _insert(values: np.ndarray, size: np.ndarray, thing: np.ndarray) -> None:
-    """Fill ``size (n_kept, n)`` and ``thing (n_kept, n)`` with every row's largest magnitudes and whose they are, of ``values (things, n)``."""
+    """Fill ``size`` and ``thing (n_kept, n)`` with every row's largest magnitudes and their positions in ``values (things, n)``."""
     last = size.shape[0] - 1
     for first in range(0, values.shape[1], BATCH):
         for t in range(values.shape[0]):

@@ -1,1 +1,1 @@
-"""Tree ensembles as arrays: their bins, paths, margins and tables, and the forest that games are played on."""
+"""Tree ensembles as arrays: bins, paths, margins, look-up tables, and the forest that games use."""

@@ -1,4 +1,4 @@
-"""Thresholds to bins: the only code that compares floats. After it every split is one comparison of small integers."""
+"""Binning of values by thresholds: the only comparison of floats, after which splits compare small integers."""
 
 from typing import Any, NamedTuple
 
@@ -8,53 +8,53 @@ from ..jit.decorator import jit
 from .ensemble import WORD_BITS, TreeEnsemble
 from .statistics import Statistics
 
-BATCH = 128  # buffers over rows are padded to a multiple of it; kernels take so many rows at a time, or half
+BATCH = 128  # buffers are padded to a multiple of this many rows; kernels take as many at a time, or half
 BIN_TYPES: dict[int, type[np.unsignedinteger]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # by bytes
 ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold, a float32 literal there
 
 
 class BinTables(NamedTuple):
-    """How a value of each used feature becomes a bin; used features are those that some split asks for, in column order.
+    """Binning of each used feature; used features are those in splits, in column order.
 
-    Where there are statistics, what these are looked up by is used too, and every statistic is a feature behind those that data have.
+    With statistics, their source columns are used too, and every statistic is a feature after those of the data.
     """
 
     column: np.ndarray  # (used,) int32, the feature's column in the ensemble
     start: np.ndarray  # (used + 1,) int64, feature j's thresholds are threshold[start[j]:start[j + 1]]
     threshold: np.ndarray  # float64, sorted and distinct, padded with +inf to a length of 2**steps - 1
     n_codes: np.ndarray  # (used,) int64, number of known categories; 0 on numeric features
-    zero_missing: np.ndarray  # (used,) bool
+    zero_missing: np.ndarray  # (used,) int32, number of known categories; 0 on numeric features
     single_precision: np.ndarray  # (1,) bool
     width: np.ndarray  # (1,) int64, bytes of a bin: 1, 2 or 4
-    statistics: Statistics  # with bins in the place of codes
+    statistics: Statistics  # with bins in place of codes
 
     @property
     def read(self) -> np.ndarray:
-        """``(read,) int32``, the used features that are columns of the data: all but statistics, which come last."""
+        """Return the used features that are columns of the data, ``(read,) int32``: all but statistics, which come last."""
         return self.column[: self.column.size - self.statistics.column.size]
 
 
 class BinnedSplits(NamedTuple):
     """The ensemble's nodes with every split as a comparison of bins.
 
-    A row goes left iff ``bin - lower <= span`` modulo the width of a bin: the missing bin is the highest, so an interval that starts there
-    goes on at bin 0. At a categorical split, bit ``bin`` of the words from ``members`` on takes the place of the bin.
+    A row goes left iff ``bin - lower <= span`` modulo the width of a bin: the missing bin is the highest, so an interval that starts there continues
+    at bin 0. At a categorical split, bit ``bin`` of the words from ``members`` on replaces the bin.
     """
 
     feature: np.ndarray  # (nodes,) int32, position among the used features, -1 at leaves
     lower: np.ndarray  # (nodes,) int64
     span: np.ndarray  # (nodes,) int64
     members: np.ndarray  # (nodes,) int64, first word of the set of bins that go left, -1 on numeric splits and leaves
-    words: np.ndarray  # uint32, the sets of all nodes end to end
+    words: np.ndarray  # uint32, the sets of all nodes, concatenated
 
 
 def padded(n: int) -> int:
-    """Count the rows that a buffer for ``n`` rows holds: the next multiple of BATCH."""
+    """Return the size of a buffer for ``n`` rows: the next multiple of BATCH."""
     return -(-n // BATCH) * BATCH
 
 
 def bin_dtype(tables: BinTables) -> type[np.unsignedinteger]:
-    """Choose the type of a bin.
+    """Return the dtype of a bin.
 
     Returns
     -------
@@ -65,9 +65,9 @@ def bin_dtype(tables: BinTables) -> type[np.unsignedinteger]:
 
 
 def _binned_sets(ensemble: TreeEnsemble, nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Make the sets of bins of the categorical ``nodes (m,)``: their first words ``(m,)``, and all words end to end.
+    """Make the bin sets of the categorical ``nodes (m,)``: their first words ``(m,)``, and all words concatenated.
 
-    A set has a bit for each code, one for unseen and one for missing, which is one more than in the ensemble.
+    A set has a bit for each code, for unseen and for missing, one more than in the ensemble.
     """
     words = []
     for node in nodes:
@@ -83,7 +83,7 @@ def _binned_sets(ensemble: TreeEnsemble, nodes: np.ndarray) -> tuple[np.ndarray,
 
 
 def _bin_statistics(statistics: Statistics, thresholds: list[np.ndarray]) -> Statistics:
-    """Statistics whose codes are bins already, by the thresholds of each, sorted and distinct."""
+    """Replace the codes of statistics by bins, given each one's sorted distinct thresholds."""
     code = statistics.code.copy()
     sizes = np.diff(statistics.key_start)[statistics.projection] + 1
     for start, size, threshold in zip(statistics.code_start, sizes, thresholds, strict=True):
@@ -92,7 +92,7 @@ def _bin_statistics(statistics: Statistics, thresholds: list[np.ndarray]) -> Sta
 
 
 def find_used(ensemble: TreeEnsemble) -> np.ndarray:
-    """Find the columns that have to be there: those of splits, statistics, and what these are looked up by."""
+    """Find the columns needed: those of splits, statistics, and sources of statistics."""
     statistics = ensemble.statistics
     return np.unique(np.concatenate((ensemble.feature[ensemble.feature >= 0], statistics.source, statistics.column))).astype(np.int32)
 
@@ -110,7 +110,7 @@ def read_columns(ensemble: TreeEnsemble) -> np.ndarray:
 
 
 def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
-    """Collect every feature's distinct thresholds, and express every split by them.
+    """Collect every feature's distinct thresholds, and express every split by bins.
 
     Returns
     -------
@@ -158,10 +158,10 @@ def bin_ensemble(ensemble: TreeEnsemble) -> tuple[BinTables, BinnedSplits]:
 
 
 def complement(lower: Any, span: Any) -> tuple[Any, Any]:
-    """Turn the bins that go left into those that go right.
+    """Turn the interval of bins that go left into that of bins that go right.
 
-    On a circle of bins the interval from ``lower`` on to ``lower + span`` leaves the one that starts behind it and ends before it. Where a split
-    compares membership in a set with 1 the same turns members into the others, see ``BinnedSplits``.
+    On a circle of bins, the complement of the interval from ``lower`` to ``lower + span``. Comparisons of set membership with 1, see
+    ``BinnedSplits``, are complemented the same way.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def child_intervals(splits: BinnedSplits, nodes: np.ndarray, to_left: np.ndarray
 
 @jit
 def is_member(words: np.ndarray, first: int, bin_: int) -> np.int64:
-    """Look up whether a bin is in a set.
+    """Return whether a bin is in a set.
 
     Parameters
     ----------
@@ -210,10 +210,10 @@ def is_member(words: np.ndarray, first: int, bin_: int) -> np.int64:
 
 @jit
 def _bin_numbers(values: np.ndarray, threshold: np.ndarray, start: int, stop: int, position: np.ndarray) -> None:
-    """Count the thresholds below each of ``values (n,)`` by a binary search that finds the highest bit of the number first.
+    """Count the thresholds below each of ``values (n,)`` by binary search, the highest bit first.
 
-    ``position (n,) uint64`` is overwritten: unsigned, so that no index needs a look at whether it counts from the end. Bits are shifted in, since
-    LLVM makes a branch of what is added or not: six times as long on an Intel, where half of the guesses are wrong.
+    ``position (n,) uint64`` is overwritten: unsigned, so that indices need no sign check. Bits are shifted in, since LLVM would branch on conditional
+    additions: six times as long on an Intel, where half of the predictions fail.
     """
     position[:] = 0
     one, ahead = np.uint64(1), np.uint64((stop - start + 1) // 2)
@@ -239,7 +239,7 @@ def _bin_codes(values: np.ndarray, n_codes: int, position: np.ndarray) -> None:
 
 @jit
 def bin_rows(values: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
-    """Turn values into bins.
+    """Bin values.
 
     Parameters
     ----------
@@ -276,9 +276,9 @@ def bin_rows(values: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
 
 @jit
 def copy_batch(bins: np.ndarray, row: int, n_rows: int, batch: np.ndarray) -> None:
-    """Copy the bins of some rows that lie together, feature by feature.
+    """Copy the bins of adjacent rows, feature by feature.
 
-    One by one, since of a copied slice Numba also compiles what it would say of a wrong shape, for seconds.
+    By a loop, since Numba takes seconds to compile the error message of a slice assignment.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A tree ensemble as arrays, in one semantic for every library, and the check that the arrays are a well-formed ensemble."""
+"""The tree ensemble as arrays, with one semantic for all libraries, and its validation."""
 
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -8,25 +8,25 @@ import numpy as np
 from .statistics import NO_STATISTICS, Statistics, find_fault
 
 WORD_BITS = 32
-COVER_TOLERANCE = 1e-2  # libraries sum covers in float32; a split further off than this was not written by one
+COVER_TOLERANCE = 1e-2  # relative: libraries sum covers in float32; larger deviations have another cause
 
 
 NO_ITERATIONS = np.zeros(0, np.int32)
 
 
 class InvalidEnsemble(ValueError):
-    """The arrays are not a well-formed ensemble; the message names the tree, the node, what was got and expected."""
+    """The arrays are not a well-formed ensemble; the message gives the tree, the node, and values got and expected."""
 
 
 class TreeEnsemble(NamedTuple):
-    """Trees laid end to end, children by absolute index, leaf values in margin units.
+    """Trees concatenated, children by absolute index, leaf values in margin units.
 
     At a node a missing value goes left iff ``missing_left``. Any other value ``x`` goes left iff ``x <= threshold`` on a numeric
     split, and iff its code is in the node's category set on a categorical one.
     """
 
     feature: np.ndarray  # (nodes,) int32, column of the split, -1 at leaves
-    threshold: np.ndarray  # (nodes,) float64, a number or +inf on numeric splits, ignored elsewhere
+    threshold: np.ndarray  # (nodes,) float64, finite or +inf on numeric splits, ignored elsewhere
     missing_left: np.ndarray  # (nodes,) bool
     category_set: np.ndarray  # (nodes,) int32, index of the set of codes that go left, -1 on numeric splits and leaves
     left: np.ndarray  # (nodes,) int32, -1 at leaves
@@ -41,18 +41,18 @@ class TreeEnsemble(NamedTuple):
     set_start: np.ndarray  # (sets + 1,) int64, set s is set_words[set_start[s]:set_start[s + 1]]
     set_words: np.ndarray  # (words,) uint32, bit c of a set (word c // 32, bit c % 32): code c goes left; bit n_categories: unseen; none above it
     single_precision: bool  # the library compares float32(x); thresholds are then float32 values
-    statistics: Statistics = NO_STATISTICS  # the last columns, which no data have
-    iteration: np.ndarray = NO_ITERATIONS  # (trees,) int32, when each was added, from 0 on, never falling; (0,) where trees are averaged
-    base_is_first: bool = False  # the base value belongs to the first iteration; where it is left out, so is the base
+    statistics: Statistics = NO_STATISTICS  # the last columns, which are not in the data
+    iteration: np.ndarray = NO_ITERATIONS  # (trees,) int32, iteration of each, from 0, nondecreasing; (0,) where trees are averaged
+    base_is_first: bool = False  # the base value belongs to the first iteration and is left out with it
 
     @property
     def n_features(self) -> int:
-        """Columns of a row, statistics among them."""
+        """Number of columns of a row, including statistics."""
         return self.n_categories.size
 
 
 def bit_set(codes: Iterable[int], n_categories: int) -> np.ndarray:
-    """Pack the category codes that go left at a split into a set of bits.
+    """Pack the category codes that go left at a split into a bit set.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def _check_children(side: str, child: np.ndarray, inner: np.ndarray) -> None:
 
 
 def _owners(ensemble: TreeEnsemble) -> np.ndarray:
-    """Find the tree of each node, ``(nodes,) int32``, a level of all trees at a time; refuse anything that is not a forest."""
+    """Find the tree of each node, ``(nodes,) int32``, level by level; refuse anything that is not a forest."""
     n_nodes = ensemble.feature.size
     inner = ensemble.feature >= 0
     _check_children("left", ensemble.left, inner)
@@ -133,7 +133,7 @@ def _check_splits(ensemble: TreeEnsemble, owner: np.ndarray) -> None:
     numeric = inner & (ensemble.category_set < 0)
     bad = np.flatnonzero(ensemble.feature >= ensemble.n_features)
     _refuse(bad, lambda v: f"feature {ensemble.feature[v]} is out of range, expected 0..{ensemble.n_features - 1}", owner)
-    bad = np.flatnonzero(numeric & ~(ensemble.threshold > -np.inf))  # LightGBM splits the missing from the rest at +inf
+    bad = np.flatnonzero(numeric & ~(ensemble.threshold > -np.inf))  # LightGBM splits missing values from others at +inf
     _refuse(bad, lambda v: f"threshold is {ensemble.threshold[v]}, expected a number or inf", owner)
     categorical = np.zeros(inner.size, bool)
     categorical[inner] = ensemble.n_categories[ensemble.feature[inner]] > 0
@@ -169,10 +169,10 @@ def _check_leaves_and_cover(ensemble: TreeEnsemble, owner: np.ndarray) -> None:
 
 
 def check(ensemble: TreeEnsemble) -> None:
-    """Refuse an ensemble that is not well formed.
+    """Refuse a malformed ensemble.
 
-    Its arrays may have wrong shapes, its trees cycles, shared or stray nodes and indices out of range, its thresholds may be NaN or -inf, its base or
-    leaf values not finite, its covers negative, missing or inconsistent, its category sets malformed, its statistics not to be looked up.
+    Refused are arrays of wrong shapes, cycles, shared or stray nodes, indices out of range, thresholds of NaN or -inf, base or leaf values that are
+    not finite, covers that are negative, missing or inconsistent, malformed category sets, and invalid statistics.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The forest that games are played on: trees, what their splits compare, and who the players are."""
+"""The forest that games use: trees, binned splits, and players."""
 
 from typing import NamedTuple
 
@@ -12,32 +12,32 @@ from .paths import Trace, trace, value_range
 
 
 class Forest(NamedTuple):
-    """A model as it is played on: its trees, what their splits compare, and who the players are."""
+    """A model for games: its trees, binned splits, and players."""
 
-    ensemble: TreeEnsemble  # what leaves of a tree have in common is in the base values
-    stored: TreeEnsemble  # as it was: what a tree takes off a loss depends on the constants of those before it
+    ensemble: TreeEnsemble  # with the common component of each tree's leaves moved to the base values
+    stored: TreeEnsemble  # as loaded: a tree's reduction of a loss depends on the constants of trees before it
     splits: BinnedSplits
     trace: Trace
     comparisons: Comparisons
     bin_type: type[np.unsignedinteger]  # of a bin
     column: np.ndarray  # (used,) int32, the used features' columns
-    groups: np.ndarray  # (features,) int32, which group a feature belongs to; each a group of its own where there is no partition
-    players: np.ndarray  # (players,) int32, groups with used features
-    player: np.ndarray  # (used,) int32, which of the players a used feature belongs to
+    groups: np.ndarray  # (features,) int32, group of each feature; without a partition, each is its own group
+    players: np.ndarray  # (players,) int32, groups with features in splits
+    player: np.ndarray  # (used,) int32, player of each used feature
 
     @property
     def n_used(self) -> int:
-        """Features that some split asks for."""
+        """Number of features in splits."""
         return self.player.size
 
     @property
     def n_players(self) -> int:
-        """Players that some split asks for."""
+        """Number of players in splits."""
         return self.players.size
 
     @property
     def n_all(self) -> int:
-        """Groups, with those of features in no split."""
+        """Number of groups, including those of features in no split."""
         return np.unique(self.groups).size
 
     @property
@@ -47,14 +47,14 @@ class Forest(NamedTuple):
 
     @property
     def player_of_node(self) -> np.ndarray:
-        """``(nodes,) int32``, the player whose feature a split asks for, -1 at leaves."""
+        """``(nodes,) int32``, the player of each split, -1 at leaves."""
         return np.where(self.splits.feature < 0, -1, self.player[self.splits.feature]).astype(np.int32) if self.n_used else self.splits.feature
 
 
 def _center(ensemble: TreeEnsemble, trace: Trace) -> TreeEnsemble:
-    """Move what the leaves of a tree have in common to the base values, which no game depends on: what they differ by keeps all of its digits.
+    """Move each tree's common leaf value to the base values, so that the differences between leaves keep all digits.
 
-    That is the leaf nearest to zero where all have one sign, so that no leaf grows, and nothing where a tree has leaves of both signs.
+    The common value is the leaf nearest to zero if all leaves have one sign, so that no leaf grows, and otherwise 0.
     """
     leaf = np.flatnonzero(ensemble.feature < 0)
     value, base = ensemble.value.astype(np.float64), ensemble.base.astype(np.float64)
@@ -67,7 +67,7 @@ def _center(ensemble: TreeEnsemble, trace: Trace) -> TreeEnsemble:
 
 
 def make_forest(ensemble: TreeEnsemble, groups: npt.ArrayLike | None = None) -> tuple[BinTables, Forest]:
-    """Bin an ensemble, and find its players. Margins stay, but what all leaves of a tree have in common goes to the base values.
+    """Bin an ensemble and find its players. Margins stay; each tree's common leaf value moves to the base values.
 
     Parameters
     ----------

@@ -1,8 +1,7 @@
-"""Trees that are looked up: where a tree makes few distinct comparisons, their outcomes are a code, and everything it can give is a row of a table.
+"""Look-up tables of trees with few distinct comparisons: the outcomes form a code, the row of a table.
 
-A symmetric tree of depth m makes m comparisons, whatever its 2^m - 1 splits; so its attributions are one of 2^m rows (the leaf codes of CatBoost's
-own evaluator). Codes are made for 32 rows at a time, in bytes where they fit; of a table's row four numbers at a time are taken with one load and
-shuffled into lanes.
+A symmetric tree of depth m makes m comparisons in its 2^m - 1 splits, so its attributions are one of 2^m rows (the leaf codes of CatBoost's own
+evaluator). Codes are computed for 32 rows at a time, in bytes where they fit; a table's row is loaded four numbers at a time and shuffled into lanes.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,27 +17,27 @@ from .binning import BinnedSplits, is_member
 from .ensemble import TreeEnsemble
 from .paths import Trace
 
-MAX_COMPARISONS = 10  # a table has two to this power rows
-ENTRIES_PER_NODE = 32  # a table is at most so many times as large as its tree; walking takes about as many constants
+MAX_COMPARISONS = 10  # a table has 2**MAX_COMPARISONS rows at most
+ENTRIES_PER_NODE = 32  # largest table relative to its tree; walks need about as many constants
 WORD_BITS = 62  # bits of a code in one number, so that numbers stay positive
-LOOKUP_ROWS = 1 << 13  # of data that a tree is looked up for at a time: fewer, and large tables would come from memory too often
+LOOKUP_ROWS = 1 << 13  # rows of data per tree: with fewer, large tables would be read from memory too often
 MARK_FEATURE, MARK_LOWER, MARK_SPAN, MARK_MEMBERS, MARK_BIT = range(5)  # columns of LookupTables.marks
 
 
 class Comparisons(NamedTuple):
     """Distinct comparisons of every tree."""
 
-    number: np.ndarray  # (nodes,) int32, which of its tree's comparisons a split makes, -1 at leaves
+    number: np.ndarray  # (nodes,) int32, number of the split's comparison in its tree, -1 at leaves
     start: np.ndarray  # (trees + 1,) int64, tree t's comparisons are node[start[t]:start[t + 1]]
-    node: np.ndarray  # (comparisons,) int64, a split that makes it
+    node: np.ndarray  # (comparisons,) int64, a split with the comparison
 
 
 class LookupTables(NamedTuple):
-    """Tables of what is looked up, trees or parts of them, end to end."""
+    """Look-up tables of trees or parts of them, concatenated."""
 
     marks: np.ndarray  # (marks, 5) int32: a comparison, see BinnedSplits, and the bit that it sets in the code
     start: np.ndarray  # (tables + 1,) int64, table t's codes are made by marks[start[t]:start[t + 1]]
-    column: np.ndarray  # (tables + 1,) int64, table t's columns are target[column[t]:column[t + 1]]
+    column: np.ndarray  # (tables + 1,) int64, table t's codes have marks[start[t]:start[t + 1]]
     target: np.ndarray  # (columns,) int32, row of the result that a column is added to
     n_codes: np.ndarray  # (tables,) int32, rows of the table
     first: np.ndarray  # (tables,) int64, where the table starts in values; its rows are padded, see padded_width
@@ -79,7 +78,7 @@ def worth_looking_up(comparisons: Comparisons, n_nodes: np.ndarray, columns: np.
 
 
 def outcomes(n_comparisons: int, n_rows: int, dtype: type[np.generic]) -> np.ndarray:
-    """List every outcome of some comparisons, as bins 0 and 1.
+    """List all combinations of outcomes of some comparisons, as bins 0 and 1.
 
     Parameters
     ----------
@@ -95,7 +94,7 @@ def outcomes(n_comparisons: int, n_rows: int, dtype: type[np.generic]) -> np.nda
 
 
 def descend(ensemble: TreeEnsemble, comparisons: Comparisons, tree: int, left: np.ndarray) -> np.ndarray:
-    """Find the leaf of a tree that each of some rows reaches.
+    """Find the leaf of a tree that each row reaches.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ def descend(ensemble: TreeEnsemble, comparisons: Comparisons, tree: int, left: n
 
 
 def look_up(splits: BinnedSplits, comparisons: Comparisons, trees: Iterable[int], targets: Sequence, tables: Sequence) -> LookupTables:
-    """Lay the tables of trees end to end.
+    """Concatenate the tables of trees.
 
     Parameters
     ----------
@@ -134,12 +133,12 @@ def look_up(splits: BinnedSplits, comparisons: Comparisons, trees: Iterable[int]
 
 @jit
 def padded_width(n_columns: int) -> int:
-    """Count the numbers that a row of a table takes: they are read one by one where there is one, else in quads."""
+    """Return the padded width of a table's row: 1, or a multiple of QUAD."""
     return n_columns if n_columns == 1 else (n_columns + QUAD - 1) // QUAD * QUAD
 
 
 def end_to_end(marks: np.ndarray, start: np.ndarray, targets: Sequence, tables: Sequence, words: np.ndarray) -> LookupTables:
-    """Lay tables end to end.
+    """Concatenate tables.
 
     Parameters
     ----------
@@ -166,7 +165,7 @@ def end_to_end(marks: np.ndarray, start: np.ndarray, targets: Sequence, tables: 
 
 @jit
 def make_codes(bins: np.ndarray, n: int, row: int, size: int, tables: Any, t: int, codes: np.ndarray, members: np.ndarray) -> None:
-    """Make the codes of some rows at one table.
+    """Compute the codes of some rows at one table.
 
     Parameters
     ----------
@@ -197,7 +196,7 @@ def make_codes(bins: np.ndarray, n: int, row: int, size: int, tables: Any, t: in
 
 @jit
 def make_starts(codes: np.ndarray, width: int, size: int, starts: np.ndarray) -> None:
-    """Find where in a table the rows start that codes mean.
+    """Return the table offsets of the rows that codes select.
 
     Parameters
     ----------
@@ -212,7 +211,7 @@ def make_starts(codes: np.ndarray, width: int, size: int, starts: np.ndarray) ->
 
 @jit
 def add_lookups(bins: np.ndarray, tables: LookupTables, out: np.ndarray) -> None:
-    """Add every tree's row of its table, for every row of data.
+    """Add the table row of every tree, for every row of data.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Margins, apart from any game: what every row finds at the end of its way down each tree.
+"""Margins of rows: sums of the leaf values that they reach in all trees.
 
-Three ways, by what a tree is. Few distinct comparisons: its leaf is looked up. Few leaves: every split is asked for all rows, 32 of them in an
-instruction, and numbers of leaves are selected upwards; so a split costs a third of an instruction per row, where going down costs a dozen per level.
-Many leaves: rows go down together, a level at a time, without branches on the data.
+Trees are evaluated in one of three ways. Few distinct comparisons: the leaf is looked up. Few leaves: every split is evaluated for all rows, 32 per
+instruction, and leaf numbers are selected bottom-up; a split costs a third of an instruction per row, where descending costs a dozen per level. Many
+leaves: rows descend together, a level at a time, without branches on the data.
 """
 
 from typing import NamedTuple
@@ -17,28 +17,28 @@ from .ensemble import TreeEnsemble
 from .lookup import Comparisons, LookupTables, add_lookups, descend, look_up, outcomes, padded_width, worth_looking_up
 from .paths import Trace
 
-MOST_LEAVES = 256  # whose numbers fit a byte
-SPLITS_PER_LEVEL = 36  # asked in the time in which a row goes down a level
-NODE_BYTES = 64  # of a split or leaf in any of the three, without its value
-SELECTED_ROWS = 256  # rows that a split is asked for at a time
-POOL_LEAVES = MOST_LEAVES * WIDE  # bytes at the start of a pool: the number of every leaf, as often as rows are taken at once
+MOST_LEAVES = 256  # leaf numbers fit a byte
+SPLITS_PER_LEVEL = 36  # splits evaluated in the time of one level of descent
+NODE_BYTES = 64  # bytes of a split or leaf in any of the three ways, without its value
+SELECTED_ROWS = 256  # rows per split
+POOL_LEAVES = MOST_LEAVES * WIDE  # bytes at the start of a pool: every leaf's number, WIDE times
 
 
 class Selection(NamedTuple):
-    """Splits of every tree, children before parents: each selects between what was selected below it."""
+    """Splits of every tree, children before parents: each selects between the results of its children."""
 
     start: np.ndarray  # (trees + 1,) int64, tree t's splits are steps[start[t]:start[t + 1]]
     steps: np.ndarray  # (splits, 7) int32: used feature, lower, span, members (see BinnedSplits); places in the pool: left, right, own
     first: np.ndarray  # (trees,) int64, value of the tree's leaf 0
     value: np.ndarray  # (leaves, width) float64
-    places: np.ndarray  # (1,) int64, places that are ever in use, after the constants
+    places: np.ndarray  # (1,) int64, largest number of places in use after the constants
     words: np.ndarray  # uint32
     output: np.ndarray  # (trees,) int32
 
 
 class Descent(NamedTuple):
-    """Nodes to descend, numbered so that a right child follows its left sibling; a leaf is its own left child and every row goes left there,
-    so that a row that has arrived stays."""
+    """Nodes numbered so that a right child follows its left sibling; a leaf is its own left child, and every row goes left there, so that rows stay
+    at leaves."""
 
     nodes: np.ndarray  # (4 * nodes,) int32: used feature, lower, span (see BinnedSplits), left child
     members: np.ndarray  # (nodes,) int64, first word of a categorical split's set, -1 elsewhere
@@ -51,9 +51,9 @@ class Descent(NamedTuple):
 
 
 class MarginTables(NamedTuple):
-    """Trees looked up, selected in and descended, and what is added to all."""
+    """Tables of all three ways, and the base values."""
 
-    looked_up: LookupTables  # whose result has a row per output
+    looked_up: LookupTables  # with a row of results per output
     selected: Selection
     descended: Descent
     base: np.ndarray  # (outputs,) float64
@@ -66,7 +66,7 @@ NODE_NUMBERS = 4
 
 
 def _look_up(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparisons, trees: np.ndarray) -> LookupTables:
-    """Make the tables of ``trees (looked up,)`` by descending each with every outcome of its comparisons."""
+    """Make the tables of ``trees (looked up,)`` by descending each with every combination of outcomes."""
     targets, tables = [], []
     for tree in trees:
         n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
@@ -131,13 +131,13 @@ def _lay_out_descent(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace,
 
 
 def _choose_look_ups(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons) -> tuple[np.ndarray, np.ndarray]:
-    """Count the nodes of every tree, and choose those that are looked up: ``(trees,) int64``, ``(trees,) bool``."""
+    """Return the number of nodes of every tree, and which are looked up: ``(trees,) int64``, ``(trees,) bool``."""
     n_nodes = np.bincount(trace.tree, minlength=ensemble.root.size)
     return n_nodes, worth_looking_up(comparisons, n_nodes, np.full(n_nodes.size, ensemble.value.shape[1]))
 
 
 def margin_bytes(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons) -> int:
-    """Bound the size of the tables that ``prepare_margin`` will make.
+    """Bound the bytes of the tables of ``prepare_margin``.
 
     Returns
     -------
@@ -150,7 +150,7 @@ def margin_bytes(ensemble: TreeEnsemble, trace: Trace, comparisons: Comparisons)
 
 
 def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, comparisons: Comparisons) -> MarginTables:
-    """Write every tree for ``add_margins``, in the way that is fastest for it."""
+    """Lay out every tree for ``add_margins``, in its fastest way."""
     n_nodes, looked_up = _choose_look_ups(ensemble, trace, comparisons)
     selected = ~looked_up & (n_nodes < 2 * MOST_LEAVES) & (n_nodes // 2 <= SPLITS_PER_LEVEL * trace.levels) & (trace.levels > 0)
     return MarginTables(
@@ -163,7 +163,7 @@ def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, c
 
 @jit
 def _select(bins: np.ndarray, tables: Selection, out: np.ndarray) -> None:
-    """Add to ``out (outputs, n)`` what every row of ``bins (used, n)`` finds in the leaf that is selected."""
+    """Add the selected leaf values of the rows in ``bins (used, n)`` to ``out (outputs, n)``."""
     n = bins.shape[1]
     flat, steps = bins.reshape(-1), tables.steps
     pool = np.empty(POOL_LEAVES + tables.places[0] * SELECTED_ROWS, np.uint8)
@@ -193,7 +193,7 @@ def _select(bins: np.ndarray, tables: Selection, out: np.ndarray) -> None:
 
 @jit
 def _descend(bins: np.ndarray, tables: Descent, out: np.ndarray) -> None:
-    """Add to ``out (outputs, n)`` what every row of ``bins (used, n)`` finds at the end of its way down."""
+    """Add the leaf values that rows in ``bins (used, n)`` reach by descent to ``out (outputs, n)``."""
     n_used, n = bins.shape
     flat, nodes = bins.reshape(-1), tables.nodes
     node = np.empty(BATCH, np.int64)

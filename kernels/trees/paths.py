@@ -1,4 +1,4 @@
-"""What of a tree does not depend on the row: levels, absent weights, and which edge of the same feature a split comes under."""
+"""Row-independent properties of trees: levels, absent weights, and nearest edges of the same feature."""
 
 from typing import NamedTuple
 
@@ -7,11 +7,11 @@ import numpy as np
 from ..jit.decorator import jit
 from .ensemble import TreeEnsemble
 
-BASE_SHARE = 1e-6  # of a base value, which sums are rounded to 1e-16 of
+BASE_SHARE = 1e-6  # of a base value, whose sums are rounded to 1e-16 of it
 
 
 class Trace(NamedTuple):
-    """Per node, what the edges above it say; per tree, its longest path. "Edge v" is the edge into node v."""
+    """For each node, properties of its path; for each tree, the longest path. "Edge v" is the edge into node v."""
 
     order: np.ndarray  # (nodes,) int32, nodes in preorder, trees end to end
     tree: np.ndarray  # (nodes,) int32
@@ -24,8 +24,8 @@ class Trace(NamedTuple):
 
 @jit
 def _trace(feature: np.ndarray, left: np.ndarray, right: np.ndarray, cover: np.ndarray, root: np.ndarray, n_used: int, out: Trace) -> None:
-    """Fill ``out``, given as ``trace`` makes it, from the ensemble's arrays."""
-    last = np.full(n_used, -1, np.int32)  # nearest edge of each feature on the way to the current node
+    """Fill the arrays made by ``trace`` from the ensemble's."""
+    last = np.full(n_used, -1, np.int32)  # nearest edge of each feature on the path to the current node
     parent = np.full(feature.size, -1, np.int32)
     stack = np.empty(2 * feature.size + 1, np.int32)
     n_done = 0
@@ -35,7 +35,7 @@ def _trace(feature: np.ndarray, left: np.ndarray, right: np.ndarray, cover: np.n
         while size > 0:
             size -= 1
             v = stack[size]
-            if v < 0:  # a split whose children are done: its feature is again what it was above
+            if v < 0:  # both children done: restore the feature's edge from above
                 v = -v - 1
                 last[feature[v]] = out.above[v]
                 continue
@@ -63,9 +63,9 @@ def _trace(feature: np.ndarray, left: np.ndarray, right: np.ndarray, cover: np.n
 
 
 def trace(ensemble: TreeEnsemble, feature: np.ndarray, n_used: int) -> Trace:
-    """Walk every tree once, without recursion.
+    """Trace every tree, without recursion.
 
-    Where no training weight reached a split its children weigh one half each, so that absent weights always sum to one.
+    Where no training weight reached a split its children get one half each, so that absent weights always sum to one.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def trace(ensemble: TreeEnsemble, feature: np.ndarray, n_used: int) -> Trace:
 
 @jit
 def _count_down(order: np.ndarray, left: np.ndarray, right: np.ndarray, counted: np.ndarray, out: np.ndarray) -> None:
-    """Count down every path the edges that leave a split with a 1 in ``counted (nodes,)``, into zeros ``out (nodes,)``."""
+    """Count, down every path, the edges from splits with ``counted (nodes,)`` 1, into zeroed ``out (nodes,)``."""
     for v in order:
         if left[v] >= 0:
             out[left[v]] = out[right[v]] = out[v] + counted[v]
 
 
 def first_splits(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
-    """Find the splits of a feature that no split above asks for.
+    """Find the splits whose feature no split above uses.
 
     Returns
     -------
@@ -107,7 +107,7 @@ def first_splits(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
 
 
 def count_above(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) -> np.ndarray:
-    """Count splits above each node.
+    """Count selected splits above each node.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def count_above(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) -> np
 
 
 def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) -> np.ndarray:
-    """Count splits on the path of every tree that has most of them.
+    """Return the largest number of selected splits on a path of every tree.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def most_on_a_path(ensemble: TreeEnsemble, trace: Trace, counted: np.ndarray) ->
 
 
 def empty_coalition(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
-    """Find the margin with every feature absent: the leaves averaged by cover (Lundberg et al. 2018, Alg. 1 with no feature present).
+    """Compute the margin of the empty coalition: leaves averaged by cover (Lundberg et al. 2018, Alg. 1 with no feature present).
 
     Returns
     -------
@@ -165,9 +165,9 @@ def value_range(ensemble: TreeEnsemble, trace: Trace, column: int) -> tuple[np.n
 
 
 def margin_bound(ensemble: TreeEnsemble, trace: Trace) -> np.ndarray:
-    """Bound how far margins are from the base value: by the range of every tree's leaves, added up. Rounding is measured against it.
+    """Bound the distance of margins from the base value by the sum of the trees' leaf ranges: the scale of rounding errors.
 
-    Adding a base value rounds too, to a unit in its last place. So a millionth of it counts as well, where TOLERANCE is a billionth.
+    Adding a base value rounds too: a millionth of it counts as well, where TOLERANCE is a billionth.
 
     Returns
     -------

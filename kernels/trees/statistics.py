@@ -1,8 +1,8 @@
-"""CatBoost's target statistics: numbers that a row has by what it holds in several columns at once, looked up by a hash of it.
+"""CatBoost's target statistics (CTR): numbers looked up by hashes of a row's categories and comparisons.
 
-A *projection* is what rows are looked up by: whole categories, and after them bits, each of a number above a border or of a category equal to
-another. A column of statistics is a projection with a code for every known key, and one for all other keys: how many of the column's borders are
-below what CatBoost computes of counts.
+A *projection* is the key of a look-up: whole categories, then bits, each of a number above a border or of a category equal to another. A column of
+statistics is a projection with a code for every known key, and one for unknown keys: the number of the column's borders below CatBoost's statistic of
+the counts.
 """
 
 from typing import NamedTuple
@@ -15,36 +15,36 @@ MULTIPLIER = np.uint64(0x4906BA494954CB65)  # of CatBoost's CalcHash
 CATEGORY, ABOVE, EQUAL = 0, 1, 2  # kinds of elements
 KEY_BITS = 64
 HASH_BITS = 32  # of a category
-FEW = np.uint64(8)  # keys that are looked at one after the other
+FEW = np.uint64(8)  # keys compared one by one
 ONE = np.uint64(1)
-BLOCK = 4096  # rows at a time: their keys lie in a directory that was just read
+BLOCK = 4096  # rows at a time, so that their keys stay in cache
 
 
 NO_FORMULAS = np.zeros(0, np.uint8)
 
 
 class Statistics(NamedTuple):
-    """Columns of an ensemble that no data have: what they are looked up by, and what is found.
+    """Columns of an ensemble that are not in the data: their sources, keys and codes.
 
-    A column of statistics is a number, its code, and splits compare it with thresholds 0, 1, 2, … as any other number.
+    A statistic's value is its code, and splits compare it with thresholds 0, 1, 2, … as any other number.
     """
 
-    source: np.ndarray  # (sources,) int32, columns of the ensemble that rows are looked up by, ascending
-    nan_above: np.ndarray  # (sources,) bool, a missing number of this column is above all borders, and otherwise below
+    source: np.ndarray  # (sources,) int32, columns of the ensemble in keys, ascending
+    nan_above: np.ndarray  # (sources,) bool, missing numbers are above all borders, and otherwise below
     element_start: np.ndarray  # (projections + 1,) int64, elements of projection p are element_start[p]:element_start[p + 1]
     element: np.ndarray  # (elements,) int32, position among the sources
     kind: np.ndarray  # (elements,) uint8, CATEGORY, ABOVE or EQUAL
     bound: np.ndarray  # (elements,) float64, border of ABOVE, hash of the category of EQUAL, 0 otherwise
     key_start: np.ndarray  # (projections + 1,) int64, keys of projection p are key[key_start[p]:key_start[p + 1]]
     key: np.ndarray  # (keys,) uint64, distinct and ascending within a projection
-    directory_bits: np.ndarray  # (projections,) int64, at least 1: how many of the highest bits of a key its directory is by
+    directory_bits: np.ndarray  # (projections,) int64, at least 1: number of a key's highest bits that index its directory
     directory_start: np.ndarray  # (projections,) int64, first entry of its directory, which has 2**bits + 1
-    directory: np.ndarray  # int32, where the keys begin, among the projection's own, whose highest bits are at least this entry's number
-    column: np.ndarray  # (columns,) int32, columns of the ensemble that are filled, ascending, behind those of features
+    directory: np.ndarray  # int32, position among the projection's keys of the first whose highest bits are at least the entry's number
+    column: np.ndarray  # (columns,) int32, columns of the ensemble that are filled, ascending, after those of features
     projection: np.ndarray  # (columns,) int32, ascending
-    code_start: np.ndarray  # (columns,) int64, the code of key k of a column's projection is code[code_start + k], and last that of other keys
+    code_start: np.ndarray  # (columns,) int64, the code of key k of a column's projection is code[code_start + k], followed by that of unknown keys
     code: np.ndarray  # uint8
-    formula: np.ndarray = NO_FORMULAS  # (columns,) uint8, which of its library's formulas a column was computed by, for people; or (0,)
+    formula: np.ndarray = NO_FORMULAS  # (columns,) uint8, formula of the library for each column, for display; or (0,)
 
 
 NO_STATISTICS = Statistics(
@@ -67,7 +67,7 @@ NO_STATISTICS = Statistics(
 
 
 def make_directory(key: np.ndarray) -> tuple[int, np.ndarray]:
-    """Index sorted keys by their highest bits, two to four entries to a key.
+    """Index sorted keys by their highest bits, two to four entries per key.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def make_directory(key: np.ndarray) -> tuple[int, np.ndarray]:
 
 
 def _is_partition(start: np.ndarray, size: int) -> bool:
-    """Whether numbers that go from 0 to a size never fall."""
+    """Return whether starts from 0 to a size never fall."""
     return start[0] == 0 and start[-1] == size and bool((np.diff(start) >= 0).all())
 
 
 def _find_elements_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
-    """What is wrong with the elements, the sources and the bounds."""
+    """Describe what is wrong with elements, sources or bounds."""
     source, element, kind, bound = statistics.source, statistics.element, statistics.kind, statistics.bound
     n_features = n_categories.size - statistics.column.size
     if not (np.diff(source) > 0).all() or (source.size and not 0 <= source[0] <= source[-1] < n_features):
@@ -102,7 +102,7 @@ def _find_elements_fault(statistics: Statistics, n_categories: np.ndarray) -> st
     bad = np.flatnonzero((n_categories[source[element]] > 0) == (kind == ABOVE))
     if bad.size:
         return f"element {bad[0]} of kind {kind[bad[0]]} is of column {source[element[bad[0]]]}, which has other values"
-    later = np.setdiff1d(np.arange(1, element.size), statistics.element_start)  # not the first of a projection
+    later = np.setdiff1d(np.arange(1, element.size), statistics.element_start)  # except the first of each projection
     bad = later[(kind[later] == CATEGORY) & (kind[later - 1] != CATEGORY)]
     if bad.size:
         return f"element {bad[0]} is a category behind a bit, expected categories first"
@@ -112,7 +112,7 @@ def _find_elements_fault(statistics: Statistics, n_categories: np.ndarray) -> st
 
 
 def _find_keys_fault(statistics: Statistics) -> str:
-    """What is wrong with the keys and their directories."""
+    """Describe what is wrong with keys or directories."""
     bits, start = statistics.directory_bits, statistics.directory_start
     bad = np.flatnonzero((bits < 1) | (bits >= KEY_BITS - 1) | (start < 0))
     if bad.size:
@@ -130,7 +130,7 @@ def _find_keys_fault(statistics: Statistics) -> str:
 
 
 def find_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
-    """Find what keeps statistics from being looked up."""
+    """Describe what makes statistics invalid, if anything."""
     n_columns, n_projections = statistics.column.size, statistics.directory_bits.size
     sizes = {"nan_above": statistics.source.size, "directory_start": n_projections}
     sizes |= dict.fromkeys(("element_start", "key_start"), n_projections + 1)
@@ -163,7 +163,7 @@ def find_fault(statistics: Statistics, n_categories: np.ndarray) -> str:
 
 @jit
 def _same_categories(projection: int, other: int, statistics: Statistics) -> bool:
-    """Whether two projections begin with the same whole categories."""
+    """Return whether two projections begin with the same whole categories."""
     at, other_at = statistics.element_start[projection], statistics.element_start[other]
     end, other_end = statistics.element_start[projection + 1], statistics.element_start[other + 1]
     while True:
@@ -178,7 +178,7 @@ def _same_categories(projection: int, other: int, statistics: Statistics) -> boo
 
 @jit
 def _hash_categories(parts: np.ndarray, projection: int, statistics: Statistics, hashed: np.ndarray) -> None:
-    """Hash the categories that a projection begins with (CalcHash), ``parts (sources, n)``, into ``hashed (n,)``."""
+    """Hash the categories at a projection's start (CalcHash), ``parts (sources, n)``, into ``hashed (n,)``."""
     hashed[:] = 0
     for e in range(statistics.element_start[projection], statistics.element_start[projection + 1]):
         if statistics.kind[e] == CATEGORY:
@@ -187,11 +187,11 @@ def _hash_categories(parts: np.ndarray, projection: int, statistics: Statistics,
 
 @jit
 def _hash_bits(inputs: np.ndarray, projection: int, statistics: Statistics, hashed: np.ndarray) -> None:
-    """Go on with the bits behind them, of ``inputs (sources, n)``."""
+    """Continue the hashes with the projection's bits, from ``inputs (sources, n)``."""
     for e in range(statistics.element_start[projection], statistics.element_start[projection + 1]):
         values, kind, bound = inputs[statistics.element[e]], statistics.kind[e], statistics.bound[e]
         if kind == ABOVE:
-            nan_above = statistics.nan_above[statistics.element[e]] and bound < np.inf  # as inf in its place would be
+            nan_above = statistics.nan_above[statistics.element[e]] and bound < np.inf  # as +inf in its place would be
             above = (values > bound) | (np.isnan(values) & nan_above)
             hashed[:] = MULTIPLIER * (hashed + MULTIPLIER * above.astype(np.uint64))
         elif kind == EQUAL:
@@ -200,10 +200,9 @@ def _hash_bits(inputs: np.ndarray, projection: int, statistics: Statistics, hash
 
 @jit
 def _find_keys(hashed: np.ndarray, projection: int, statistics: Statistics, place: np.ndarray) -> None:
-    """Find the position of every key among its projection's, or how many there are where it is not one of them.
+    """Find every key's position in its projection; unknown keys get the number of keys.
 
-    In passes, so that what one row waits for does not hold up the next. ``place (n,) uint64`` is unsigned, so that no index needs a look at whether
-    it counts from the end.
+    In passes, so that memory accesses of rows overlap. ``place (n,) uint64`` is unsigned, so that indices need no sign check.
     """
     begin, end = statistics.key_start[projection], statistics.key_start[projection + 1]
     key, directory = statistics.key[begin:end], statistics.directory[statistics.directory_start[projection] :]
@@ -217,7 +216,7 @@ def _find_keys(hashed: np.ndarray, projection: int, statistics: Statistics, plac
         place[i] = low
     for i in range(hashed.size):
         low = place[i]
-        if low < n_keys and key[low] < hashed[i]:  # far more keys than usual begin alike
+        if low < n_keys and key[low] < hashed[i]:  # more keys than usual share their highest bits
             low += np.uint64(np.searchsorted(key[low:], hashed[i]))
         place[i] = low if low < n_keys and key[low] == hashed[i] else n_keys
 
@@ -270,5 +269,5 @@ def look_up(inputs: np.ndarray, statistics: Statistics, out: np.ndarray, seen: n
     for first in range(0, inputs.shape[1], BLOCK):
         block = inputs[:, first : first + BLOCK]
         signed = np.where(np.isnan(block), 0.0, block).astype(np.int64)
-        parts = (signed - ((signed >> (HASH_BITS - 1)) << HASH_BITS)).view(np.uint64)  # CatBoost's hashes of categories are signed
+        parts = (signed - ((signed >> (HASH_BITS - 1)) << HASH_BITS)).view(np.uint64)  # CatBoost's category hashes are signed
         _look_up_block(block, statistics, parts, out[:, first : first + BLOCK], seen[:, first : first + BLOCK])

@@ -1,1 +1,1 @@
-"""What a person gave, read, or refused in one line."""
+"""Readers of user arguments, which return values or raise one-line errors."""

@@ -1,8 +1,8 @@
-"""Choices."""
+"""Literal types of options with fixed choices."""
 
 from typing import Literal, get_args
 
-MODEL = "model"  # as a background
+MODEL = "model"  # background of the model's own leaf weights
 
 Precision = Literal["float32", "float64"]
 MissingLabels = Literal["count", "refuse"]

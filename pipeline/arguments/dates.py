@@ -1,4 +1,4 @@
-"""Days in places: ``{date}``, a day around it, in any form of a day; and the days of a range."""
+"""Dates in paths: ``{date}`` and days around it in any format; and ranges of days."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,13 @@ from typing import Any
 from ..errors import UsageError
 from .readers import read_date, refuse
 
-DAY = re.compile(r"date(?:([+-][0-9]{1,6})d)?")  # and a day around it
-DIRECTIVE = re.compile(r"%[-_0^#]?(.?)")  # of a form, with a flag of the C library's
-OF_A_DAY = "aAwdbBmyYjUWxGuVCDFegh%"  # directives; others are of a time, which a day does not have, or unknown and written as they are
+DAY = re.compile(r"date(?:([+-][0-9]{1,6})d)?")  # with an offset in days
+DIRECTIVE = re.compile(r"%[-_0^#]?(.?)")  # of strftime, with a flag of the C library
+OF_A_DAY = "aAwdbBmyYjUWxGuVCDFegh%"  # directives of dates; others need a time, or are unknown and kept
 
 
 class _Dates(Formatter):
-    """Fills in ``{date}`` and days around it, ``{date-1d}``; a ValueError says what is none of these."""
+    """Formatter of ``{date}`` and ``{date-1d}``; raises ValueError for other fields."""
 
     def __init__(self, date: Date) -> None:
         self.date = date
@@ -105,7 +105,7 @@ def list_days(dates: str, out: str, date: Date | None) -> list[Date]:
 
 
 def refuse_shared(out: str, days: Sequence[Date]) -> None:
-    """Refuse an output that is the same place for two days.
+    """Refuse an output with the same path for two days.
 
     Parameters
     ----------

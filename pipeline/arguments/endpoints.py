@@ -1,4 +1,4 @@
-"""Who is told of a run besides its readers: addresses, files and servers, as far as they can be read without asking anybody."""
+"""Addresses of metrics, metrics files and lineage servers, validated without a connection."""
 
 import os
 from pathlib import Path
@@ -7,13 +7,13 @@ from urllib.parse import SplitResult, urlsplit
 from ..errors import UsageError, redact
 
 LOOPBACK = "127.0.0.1"
-SUFFIX = ".prom"  # of files that node_exporter reads
+SUFFIX = ".prom"  # suffix of files that node_exporter reads
 WEB = ("http", "https")
-KEY = "OPENLINEAGE_API_KEY"  # a variable that all of OpenLineage's senders know
+KEY = "OPENLINEAGE_API_KEY"  # variable common to all OpenLineage clients
 
 
 def read_address(given: str) -> tuple[str, int]:
-    """Read where metrics are served.
+    """Read the address at which metrics are served.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def read_address(given: str) -> tuple[str, int]:
 
 
 def check_metrics_file(given: str) -> None:
-    """Refuse a file of metrics that nobody would read.
+    """Refuse a metrics file that node_exporter would ignore.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def check_metrics_file(given: str) -> None:
 
 
 def can_lie(path: Path) -> bool:
-    """Tell whether something is at a path, or can be put there.
+    """Return whether a path exists or can be created.
 
     Returns
     -------
@@ -70,11 +70,11 @@ def can_lie(path: Path) -> bool:
         return path.parent.is_dir()
     except OSError:
         return False
-    return os.path.isdir(path) or os.path.isfile(path) or not os.path.exists(path)  # a link that leads nowhere is written over, or through
+    return os.path.isdir(path) or os.path.isfile(path) or not os.path.exists(path)  # a dangling link is overwritten, or followed
 
 
 def split_address(given: str, otherwise: str) -> SplitResult:
-    """Take an address apart.
+    """Split an address into host and port.
 
     Parameters
     ----------
@@ -90,14 +90,14 @@ def split_address(given: str, otherwise: str) -> SplitResult:
     """
     try:
         found = urlsplit(given)
-        _ = found.port  # which is read only now
+        _ = found.port  # parsed on access
     except ValueError as error:
         raise UsageError(f"{otherwise}; got: {error}") from error
     return found
 
 
 def is_server(where: str) -> bool:
-    """Tell whether events of lineage go to a server, and refuse a place where none can go.
+    """Return whether lineage events go to a server; refuse an invalid destination.
 
     Parameters
     ----------

@@ -1,11 +1,11 @@
-"""Iterations of boosting as they are asked for: so many of the first, or some behind them."""
+"""Selections of boosting iterations: the first n, or a range."""
 
 from numbers import Integral
 from typing import Any
 
 from ..errors import UsageError
 
-Iterations = tuple[int, int]  # the first, and that behind the last
+Iterations = tuple[int, int]  # first, and end
 
 
 def read_iterations(name: str, given: Any) -> Iterations:

@@ -1,4 +1,4 @@
-"""How arguments are read: each reader takes an argument's name and what was given, and returns its value or refuses it in one line."""
+"""Readers of arguments: each takes a name and a value, and returns the parsed value or raises a one-line error."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -12,13 +12,13 @@ import numpy as np
 
 from ..errors import UsageError
 
-ALL = "all"  # interactions
+ALL = "all"  # all interactions
 SHOWN = 80  # characters of a value in a message
-PLAIN = (str, bytes, Number, list, tuple, dict, set, Date)  # shown as they are written
+PLAIN = (str, bytes, Number, list, tuple, dict, set, Date)  # shown by repr
 
 
 def shorten(given: Any) -> str:
-    """Write a value as part of a one-line message: numbers, texts and lists as they are written, anything else by its type.
+    """Format a value for a one-line message: numbers, texts and lists by repr, anything else by type.
 
     Returns
     -------
@@ -33,7 +33,7 @@ def shorten(given: Any) -> str:
 
 
 def refuse(name: str, given: Any, expected: str) -> UsageError:
-    """Make what to raise where an argument is something else than expected.
+    """Make the error for an unexpected argument.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ def read_place(name: str, given: Any) -> str:
 
 
 def read_text(name: str, given: Any) -> str:
-    """Read a name that is not empty.
+    """Read a nonempty name.
 
     Raises
     ------
@@ -83,7 +83,7 @@ def read_text(name: str, given: Any) -> str:
 
 
 def read_names(name: str, given: Any, expected: str = "a column's name or several") -> tuple[str, ...]:
-    """Read names, each once; a text is one name, not its letters.
+    """Read distinct names; a text is one name.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def read_flag(name: str, given: Any) -> bool:
 
 
 def read_number(name: str, given: Any, least: int) -> int:
-    """Read a whole number that is not too small.
+    """Read an integer with a minimum.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ def read_float(name: str, given: Any, expected: str = "a number", least: float =
     try:
         if isinstance(given, Real) and not isinstance(given, bool) and math.isfinite(given) and least <= float(given) <= most:
             return float(given)
-    except OverflowError:  # of an integer
+    except OverflowError:  # a large integer
         pass
     raise refuse(name, given, expected)
 
@@ -192,7 +192,7 @@ def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:
     expected = f"{'whole ' if whole else ''}numbers"
     try:
         found = np.asarray(given)
-    except ValueError:  # sequences of several lengths
+    except ValueError:  # sequences of different lengths
         raise refuse(name, given, expected) from None
     numbers = np.atleast_1d(found).tolist()
     masked = isinstance(given, np.ma.MaskedArray)
@@ -202,7 +202,7 @@ def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:
 
 
 def read_choice(name: str, given: Any, choices: tuple[str, ...]) -> str:
-    """Read one of some words.
+    """Read one of several words.
 
     Raises
     ------
@@ -243,7 +243,7 @@ def read_date(name: str, given: Any) -> Date:
 
 
 def read_parameters(name: str, given: Any) -> Mapping[str, Any]:
-    """Read the parameters of a method; which of them it takes is checked with the method, see `check_parameters`.
+    """Read the parameters of a method, which are validated with it, see `check_parameters`.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def read_parameters(name: str, given: Any) -> Mapping[str, Any]:
 
 
 def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str | int]] | str:
-    """Read groups as they are given, or where they are; which features they name is checked with the model, see `read_groups`.
+    """Read groups, or where they are; features are validated with the model, see `read_groups`.
 
     Parameters
     ----------
@@ -284,7 +284,7 @@ def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str | int]] |
 
 
 def read_interactions(name: str, given: Any) -> int | str:
-    """Read how many interactions are kept of a row.
+    """Read how many interactions of a row are kept.
 
     Parameters
     ----------
@@ -305,7 +305,7 @@ def read_interactions(name: str, given: Any) -> int | str:
 
 
 def optional(read: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
-    """Make a reader that lets None pass.
+    """Make a reader that accepts None.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Dask and this machine; nothing here knows a run."""
+"""Execution on Dask or in this process, and properties of the machine; independent of runs."""

@@ -1,4 +1,4 @@
-"""Certificates by which a Dask scheduler, its workers and its clients know each other, signed by an authority whose key is not kept."""
+"""TLS certificates of a Dask scheduler, its workers and clients, signed by an authority whose key is discarded."""
 
 import os
 import re
@@ -25,31 +25,20 @@ ROLES = ("scheduler", "worker", "client")
 AUTHORITY = "ca.pem"
 CONFIGURATION = "dask.yaml"
 MOST_DAYS = 3650
-LONGEST = 253  # characters of a name
+LONGEST = 253  # characters of a host name
 _LABEL = r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
-HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")  # the first label may stand for any
-SKEW = timedelta(hours=1)  # by which the clocks of machines may differ
+HOST = re.compile(rf"(\*\.)?{_LABEL}(\.{_LABEL})*")  # the first label may be a wildcard
+SKEW = timedelta(hours=1)  # allowed clock skew between machines
 
 
 @dataclass(frozen=True, slots=True)
 class Certificates:
-    """Certificates that were made.
-
-    Attributes
-    ----------
-    folder : str
-    hosts : tuple of str
-        Names and addresses that they are made out to.
-    expires : datetime
-        In UTC.
-    files : tuple of str
-        Names in the folder.
-    """
+    """Certificates that were made."""
 
     folder: str
-    hosts: tuple[str, ...]
-    expires: datetime
-    files: tuple[str, ...]
+    hosts: tuple[str, ...]  # names and addresses that the certificates are valid for
+    expires: datetime  # in UTC
+    files: tuple[str, ...]  # names in the folder
 
 
 def _name(role: str) -> x509.Name:
@@ -82,7 +71,7 @@ def _make_authority(key: ec.EllipticCurvePrivateKey, until: datetime) -> x509.Ce
 def _make_certificate(
     role: str, key: ec.EllipticCurvePrivateKey, authority: ec.EllipticCurvePrivateKey, hosts: Sequence[x509.GeneralName], until: datetime
 ) -> x509.Certificate:
-    """Every role both calls and is called: workers listen for each other."""
+    """Make a certificate for client and server use: workers both call and listen."""
     builder = _start(role, "authority", key.public_key(), until).add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
     used = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
     by = x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key())
@@ -91,7 +80,7 @@ def _make_certificate(
 
 
 def _configure(folder: Path) -> str:
-    """Dask's configuration, in YAML: these files, and nothing without them."""
+    """Return Dask's configuration in YAML, which requires encryption with these files."""
     roles = {role: {"cert": f"{folder / role}.pem", "key": f"{folder / role}-key.pem"} for role in ROLES}
     return yaml.safe_dump({"distributed": {"comm": {"require-encryption": True, "tls": {"ca-file": str(folder / AUTHORITY)} | roles}}})
 
@@ -144,7 +133,7 @@ def make_certificates(folder: str | os.PathLike[str], hosts: Sequence[str] = ("l
 
 
 def check_expiry(path: str | os.PathLike[str]) -> None:
-    """Refuse a certificate that has expired, or is not valid yet: what Dask says of one is that nobody answers."""
+    """Refuse an expired or not yet valid certificate, for which Dask reports a timeout."""
     with suppress(OSError, ValueError):
         certificate, now = x509.load_pem_x509_certificate(Path(path).read_bytes()), datetime.now(UTC)
         first, last = certificate.not_valid_before_utc, certificate.not_valid_after_utc

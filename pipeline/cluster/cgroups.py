@@ -1,21 +1,21 @@
-"""What Linux lets this process take of its machine: containers, pods, Slurm jobs and units of systemd are control groups with limits."""
+"""Limits of memory and CPU by Linux control groups, as of containers, pods, Slurm jobs and systemd units."""
 
 import math
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 OWN = "/proc/self/cgroup"  # the groups of this process
-GROUPS = "/sys/fs/cgroup"  # where all are; in a container its own group may be the first, whatever it is called outside
+GROUPS = "/sys/fs/cgroup"  # root of all groups; in a container its own group may be the root, whatever its name outside
 
 
 def find_memory() -> int | None:
-    """Find how much memory the groups of this process may take together with whoever else is in them."""
+    """Return the memory that the process's groups may use, shared with other members."""
     found = [read for folder in _find_groups("memory") for name in ("memory.max", "memory.limit_in_bytes") for read in _read(folder / name)[:1]]
     return min(found, default=None)
 
 
 def find_cores() -> int | None:
-    """Find how many cores' time the groups of this process may take."""
+    """Return the number of cores that the process's groups may use."""
     found = []
     for folder in _find_groups("cpu"):
         second = _read(folder / "cpu.max"), [*_read(folder / "cpu.cfs_quota_us"), *_read(folder / "cpu.cfs_period_us")]
@@ -24,10 +24,10 @@ def find_cores() -> int | None:
 
 
 def _find_groups(controller: str) -> Iterator[Path]:
-    """Folders of this process's groups that may limit something, and of those around them: of version 2, and of version 1."""
+    """Return the folders of the process's groups and their ancestors with limits, in versions 2 and 1."""
     try:
         lines = Path(OWN).read_text(encoding="utf-8", errors="surrogateescape").splitlines()
-    except OSError:  # no Linux
+    except OSError:  # not Linux
         return
     for line in lines:
         _, _, rest = line.partition(":")
@@ -41,7 +41,7 @@ def _find_groups(controller: str) -> Iterator[Path]:
 
 
 def _read(file: Path) -> list[int]:
-    """The numbers in a file; none where it is not there or says that there is no limit."""
+    """Read the numbers of a file; empty if it is missing or unlimited."""
     try:
         return [int(word) for word in file.read_text(encoding="ascii").split()]
     except (OSError, ValueError):

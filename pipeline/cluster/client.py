@@ -1,4 +1,4 @@
-"""Work items on Dask: a local cluster of one process per core, or one that is there already."""
+"""Dask clients: of a local cluster with a process per core, or of an existing scheduler."""
 
 import contextlib
 import logging
@@ -16,16 +16,15 @@ from .placement import Placement
 from .requirements import GUARD, Needs, check_script, check_workers, do_checked, need, warm_late
 from .waiting import answering, as_completed, fetch_result, find_workers, reported
 
-# Dask's cluster ends a worker for good where none of its name is there so long after one was lost: also one that a busy machine is still starting,
-# and with it the healthy task that it was given.
+# Dask removes a worker for good if it has not reconnected after this time, including one that is still starting on a busy machine, with its task.
 KEEP_WORKERS = {"distributed.deploy.lost-worker-timeout": "365 days"}
-CLOSE_SECONDS = 5  # that a scheduler has to let a client go; a frozen one never does
-SILENT = logging.CRITICAL  # what a worker has to say reaches the user as an exception
+CLOSE_SECONDS = 5  # wait for a scheduler at closing; a frozen one never answers
+SILENT = logging.CRITICAL  # workers' errors reach the user as exceptions
 
 
 @contextlib.contextmanager
 def _silenced() -> Iterator[None]:
-    """Keep Dask's log of its own cluster from handlers that are not Dask's, such as Prefect's."""
+    """Keep Dask's cluster log from other handlers, such as Prefect's."""
     logger = logging.getLogger("distributed")
     level = logger.level
     logger.setLevel(SILENT)
@@ -37,9 +36,9 @@ def _silenced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def local_client(placement: Placement, n_items: int) -> Iterator[distributed.Client]:
-    """Start one process per core of this machine, and stop them at the end.
+    """Start a local cluster of one process per core, and stop it at the end.
 
-    They listen on the loopback address only, and ask for a certificate made for this cluster: all users of the machine could run code as this one.
+    It listens on the loopback address with its own certificate, since otherwise all users of the machine could run code as this one.
 
     Parameters
     ----------
@@ -67,7 +66,7 @@ def local_client(placement: Placement, n_items: int) -> Iterator[distributed.Cli
             processes=True,
             host="127.0.0.1",
             security=True,
-            dashboard_address="127.0.0.1:0",  # None would take port 8787 all the same
+            dashboard_address="127.0.0.1:0",  # None would still take port 8787
             memory_limit=placement.worker_memory,
             silence_logs=SILENT,
         )
@@ -79,7 +78,7 @@ def local_client(placement: Placement, n_items: int) -> Iterator[distributed.Cli
 
 @contextlib.contextmanager
 def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distributed.Client]:
-    """Connect to a scheduler that is there already, and has workers like this process.
+    """Connect to an existing scheduler with workers like this process.
 
     Parameters
     ----------
@@ -107,25 +106,25 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
     if address.startswith("tls://") and certificate:
         check_expiry(certificate)
     try:
-        client = distributed.Client(address, timeout=wait, set_as_default=False)  # what else the process computes with Dask stays where it was
+        client = distributed.Client(address, timeout=wait, set_as_default=False)  # Dask's default client is unchanged
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterLost(f"{address}: no Dask scheduler answers there: {' '.join(str(error).split())}") from error
-    except TypeError as error:  # Dask's word for it
+    except TypeError as error:  # raised by Dask for an unknown protocol
         raise UsageError(f"{address}: Dask has no certificate for TLS; its configuration names one in distributed.comm.tls") from error
     try:
         _wait_for_worker(client, address, wait)
         check_workers(client, needs)
         yield client
     finally:
-        with contextlib.suppress(TimeoutError):  # a frozen scheduler does not take leave
+        with contextlib.suppress(TimeoutError):  # a frozen scheduler does not confirm closing
             client.close(timeout=CLOSE_SECONDS)
 
 
 def _wait_for_worker(client: distributed.Client, address: str, wait: float) -> None:
-    """Which may just have been lost, or not have been there yet."""
+    """Wait for a worker, since the last may just have been lost, or the first not yet started."""
     within = f"expected at least one within {wait:g} seconds"
     with answering():
-        work = client.submit(int, pure=False)  # for which workers are started, where they are started for work
+        work = client.submit(int, pure=False)  # triggers adaptive scaling
         try:
             client.sync(client.wait_for_workers, 1, timeout=wait, callback_timeout=2 * wait)
         except WorkerStartTimeoutError as error:
@@ -138,7 +137,7 @@ def _wait_for_worker(client: distributed.Client, address: str, wait: float) -> N
 
 @contextlib.contextmanager
 def warm_client(placement: Placement, n_items: int, memory: int, warm: Callable[..., None], *arguments: Any) -> Iterator[distributed.Client]:
-    """Make a client of the cluster, whose hosts have compiled the kernels: many processes must not fill one cache at once.
+    """Make a client of the cluster, after compiling the kernels once per host: processes must not fill one cache concurrently.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The machine and the process that something is done by, as records of a run name them."""
+"""Names of the machine and the process, for records of a run."""
 
 import os
 import platform
@@ -6,27 +6,27 @@ import socket
 from dataclasses import dataclass
 from functools import lru_cache
 
-CPUINFO = "/proc/cpuinfo"  # of Linux
+CPUINFO = "/proc/cpuinfo"  # Linux
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A host, by its name, and what computes there."""
+    """A host and its CPU."""
 
     host: str
-    cpu: str  # its model
+    cpu: str  # model name
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A process that makes parts."""
+    """A worker process."""
 
     machine: Machine
-    process: int  # its number on that machine
+    process: int  # process id
 
 
 def _find_cpu() -> str:
-    """The model of the CPU; its architecture where nobody says."""
+    """Return the CPU's model, or its architecture if unknown."""
     try:
         with open(CPUINFO, encoding="utf-8", errors="replace") as file:
             for line in file:
@@ -40,10 +40,10 @@ def _find_cpu() -> str:
 
 @lru_cache(maxsize=1)
 def this_machine() -> Machine:
-    """Name the machine of this process, which is looked at once."""
+    """Describe this machine; cached."""
     return Machine(socket.gethostname(), _find_cpu())
 
 
 def this_worker() -> Worker:
-    """Name this process."""
+    """Describe this process."""
     return Worker(this_machine(), os.getpid())

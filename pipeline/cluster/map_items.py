@@ -1,17 +1,17 @@
-"""Do something with every item, here or on a cluster; nothing of Dask is imported where the work stays here."""
+"""Mapping of a task over items, in this process or on a cluster; imports Dask only for the latter."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from .placement import Placement
 
-W = TypeVar("W")  # a work item, or several
+W = TypeVar("W")  # one or several work items
 
 
 def map_items(
     placement: Placement, work: Callable[[Any, W], Any], warm: Callable[[Any], None], task: Any, items: Sequence[W], memory: int
 ) -> Iterator[tuple[W, Any]]:
-    """Do something with every item, where it is to be done.
+    """Map a task over all items at the given placement.
 
     Parameters
     ----------

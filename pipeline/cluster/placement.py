@@ -1,4 +1,4 @@
-"""Where work is done: in this process, on a local cluster of processes, or on the workers of a scheduler."""
+"""Placement of work: in this process, on a local cluster, or at a scheduler."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ from ..errors import UsageError
 from .resources import share_out
 
 SERIAL = "serial"
-ENCRYPTED = ("tls", "wss")  # ways to a scheduler
-WAIT = 15.0  # seconds that a scheduler may take to answer
+ENCRYPTED = ("tls", "wss")  # protocols with TLS
+WAIT = 15.0  # seconds to wait for a scheduler
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "scheduler": optional(read_text),
     "workers": optional(lambda name, given: read_number(name, given, 1)),
@@ -24,49 +24,35 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where work is done, and how much of this machine a local cluster gets.
+    """Where work is done, and this machine's share for a local cluster."""
 
-    Attributes
-    ----------
-    scheduler : str or None
-        SERIAL is this process, None a local cluster, all else a scheduler's address.
-    asked_workers : int or None
-        Processes of the local cluster that a person asked for.
-    workers : int
-        Processes that it has.
-    worker_memory : int
-        Bytes of each.
-    wait : float
-        Seconds that a scheduler may take to answer, and as many again until it has a worker.
-    """
-
-    scheduler: str | None
-    asked_workers: int | None
-    workers: int
-    worker_memory: int
-    wait: float = WAIT
+    scheduler: str | None  # SERIAL for this process, None for a local cluster, otherwise a scheduler's address
+    asked_workers: int | None  # requested processes of the local cluster
+    workers: int  # actual processes of the local cluster
+    worker_memory: int  # bytes of each
+    wait: float = WAIT  # seconds to wait for a scheduler's answer, and again for its first worker
 
     @property
     def is_serial(self) -> bool:
-        """This process does the work."""
+        """Whether this process does the work."""
         return self.scheduler == SERIAL
 
     @property
     def is_open(self) -> bool:
-        """Nobody asked for a scheduler or workers."""
+        """Whether neither scheduler nor workers were given."""
         return self.scheduler is None and self.asked_workers is None
 
     def here_if(self, small: bool) -> "Placement":
-        """Let this process do little work, which is done before a local cluster has started, unless somebody asked for another place."""
+        """Return this process as placement for little work, which is done before a local cluster has started, unless one was requested."""
         return replace(self, scheduler=SERIAL) if small and self.is_open else self
 
     def with_room(self, least: int) -> "Placement":
-        """Have no more workers than have so many bytes each, unless so many workers were asked for."""
+        """Reduce the workers so that each has enough memory, unless their number was given."""
         workers, worker_memory = share_out(self.asked_workers, least)
         return replace(self, workers=workers, worker_memory=worker_memory)
 
     def describe(self, n_tasks: int) -> str:
-        """Say it in words, such as "in this process"."""
+        """Describe the placement in words, such as "in this process"."""
         if self.is_serial:
             return "in this process"
         workers = count(min(self.workers, max(1, n_tasks)), "worker")
@@ -81,21 +67,21 @@ def _is_this_host(name: str) -> bool:
 
 
 def _check_scheduler(address: str | None, plain_tcp: bool, workers: int | None) -> None:
-    """Refuse a scheduler on another host without TLS: whoever reaches it runs code on its workers, and reads what they are told."""
+    """Refuse a remote scheduler without TLS: anybody who reaches it can run code on its workers and read their data."""
     if address is None:
         return
     if workers is not None:
         raise UsageError(f"workers is {workers}, which is for a local cluster, but scheduler is {address!r:.80}; leave out one or the other")
     if address == SERIAL:
         return
-    whole = address if "://" in address else f"tcp://{address}"  # as Dask takes it
+    whole = address if "://" in address else f"tcp://{address}"  # as Dask parses it
     where = split_address(whole, f"scheduler is {address!r:.80}, expected an address as tls://host:8786")
     if where.scheme not in ENCRYPTED and not plain_tcp and not _is_this_host(where.hostname or ""):
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
 
 
 def make_placement(scheduler: str | None, workers: int | None, plain_tcp: bool, wait: float = WAIT) -> Placement:
-    """Read where a person wants work done.
+    """Read the placement that a person requested.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What Dask's workers have to be like to give this process's bits and to have room for them: those there are, and those that come later."""
+"""Requirements of Dask workers: equal package versions and enough memory, also for workers that join later."""
 
 import asyncio
 import contextlib
@@ -19,18 +19,18 @@ from .waiting import call_scheduler, find_workers
 
 ALIKE = "start workers from the same image or environment"
 GUARD = "a script that calls Leafledger must do so under if __name__ == '__main__'"
-SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # what tasks understand, and their bits
+SAME = ("leafledger", "dask", "distributed", "numpy", "scipy", "numba", "pyarrow")  # packages that tasks and their bits depend on
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a worker must have; workers are asked when work begins, and every task asks again, since workers may come while it goes on."""
+    """Requirements of a worker, checked at the start and by every task, since workers may join later."""
 
-    memory: int  # bytes of every thread
-    packages: Mapping[str, str | None]  # versions by name, Python's among them
+    memory: int  # bytes per thread
+    packages: Mapping[str, str | None]  # versions by name, including Python's
 
     def check(self, name: str, share: int | None, packages: Mapping[str, str | None]) -> None:
-        """Refuse a worker that is otherwise.
+        """Refuse a worker that does not meet the requirements.
 
         Parameters
         ----------
@@ -60,8 +60,8 @@ class Needs:
 
 
 def check_script() -> None:
-    """Refuse a script that processes which it starts cannot import."""
-    if getattr(multiprocessing.current_process(), "_inheriting", False):  # what multiprocessing asks before it refuses with a page
+    """Refuse a script that child processes cannot import."""
+    if getattr(multiprocessing.current_process(), "_inheriting", False):  # multiprocessing checks this before raising a long error
         raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
     script = getattr(sys.modules["__main__"], "__file__", None) or ""
     if script.startswith("<"):
@@ -69,7 +69,7 @@ def check_script() -> None:
 
 
 def need(memory: int) -> Needs:
-    """Say what workers must have to do what this process would.
+    """Return the requirements for workers to give this process's results.
 
     Parameters
     ----------
@@ -80,22 +80,22 @@ def need(memory: int) -> Needs:
 
 
 def check_workers(client: distributed.Client, needs: Needs) -> None:
-    """Refuse the workers that a cluster has now, if one is otherwise."""
+    """Refuse a cluster if any current worker fails the requirements."""
     found = call_scheduler(client, "broadcast", msg={"op": "versions", "packages": list(SAME)}, on_error="ignore")
     for name, worker in find_workers(client).items():
-        if name in found:  # or it has left
+        if name in found:  # otherwise it has left
             needs.check(name, _share(worker["memory_limit"], worker["nthreads"]), found[name]["packages"])
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Something that a task is called with, as it travels: a scheduler holds all tasks, and records of many work items are ten times as large."""
+    """A task's argument, compressed: the scheduler holds all tasks, and records of work items are ten times as large."""
 
     data: bytes
 
 
 def pack(argument: Any) -> Packed:
-    """Make what a task is called with small.
+    """Compress an argument of a task.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def pack(argument: Any) -> Packed:
 
 
 def do_checked(needs: Needs, work: Callable[..., Any], *arguments: Any) -> Any:
-    """Do work on a worker, which may have come since the others were asked.
+    """Check the worker, which may have joined late, and do the work.
 
     Parameters
     ----------
@@ -141,9 +141,9 @@ def _warm_here(needs: Needs, warm: Callable[..., None], arguments: Sequence[Any]
 
 
 def _make_plugin(known: frozenset[str], work: bytes) -> distributed.WorkerPlugin:
-    """What Dask has every worker do before it does tasks, but those that are known.
+    """Make a plugin that runs on every new worker before its first task.
 
-    The class is made here, so that its code travels with it: somebody else's worker, without this package, could not import it and would not start.
+    The class is local so that it is pickled by value: workers without this package could not import it and would fail to start.
     """
 
     class Late(distributed.WorkerPlugin):
@@ -152,14 +152,14 @@ def _make_plugin(known: frozenset[str], work: bytes) -> distributed.WorkerPlugin
                 await asyncio.to_thread(self.warm, worker)
 
         def warm(self, worker: distributed.Worker) -> None:
-            with contextlib.suppress(Exception):  # its first task says it, if it gets one
+            with contextlib.suppress(Exception):  # its first task will report the error
                 pickle.loads(work)(worker)
 
     return Late()
 
 
 def _make_end(name: str, ours: str) -> distributed.SchedulerPlugin:
-    """What has a scheduler forget a plugin of its workers when a client is gone, however it went; its code travels with it."""
+    """Make a scheduler plugin that removes our worker plugin when the client is gone; pickled by value."""
 
     class End(distributed.SchedulerPlugin):
         def remove_client(self, scheduler: Any, client: str) -> None:
@@ -172,7 +172,7 @@ def _make_end(name: str, ours: str) -> distributed.SchedulerPlugin:
 
 
 def warm_late(client: distributed.Client, known: Iterable[str], needs: Needs, warm: Callable[..., None], *arguments: Any) -> None:
-    """Let workers that come late compile kernels, or load them, before they get tasks, as long as the client is there."""
+    """Let workers that join late load or compile kernels before their first task, while the client exists."""
     name, work = f"leafledger-{client.id}", pickle.dumps(partial(_warm_here, needs, warm, arguments))
     end, late = _make_end(name, client.id), _make_plugin(frozenset(known), work)
     call_scheduler(client, "register_scheduler_plugin", plugin=pickle.dumps(end), name=name, idempotent=False)

@@ -1,4 +1,4 @@
-"""What making something takes of a process: time, and what it moves to and from stores."""
+"""Time, CPU, memory and traffic of a piece of work."""
 
 import os
 import time
@@ -10,21 +10,21 @@ import psutil
 
 from ..stores.counted import Moved, find_moved
 
-STATUS, PEAK = "/proc/self/status", "VmHWM:"  # of Linux
+STATUS, PEAK = "/proc/self/status", "VmHWM:"  # Linux
 
 
 class PartTimings(NamedTuple):
-    """Seconds that a part took."""
+    """Seconds spent on a part."""
 
     reading: float = 0.0
-    kernel: float = 0.0  # from values as they are read to attributions that are checked and added to the summaries, and room for them
+    kernel: float = 0.0  # from raw values to checked and summarised attributions, including buffers
     writing: float = 0.0
-    publishing: float = 0.0  # the object, its digest, and what else there is
-    cpu: float = 0.0  # of the process, other threads included, while it did not read
-    peak: int = 0  # bytes of the process at its largest, so far
+    publishing: float = 0.0  # writing and digesting the object
+    cpu: float = 0.0  # of the process with all threads, except while reading
+    peak: int = 0  # peak memory of the process so far, in bytes
 
     def publish(self, seconds: float, cpu: float) -> "PartTimings":
-        """Add what came after the part was written.
+        """Add the time after the part was written.
 
         Parameters
         ----------
@@ -42,16 +42,16 @@ class PartTimings(NamedTuple):
 
 
 class ResourceUsage(NamedTuple):
-    """What a piece of work took."""
+    """Resources used by a piece of work."""
 
     seconds: float = 0.0
-    cpu: float = 0.0  # seconds, of this process and of those that it started and that are over
+    cpu: float = 0.0  # seconds, of this process and of finished children
     read: int = 0  # bytes
     written: int = 0
 
 
 class Stopwatch:
-    """A stopwatch of one thread: time is added up under the name of what it was spent on."""
+    """A stopwatch for one thread that adds up time by name."""
 
     def __init__(self) -> None:
         self._lap, self._cpu_lap = time.perf_counter(), time.process_time()
@@ -59,7 +59,7 @@ class Stopwatch:
         self._cpu: dict[str, float] = {}
 
     def lap(self, name: str) -> None:
-        """Put down what passed since the lap before.
+        """Record the time since the last lap.
 
         Parameters
         ----------
@@ -72,12 +72,12 @@ class Stopwatch:
         self._lap, self._cpu_lap = now, cpu
 
     def spent(self) -> PartTimings:
-        """Add up."""
+        """Return the timings."""
         return PartTimings(**self._seconds, cpu=sum(self._cpu.values()) - self._cpu.get("reading", 0.0), peak=find_peak())
 
 
 def find_peak() -> int:
-    """Look up the most memory that this process has held, or, where the system does not tell, what it holds now.
+    """Return the process's peak memory, or its current memory if the system does not report peaks.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def _cpu_seconds() -> float:
 
 @contextmanager
 def measure_usage(found: list[ResourceUsage]) -> Iterator[None]:
-    """Measure what a piece of work takes.
+    """Measure the resources used inside the context.
 
     Parameters
     ----------

@@ -9,11 +9,11 @@ import distributed
 from .requirements import do_checked, need, pack
 from .waiting import as_completed, cancel, fetch_result, reported
 
-W = TypeVar("W")  # a work item, or several
+W = TypeVar("W")  # one or several work items
 
 
 def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: Any, items: Sequence[W], memory: int) -> Iterator[tuple[W, Any]]:
-    """Do every item in a Dask task of its own. The first failure cancels the rest.
+    """Map a task over items, in a Dask task each. The first failure cancels the rest.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How long a Dask cluster is waited for: as long as it answers and has workers, and a while without; Dask itself would wait without end."""
+"""Timeouts for Dask clusters without workers or answers, for which Dask itself would wait forever."""
 
 import asyncio
 import contextlib
@@ -17,17 +17,17 @@ from ..errors import ClusterLost, WorkersDied
 
 @contextlib.contextmanager
 def reported(where: str, n_left: int) -> Iterator[None]:
-    """Say what was lost with workers or with the scheduler."""
+    """Report work lost with workers or the scheduler."""
     try:
         yield
     except KilledWorker as error:
         raise WorkersDied(f"{where}: the workers that it was given to died") from error
-    except (CancelledError, CommClosedError) as error:  # all tasks are cancelled then, or what one returned was just being fetched
+    except (CancelledError, CommClosedError) as error:  # all tasks were cancelled, or a result was being fetched
         raise ClusterLost(f"the Dask cluster went away with {n_left} parts to do; run again to go on from there") from error
 
 
-REPLACE_SECONDS = 300  # that a cluster may be without any worker, or a scheduler without an answer; new machines take minutes to start
-LOOK_SECONDS = 5  # between two looks at whether there are workers
+REPLACE_SECONDS = 300  # wait for a cluster without workers, or for a silent scheduler; new machines take minutes to start
+LOOK_SECONDS = 5  # interval between checks for workers
 
 
 def _lost(what: str) -> ClusterLost:
@@ -36,7 +36,7 @@ def _lost(what: str) -> ClusterLost:
 
 @contextlib.contextmanager
 def answering() -> Iterator[None]:
-    """Say that a cluster went away while something was asked of it that is no task."""
+    """Report a cluster that disappeared during a call outside tasks."""
     try:
         yield
     except TimeoutError as error:
@@ -47,7 +47,7 @@ def answering() -> Iterator[None]:
 
 
 def find_workers(client: distributed.Client) -> dict[str, Any]:
-    """Ask a scheduler for its workers.
+    """List a scheduler's workers.
 
     Returns
     -------
@@ -64,19 +64,19 @@ def find_workers(client: distributed.Client) -> dict[str, Any]:
 
 
 def _scheduler(client: distributed.Client) -> Any:
-    """Where it is asked; Dask's client forgets it when it has given up."""
+    """Return the scheduler's address; Dask's client forgets it after giving up."""
     if client.scheduler is None:
         raise ClusterLost("the Dask cluster went away; run again to go on from there")
     return client.scheduler
 
 
 def _identify(client: distributed.Client, n_workers: int) -> dict[str, Any]:
-    """Not by way of the client, which says what it knew before where the scheduler is gone, and waits for a frozen one, whose connections stay."""
+    """Ask the scheduler directly: the client repeats old answers if it is gone, and waits for a frozen one."""
     return cast(dict[str, Any], client.sync(_scheduler(client).identity, n_workers=n_workers, callback_timeout=REPLACE_SECONDS)["workers"])
 
 
 class WorkerTimeout:
-    """What is left of it: all, whenever something comes of the cluster or it has workers.
+    """Timeout that restarts whenever the cluster makes progress or has workers.
 
     Parameters
     ----------
@@ -88,17 +88,17 @@ class WorkerTimeout:
         self.renew()
 
     def renew(self) -> None:
-        """Begin anew, since something came of the cluster."""
+        """Restart the timeout after progress."""
         self._seen = self._looked = time.monotonic()
 
     def look(self) -> None:
-        """Look whether there are workers, where nobody has for LOOK_SECONDS."""
+        """Check for workers at most every LOOK_SECONDS."""
         if time.monotonic() - self._looked <= min(LOOK_SECONDS, REPLACE_SECONDS):
             return
         workers, lost = dict[str, Any](), "has had no workers"
         try:
             workers = _identify(self._client, 1)
-        except OSError:  # a busy one may answer the next time
+        except OSError:  # a busy scheduler may answer next time
             lost = "has not answered"
         self._looked = time.monotonic()
         if workers:
@@ -108,7 +108,7 @@ class WorkerTimeout:
 
 
 def as_completed(client: distributed.Client, futures: Sequence[distributed.Future], most: int = 1) -> Iterator[list[distributed.Future]]:
-    """Wait for tasks, whichever is done first.
+    """Yield tasks as they complete.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def as_completed(client: distributed.Client, futures: Sequence[distributed.Futur
         There were no workers, or no answer of the scheduler, for REPLACE_SECONDS.
     """
     done, patience = distributed.as_completed(futures, loop=client.loop), WorkerTimeout(client)
-    del futures  # or results that only the scheduler needs would be kept until all are done
+    del futures  # otherwise all results stay in memory until the end
     while not done.is_empty():
         if done.has_ready():
             yield [next(done) for _ in range(min(most, done.queue.qsize()))]
@@ -137,9 +137,9 @@ def as_completed(client: distributed.Client, futures: Sequence[distributed.Futur
 
 
 def fetch_result(client: distributed.Client, asked: Any) -> Any:
-    """Fetch what tasks returned that are done.
+    """Fetch the results of finished tasks.
 
-    Where the workers that have it are gone by now, so that others have to do it again, it is waited for as the tasks were.
+    If workers with results are gone, wait for the recomputation as for tasks.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def fetch_result(client: distributed.Client, asked: Any) -> Any:
 
 
 def call_scheduler(client: distributed.Client, what: str, /, **given: Any) -> Any:
-    """Ask a scheduler for something that is no task, and wait for the answer as for one."""
+    """Call the scheduler and wait for its answer as for a task."""
     with answering():
         return _attend(client, getattr(_scheduler(client), what)(**given))
 
@@ -174,6 +174,6 @@ def _attend(client: distributed.Client, asked: Awaitable[Any]) -> Any:
 
 
 def cancel(client: distributed.Client, futures: Sequence[distributed.Future]) -> None:
-    """Let go of tasks, done or not; where the client has given up its scheduler, there is nobody to tell."""
+    """Cancel tasks, done or not; if the client lost its scheduler, do nothing."""
     with contextlib.suppress(ClosedClientError):
         client.cancel(futures)

@@ -1,1 +1,1 @@
-"""The command leafledger, and what it shows."""
+"""The command ``leafledger``: subcommands, options, and terminal output."""

@@ -1,4 +1,4 @@
-"""The application that commands are added to."""
+"""The cyclopts application that commands register with."""
 
 from importlib.metadata import version
 
@@ -10,6 +10,6 @@ app = App(
     version=lambda: version("leafledger"),
     version_flags=["--version"],
     result_action="return_value",
-    suppress_keyboard_interrupt=False,  # main says how to go on
+    suppress_keyboard_interrupt=False,  # main reports how to resume
 )
 app.meta.group_parameters = Group("Every command", sort_key=9)

@@ -1,4 +1,4 @@
-"""The command ``leafledger``: explain, plan, compare, check, show, inspect and more. A mistake is one line on standard error, with an exit code."""
+"""Entry point of the command ``leafledger``: explain, config, and one-line errors with exit codes."""
 
 import dataclasses
 import os
@@ -30,20 +30,20 @@ from .terminal.signals import Terminated, heeding_sigterm
 from .terminal.terminal import Log, complain, guarded_streams, is_logged, log, logged, named, open_console, say
 
 GO_ON = "run the same command again to go on from there"
-OF_A_NIGHT = (Exit.NOT_YET, Exit.CONFLICT, Exit.REFUSED)  # what keeps one night from being explained, and no other
-OF_ALL_NIGHTS = (Exit.AWAY, Exit.UNFIT)  # what ends a range of nights whose arguments are in order
+OF_A_NIGHT = (Exit.NOT_YET, Exit.CONFLICT, Exit.REFUSED)  # prevents one night's run, but not others
+OF_ALL_NIGHTS = (Exit.AWAY, Exit.UNFIT)  # ends a range of nights with valid arguments
 
 
 @dataclass(frozen=True, slots=True)
 class _Finished:
-    """What there is to say of a run."""
+    """Outcome of a run, to be reported."""
 
     run: str
     manifest: Any
     before: bool  # it was finished before
-    kept: str  # in what it differs from what was asked for, where it was kept all the same
+    kept: str  # differences from the requested run, if an existing run was kept
     latest: Any
-    short: tuple[str, ...]  # what was asked for and not done, and why
+    short: tuple[str, ...]  # requested steps that failed, with reasons
     inputs: Any
 
 
@@ -113,20 +113,20 @@ def explain(
 
 
 def _end_nights(codes: Sequence[int]) -> int:
-    """The exit code of a range. What one night's own rows made unusable comes last, for who waits for another night tries again after a 6."""
+    """Return the exit code of a range of nights. Data refused for one night comes last, since a 6 is retried."""
     failed = [code for code in codes if code not in (Exit.DONE, Exit.PARTLY)]
     return min(failed, key=lambda code: (code == Exit.USAGE, code)) if failed else max(codes)
 
 
 def _is_of_a_night(error: LeafledgerError, in_order: bool) -> bool:
-    """Whether the nights after it may do better: once arguments are known to be in order, it comes from the night's own data or output."""
+    """Return whether later nights may succeed: with valid arguments, the error comes from the night's data or output."""
     if in_order:
         return error.exit_code not in OF_ALL_NIGHTS
     return error.exit_code in OF_A_NIGHT or isinstance(error, InvalidRun)
 
 
 def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool, earlier: Any) -> tuple[int, dict[str, Any]]:
-    """One run of several; what keeps this night alone from being explained is said, and the others go on."""
+    """Run one night of several; errors of this night alone are reported, and the others continue."""
     from ..arguments.dates import fill_date
     from ..runs.job.job import make_job
     from ..stores.places import normalise
@@ -144,7 +144,7 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
 
 
 def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None) -> tuple[int, dict[str, Any]]:
-    """One run, whose output was given so; its exit code, and what is to be said of it."""
+    """Run one job; return its exit code, and the outcome."""
     from ..methods.output_space import TOTALS
     from ..runs.explain import explain_job
     from ..runs.job.table_option import choose_table
@@ -198,7 +198,7 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
 
 
 def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
-    """Say what could not be explained, and why the newest run is not this one, or MLflow has no link to it; the exit code, and all of it."""
+    """Report rejections, and why ``latest`` or MLflow was not updated; return the exit code and the report."""
     manifest, how = done.manifest, "finished before" if done.before else "finished"
     if done.kept:
         how = f"kept as it is, what is asked for differs in {done.kept}"
@@ -270,7 +270,7 @@ def config(command: str = "explain", *, json: Json = False) -> None:
     try:
         app.parse_args([command], exit_on_error=False, print_error=False)
     except MissingArgumentError:
-        pass  # which is among what is shown
+        pass  # listed among the settings
     finally:
         app.config = before
     show_settings(command, list_settings(filled), json)
@@ -284,7 +284,7 @@ def _fails(kind: str, message: str, code: int, as_json: bool) -> int:
 
 
 def _say(error: CycloptsError) -> str:
-    """What is wrong with a command line, in one line."""
+    """Describe a command line error in one line."""
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         first, n_more = error.unused_tokens[0], len(error.unused_tokens) - 1
         more = f" and {n_more:,} more" if n_more else ""
@@ -293,7 +293,7 @@ def _say(error: CycloptsError) -> str:
 
 
 def _end(work: Callable[[], int | None], as_json: bool) -> int:
-    """The exit code of what is done; whatever goes wrong is one line on standard error, and a document where documents are asked for."""
+    """Run a command and return its exit code; errors are one line on standard error, and a document with --json."""
     try:
         return int(work() or 0)
     except CycloptsError as error:
@@ -361,7 +361,7 @@ def main(arguments: list[str] | None = None, command: App = app.meta) -> int:
         as_json = asks_document(tokens, None, app)
         try:
             os.getcwd()
-        except OSError as error:  # which libraries look at as soon as they are imported
+        except OSError as error:  # libraries read it on import
             message = f"the working directory cannot be used, change to another one: {error.strerror}"
             return _fails("OSError", message, Exit.FAILED, as_json)
         return _end(lambda: command(tokens, exit_on_error=False, print_error=False), as_json)

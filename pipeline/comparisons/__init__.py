@@ -1,1 +1,1 @@
-"""Rankings of a data set compared."""
+"""Comparison of feature rankings over a data set."""

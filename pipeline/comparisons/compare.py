@@ -1,4 +1,4 @@
-"""Rankings compared on a data set: how good each is, how far every two agree, and where they do not; means over all rows with standard errors."""
+"""Comparison of rankings over a data set: their quality and agreement, as means with standard errors."""
 
 import hashlib
 import json
@@ -62,7 +62,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
         logging.getLogger("leafledger").info("%s: features %s", job.data, say_positions(model))
     runs = {entry.run: read_run(entry.run, model, job.row_output) for entry in entries if entry.run is not None}
     if found.rejected:
-        raise InvalidData(found.rejected[0].reason)  # means of some of the rows would be those of other data
+        raise InvalidData(found.rejected[0].reason)  # means over some of the rows would be of other data
     plans = {run: standing.plan for run, standing in runs.items()}
     items = choose_items(lambda other: found if other == asked else list_for(job, job.data, loaded, other), asked, plans)
     part = {name: getattr(job.options, name) for name in ("trees", "outputs", "output", "missing")}

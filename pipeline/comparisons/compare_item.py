@@ -1,4 +1,4 @@
-"""One work item of a comparison of rankings: what a Dask task does. Names and a small record come in, states of reductions and a few rows go out."""
+"""One work item of a comparison: a Dask task that returns reduction states and a few rows."""
 
 from dataclasses import dataclass
 
@@ -24,28 +24,28 @@ from .slices import Columns, SliceTables
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What comes of an item."""
+    """Result of an item."""
 
-    states: tuple[str, ...]  # packed: means over all rows, over those of the sample and over those with a label; moments of values
-    rows: str  # packed, on which rankings differ most
+    states: tuple[str, ...]  # packed: means over all rows, sampled rows and labelled rows; moments of values
+    rows: str  # packed, with the largest differences of rankings
     seen: np.ndarray  # (read, 2) int64, see `count_unseen`
 
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """What is measured in a first pass: URI of what is asked of every row, and the features that splits ask for."""
+    """Arguments of the first pass: URI of the query, and features in splits."""
 
     query: str
     features: tuple[Feature, ...]
 
 
 def measure_item(asked: Measuring, item: WorkItem) -> BackgroundStatistics:
-    """Measure what perturbations are made of on the rows of an item: moments of its features, and the values that units are drawn from."""
+    """Measure the statistics of perturbations on an item's rows."""
     return count_background_.count_rows(asked.features, open_tables(asked.query), item).statistics
 
 
 def warm_measuring(asked: Measuring) -> None:
-    """Compile, or read from the cache, every kernel that measuring items calls."""
+    """Compile or load every kernel of the first pass."""
     count_background_.warm(asked.query)
 
 
@@ -68,7 +68,7 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
     seen, differing = np.zeros((len(comparison.features), 2), np.int64), DifferingRows(comparison.named, item.uri)
     for batch in read_slices(item, wanted, comparison.slice_rows):
         n = batch.num_rows
-        if tables is None or padded(n) != padded(tables.n_rows):  # as in parts of a run
+        if tables is None or padded(n) != padded(tables.n_rows):  # smaller buffers for the last batch, as in parts
             tables = SliceTables(comparison, n)
         with located(item):
             tables.fill(batch)
@@ -84,7 +84,7 @@ def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
 
 
 def warm(comparison: Comparison) -> None:
-    """Compile, or read from the cache, every kernel that comparing items calls."""
+    """Compile or load every kernel of comparisons."""
     labels = None if comparison.removal is None else lay_out(np.zeros(1), np.ones(1))
     for values in SliceTables(comparison, 1).measure({}, 1, 0, np.arange(1), labels).measured:
         MEANS.update(MEANS.init(*values.shape[:2]), values, values.shape[2])

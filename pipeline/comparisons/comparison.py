@@ -1,4 +1,4 @@
-"""What is compared, and how: the record that every task gets. Tables are named by where they were broadcast to."""
+"""The Comparison record for tasks: rankings, measures and samples, with URIs of broadcast tables."""
 
 import itertools
 from collections.abc import Sequence
@@ -20,25 +20,25 @@ REMOVAL = "removal"
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Where scores come from: a method with its tables, or the columns of an earlier run, ``(outputs, players)``."""
+    """Source of scores: a method with its tables, or an earlier run's columns, ``(outputs, players)``."""
 
-    name: str  # as it was asked for
+    name: str  # as requested
     method: str
-    tables: str  # their URI, empty of a run
-    run: str | None  # where its parts lie
+    tables: str  # their URI; empty for a run
+    run: str | None  # URI of its parts
     columns: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Rows of the data, spread evenly over all."""
+    """Sampled rows, spread evenly over the data."""
 
     size: int
-    n_rows: int  # that there are in all
-    start: tuple[int, ...]  # of every item, how many rows come before it
+    n_rows: int  # number of all rows
+    start: tuple[int, ...]  # number of rows before every item
 
     def choose(self, part: int, done: int, n: int) -> np.ndarray:
-        """Find the rows of a slice that belong to the sample.
+        """Return the sampled rows of a batch.
 
         Parameters
         ----------
@@ -61,17 +61,17 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """How prediction gaps are measured, and on which rows: they cost thousands of times what attributions do."""
+    """Measurement of prediction gaps on sampled rows, since they cost thousands of times as much as attributions."""
 
-    tables: tuple[str, ...]  # their URIs, one for every scale
+    tables: tuple[str, ...]  # URIs, one for every scale
     noise: str
-    seed: int  # of the points that gaps are estimated by, or EXACT
+    seed: int  # seed of the estimating points, or EXACT
     sample: Sample
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """How predictions without the first features are measured, on rows that have a label."""
+    """Measurement of predictions without the first features, on labelled rows."""
 
     tables: str  # their URI
     labels: LabelColumns
@@ -80,16 +80,16 @@ class Removal:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is compared, and how."""
+    """Rankings and measures of a comparison."""
 
     rankings: tuple[Ranking, ...]
-    bins: str  # URI of the tables that turn values into bins
-    areas: str  # URI of the tables that curves are made by
+    bins: str  # URI of the binning tables
+    areas: str  # URI of the tables of curves
     gaps: Gaps
     removal: Removal | None
     top: tuple[int, ...]
-    features: tuple[Feature, ...]  # those that splits ask for
-    outputs: tuple[str, ...]  # that are compared: the model's, or one that differs from row to row
+    features: tuple[Feature, ...]  # features in splits
+    outputs: tuple[str, ...]  # compared outputs: the model's, or one that differs by row
     row_output: RowOutput | None
     ids: tuple[str, ...]
     differing_rows: int
@@ -97,28 +97,28 @@ class Comparison:
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Numbers of every two rankings."""
+        """All pairs of rankings, by number."""
         return tuple(itertools.combinations(range(len(self.rankings)), 2))
 
     @property
     def valued(self) -> tuple[int, ...]:
-        """Numbers of the rankings that have values, and not ranks alone."""
+        """Rankings with values, not only ranks, by number."""
         return tuple(r for r, ranking in enumerate(self.rankings) if not METHODS[ranking.method].phi.ranks)
 
     @property
     def valued_pairs(self) -> tuple[tuple[int, int], ...]:
-        """Numbers of every two of these."""
+        """All pairs of rankings with values."""
         return tuple(itertools.combinations(self.valued, 2))
 
     @property
     def named(self) -> Named:
-        """What rows are listed with."""
+        """Properties for listing rows."""
         names = tuple(feature.name for feature in self.features), tuple(ranking.name for ranking in self.rankings)
         return Named(self.outputs, *names, self.ids, max(self.top), self.differing_rows)
 
 
 def name_values(comparison: Comparison, scales: Sequence[str]) -> list[tuple[Value, ...]]:
-    """Name what is measured of every row, of the rows of the sample, and of those with a label."""
+    """Name the measures of all rows, of sampled rows, and of labelled rows."""
     n = len(comparison.rankings)
     errors = () if comparison.gaps.seed == EXACT else tuple(Value(f"{scale} error", r) for scale in scales for r in range(n))
     removal = () if comparison.removal is None else tuple(f"{REMOVAL} {size}" for size in comparison.removal.sizes)

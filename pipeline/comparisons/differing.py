@@ -1,4 +1,4 @@
-"""Rows on which two rankings differ most: kept while rows are read, a few of every two rankings, and merged in the order of rows."""
+"""Rows on which two rankings differ most, selected per pair while reading, and merged in row order."""
 
 import base64
 from collections.abc import Sequence
@@ -28,21 +28,21 @@ COLUMNS = (*KEYS, PLACE, *WHERE, *FOUND)
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What is known of a ranking on a slice of rows."""
+    """A ranking of a batch of rows."""
 
-    ranks: np.ndarray | None  # (outputs, players, n) float64, by size; None of a ranking that does not tell, and differs on no row by what is known
-    values: np.ndarray | None  # (outputs, players, n) float64, margin units; None of a ranking that has none
+    ranks: np.ndarray | None  # (outputs, players, n) float64, by magnitude; None if unknown
+    values: np.ndarray | None  # (outputs, players, n) float64, margin units; None if it has no values
 
 
 class Apart(NamedTuple):
-    """How far two rankings are apart on rows, ``(outputs, pairs, n) float64`` each."""
+    """Distances of pairs of rankings on rows, ``(outputs, pairs, n) float64`` each."""
 
-    swaps: np.ndarray  # between the longest lists of first features; NaN where one ranking does not tell them,
-    correlation: np.ndarray  # by size; NaN likewise
-    difference: np.ndarray  # of values, summed over features, margin units; NaN where one ranking has none
+    swaps: np.ndarray  # between the longest lists of first features; NaN if unknown,
+    correlation: np.ndarray  # by magnitude; NaN if unknown
+    difference: np.ndarray  # of values, summed over features, margin units; NaN if one ranking has none
 
     def take(self, *index: Any) -> "Apart":
-        """Take some of the rows, or those of an output and two rankings.
+        """Select rows, or one output and pair.
 
         Parameters
         ----------
@@ -54,18 +54,18 @@ class Apart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """What rows are listed with."""
+    """Columns with which rows are listed."""
 
     outputs: tuple[str, ...]
-    features: tuple[str, ...]  # those that splits ask for
+    features: tuple[str, ...]  # features in splits
     rankings: tuple[str, ...]
     ids: tuple[str, ...]
-    n_first: int  # features on top of each ranking
-    n_rows: int  # of every output and two rankings, at most
+    n_first: int  # features at the top of each ranking
+    n_rows: int  # rows for every output and pair, at most
 
 
 def _order(apart: Apart) -> np.ndarray:
-    """Rows by descending swaps, then ascending correlation, then descending difference; equal ones keep their order."""
+    """Sort rows by descending swaps, ascending correlation, descending difference; ties keep their order."""
     return np.lexsort((-np.nan_to_num(apart.difference), apart.correlation, -apart.swaps))
 
 
@@ -78,12 +78,12 @@ def _first_rows(table: pa.Table, n: int) -> pa.Table:
 
 
 def _plain(column: pa.Array) -> pa.Array:
-    """A column without a dictionary, which other files may have otherwise."""
+    """Decode a dictionary, which differs between files."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 class DifferingRows:
-    """The rows of an item on which every two rankings differ most, of those seen so far.
+    """The rows of an item with the largest differences so far, for every pair of rankings.
 
     Parameters
     ----------
@@ -98,7 +98,7 @@ class DifferingRows:
         self._empty: pa.Table | None = None
 
     def see(self, batch: pa.RecordBatch, first_row: int, seen: Sequence[Seen], pairs: Sequence[tuple[int, int]], apart: Apart) -> None:
-        """Take in a slice of rows."""
+        """Update with a batch of rows."""
         if self._empty is None:
             self._empty = self._list_rows(batch, first_row, seen, (0, 0, 0), np.zeros(0, np.int64), Apart(*np.zeros((3, 0))))
         for k in range(len(self._named.outputs)):
@@ -119,9 +119,9 @@ class DifferingRows:
         chosen: np.ndarray,
         apart: Apart,
     ) -> pa.Table:
-        """Some rows of a slice, with what an output and two rankings say of them."""
+        """Return selected rows of a batch, with the values of one output and pair."""
         named, n, (k, a, b) = self._named, chosen.size, about
-        ranks = [np.zeros((len(named.features), n)) if (of := seen[r].ranks) is None else of[k][:, chosen] for r in (a, b)]  # of no rows where None
+        ranks = [np.zeros((len(named.features), n)) if (of := seen[r].ranks) is None else of[k][:, chosen] for r in (a, b)]  # unused where None
         first = [np.argsort(each, axis=0, kind="stable")[: named.n_first].T for each in ranks]
         values = [seen[r].values for r in (a, b)]
         columns = {
@@ -133,7 +133,7 @@ class DifferingRows:
             **{name: _plain(batch.column(name).take(pa.array(chosen))) for name in named.ids},
             "swaps": pa.array(apart.swaps.astype(np.int64)),
             "size_correlation": pa.array(apart.correlation),
-            "difference": pa.array(apart.difference, from_pandas=True),  # NaN is null
+            "difference": pa.array(apart.difference, from_pandas=True),  # NaN becomes null
         }
         for name, order, value in zip(("first", "other_first"), first, values, strict=True):
             columns[name] = pa.array([[named.features[j] for j in row] for row in order.tolist()], NAMES)
@@ -142,7 +142,7 @@ class DifferingRows:
         return pa.table(columns).select([*KEYS, *WHERE, *named.ids, *FOUND])
 
     def pack(self) -> str:
-        """Write the rows that are kept as text.
+        """Serialise the kept rows as text.
 
         Returns
         -------
@@ -160,7 +160,7 @@ class DifferingRows:
 
 
 def _differ_more(apart: Apart, kept: pa.Table | None, n_rows: int) -> np.ndarray:
-    """Whether rows differ at all, and by more than the last one kept where there is no room."""
+    """Return which rows differ, and by more than the last kept one if the list is full."""
     least = Apart(*np.array([[0.0], [1.0], [0.0]])) if kept is None or kept.num_rows < n_rows else _apart(kept.slice(kept.num_rows - 1))
     swaps, correlation, difference = least
     same_order = (apart.swaps == swaps) & (apart.correlation == correlation)

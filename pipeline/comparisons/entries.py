@@ -1,4 +1,4 @@
-"""The rankings of a comparison as they are asked for: methods with their parameters, and earlier runs with the rows that they are about."""
+"""Rankings to compare, as requested: methods with parameters, or earlier runs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from ..runs.plan.existing_run import ExistingRun, read_existing_run
 from ..runs.records.plan import Plan
 from ..stores.places import normalise
 
-RUN = "run:"  # what the name of an earlier run starts with
+RUN = "run:"  # prefix of an earlier run
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A ranking as it was asked for: a method with its parameters, or an earlier run."""
+    """A requested ranking: a method with parameters, or an earlier run."""
 
     name: str
-    method: str  # empty of a run
+    method: str  # empty for a run
     parameters: dict[str, Any]
     run: str | None
 
 
 def parse_entry(text: str) -> Entry:
-    """Read what stands for a ranking."""
+    """Parse the text of a ranking."""
     if text.startswith(RUN):
         return Entry(text, "", {}, normalise(text[len(RUN) :]))
     try:
@@ -82,13 +82,13 @@ def _pieces(items: Sequence[WorkItem]) -> set[tuple[str, str, int]]:
 
 
 def asked_by(plan: Plan) -> ExtraColumns:
-    """Collect the columns that a run asked for besides the features: by them its files are told from others."""
+    """Collect a run's columns besides the features, which its files were matched with."""
     numbers = () if plan.labels is None else plan.labels.numbers
     return ExtraColumns(plan.ids, (*numbers, *plan.predictions), tuple(column.name for column in plan.by), plan.values)
 
 
 def choose_items(list_files: Callable[[ExtraColumns], Listing], asked: ExtraColumns, plans: dict[str, Plan]) -> tuple[WorkItem, ...]:
-    """Choose work items: those of the earlier runs, where their columns are compared, for parts are read along with them."""
+    """Choose work items: those of earlier runs, if compared, since parts are read alongside."""
     items = make_items(list_files(asked), ITEM_ROWS)
     for n_before, (run, plan) in enumerate(plans.items()):
         if any(item.joined for item in plan.items):

@@ -1,4 +1,4 @@
-"""What rankings are compared by: as it is asked for, and what of it cannot be."""
+"""Requested measures of a comparison, and their validation."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ from ..models.objectives import Margin
 TOP = (1, 3, 10)
 SCALES = (0.1, 0.5, 1.0)
 NOISE = NOISES[0].name
-GAP_ROWS = 200  # prediction gaps cost thousands of times what attributions do
+GAP_ROWS = 200  # prediction gaps cost thousands of times as much as attributions
 DIFFERING_ROWS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What rankings are compared by."""
+    """Requested measures of a comparison."""
 
     top: tuple[int, ...] = TOP
     scales: tuple[float, ...] = SCALES
@@ -35,12 +35,12 @@ class Measures:
 
     @property
     def removed(self) -> tuple[int, ...]:
-        """Numbers of first features without which labels are predicted, and none for the model as it is; empty without labels."""
+        """Numbers of removed features, with none for the full model; empty without labels."""
         return () if self.label is None else (0, *self.top)
 
 
 def check_measures(measures: Measures) -> None:
-    """Refuse measures that mean nothing."""
+    """Refuse meaningless measures."""
     top, scales, known = measures.top, measures.scales, [noise.name for noise in NOISES]
     if not top or any(k < 1 for k in top) or len(set(top)) < len(top):
         raise UsageError(f"top is {', '.join(map(str, top)) or 'empty'}, expected different numbers of features, at least 1 each")
@@ -51,7 +51,7 @@ def check_measures(measures: Measures) -> None:
 
 
 def check_label(label: str | None, model: Model) -> None:
-    """Refuse labels that the model's margin is no prediction of."""
+    """Refuse labels that the model's margin does not predict."""
     if label is None:
         return
     expected = f"label {label!r} is compared with the margin, expected a regression of it"

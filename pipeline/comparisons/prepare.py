@@ -1,4 +1,4 @@
-"""What a comparison needs before its rows are read: tables of every ranking and measure, broadcast; and what a first pass over the data measures."""
+"""Preparation of a comparison: a first pass over the data, and broadcast tables of rankings and measures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -32,32 +32,32 @@ from .comparison import Comparison, Gaps, Ranking, Removal, Sample
 from .entries import Entry
 from .measures import Measures
 
-PERTURBS = "gap"  # asks for what perturbations are made of
-RANKER = "banzhaf"  # whose tables turn values into bins, for they are the smallest
+PERTURBS = "gap"  # method whose query measures the statistics of perturbations
+RANKER = "banzhaf"  # method whose tables, the smallest, bin values
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A comparison whose rankings and rows are known."""
+    """A comparison with known rankings and rows."""
 
     job: Job
     model: Model
     entries: Sequence[Entry]
-    runs: dict[str, ExistingRun]  # earlier ones, by their URI
+    runs: dict[str, ExistingRun]  # earlier runs by URI
     items: Sequence[WorkItem]
     measures: Measures
-    folder: str  # where tables are broadcast from
+    folder: str  # of broadcast tables
     progress: Progress
 
 
 def _slice_rows(n_used: int, n_outputs: int, n_rankings: int, most: int) -> int:
-    """Rows at a time: values and bins; of every ranking its phi of ``most`` players, and attributions, places and ranks; of every two differences."""
+    """Return the rows of a batch, from values, bins, and the arrays of each ranking of ``most`` players and each pair."""
     of_rankings = n_rankings * (most + 9 * (n_used + 1)) + n_rankings * (n_rankings - 1) // 2 * (n_used + 1)
     return max_slice_rows(3 * n_used + n_outputs * of_rankings)
 
 
 def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
-    """Whether PGI² takes no more pairs of leaves per row than the budget has; refuse what does and is not to be approximate."""
+    """Return whether exact PGI² fits the budget of pairs of leaves; refuse if not and estimates are not allowed."""
     visits = n_rankings * len(measures.scales) * count_visits(tables.regions)
     if visits > measures.budget and not measures.approximate:
         raise UsageError(
@@ -68,7 +68,7 @@ def _affordable(tables: GapTables, n_rankings: int, measures: Measures) -> bool:
 
 
 def _measure(request: Request, features: tuple[Feature, ...]) -> Measured:
-    """A first pass over the data: features' standard deviations, and the values that are drawn."""
+    """Measure features' standard deviations and values for resampling, in a first pass over the data."""
     job, items, parts = request.job, request.items, {}
     n_rows = sum(item.n_rows for item in items)
     query = ask_model(request.model, METHODS[PERTURBS], (), n_rows, job.placement.worker_memory, False)
@@ -82,7 +82,7 @@ def _measure(request: Request, features: tuple[Feature, ...]) -> Measured:
 
 
 def _prepare_gaps(request: Request, forest: Forest, measured: Measured | None, exact: bool) -> Gaps:
-    """Broadcast tables for every scale, in standard deviations measured on the data."""
+    """Broadcast tables for every scale, in units of measured standard deviations."""
     measures, n_features, sizes = request.measures, forest.ensemble.n_features, [item.n_rows for item in request.items]
     sample = Sample(min(measures.gap_rows, sum(sizes)), sum(sizes), tuple(np.cumsum([0, *sizes])[:-1].tolist()))
     if measured is None:
@@ -93,7 +93,7 @@ def _prepare_gaps(request: Request, forest: Forest, measured: Measured | None, e
 
 
 def _prepare_removal(request: Request, forest: Forest, measured: Measured | None) -> Removal | None:
-    """Broadcast tables by which features are drawn from the data, where there are labels."""
+    """Broadcast tables for removal of features, if there are labels."""
     label = request.measures.label
     if label is None or measured is None:
         return None
@@ -102,21 +102,21 @@ def _prepare_removal(request: Request, forest: Forest, measured: Measured | None
 
 
 def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
-    """Where every ranking's scores or ranks come from; tables are broadcast."""
+    """Return the sources of all rankings, with broadcast tables."""
     for entry in request.entries:
         if entry.run is None:
             prepared = prepare_model(request.model, METHODS[entry.method], entry.parameters, (), False)
             yield Ranking(entry.name, entry.method, broadcast_tables(prepared, request.folder), None, ())
             continue
         home, plan = request.runs[entry.run].home, request.runs[entry.run].plan
-        phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores come after features
+        phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores follow the features
         read = request.model.features if METHODS[plan.method].phi.ranks else used
         columns = tuple(tuple(phi[k * len(plan.players) + number[feature.name]] for feature in read) for k in range(len(plan.written_outputs)))
         yield Ranking(entry.name, plan.method, "", home, columns)
 
 
 def prepare_comparison(request: Request) -> Comparison:
-    """Prepare and broadcast all tables; read the data once where features are perturbed or drawn."""
+    """Prepare and broadcast all tables, with a first pass over the data if features are perturbed or resampled."""
     model, folder, measures = request.model, request.folder, request.measures
     refuse_statistics(model, "compare")
     bins, forest = make_forest(model.ensemble)

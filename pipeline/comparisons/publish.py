@@ -1,4 +1,4 @@
-"""What a comparison writes: an object of measures, and beside it one of features and one of rows, which are there before it."""
+"""Output objects of a comparison: tables of features and rows, then the table of measures."""
 
 import json
 from collections.abc import Mapping
@@ -35,14 +35,14 @@ def name_beside(out: str) -> dict[str, str]:
 
 
 def _create(uri: str, local: Path, table: pa.Table) -> dict[str, Any]:
-    """Write an object, or find it written; refuse another one."""
+    """Create an object, or find it; refuse a different one."""
     if not create_table(uri, table, local):
         raise RunConflict(f"{uri}: exists already and differs from this comparison; choose another output or remove it")
     return {"size": local.stat().st_size, "sha256": storage.sha256(local)}
 
 
 def publish_tables(out: str, tables: Tables, facts: Mapping[str, Any]) -> pa.Table:
-    """Write all tables, that of the measures last: its metadata hold the others' sizes and digests, so it is the sign that they are there."""
+    """Write all tables, measures last: their metadata hold the others' sizes and digests, so they mark completeness."""
     beside = name_beside(out)
     with storage.scratch() as folder:
         written = {name: _create(beside[name], folder / name, getattr(tables, name)) for name in BESIDE}

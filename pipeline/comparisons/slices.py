@@ -1,4 +1,4 @@
-"""A slice of rows of a comparison: read along with the columns of earlier runs, ranked by everything that is compared, and measured."""
+"""A batch of rows in a comparison: joined with columns of earlier runs, ranked and measured."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ from .differing import Apart, Seen
 
 
 class Columns:
-    """Columns of an earlier run's part, as many rows at a time as are asked for.
+    """Columns of an earlier run's part, read in step with the data.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """What is measured of a slice: of all rows, of the sample, of rows with a label, and values of features, ``(outputs, values, rows)`` each."""
+    """Measures of a batch: of all rows, sampled rows and labelled rows, and values of features, ``(outputs, values, rows)`` each."""
 
     measured: tuple[np.ndarray, ...]
     seen: list[Seen]
@@ -96,7 +96,7 @@ class Slice:
 
 
 def _keep_outputs(every: Slice, output: np.ndarray, chosen: np.ndarray) -> Slice:
-    """What is measured of one output of every row, ``output (n,)``; rows with a label have one anyhow."""
+    """Select the measures of each row's output, ``output (n,)``; labelled rows have one anyway."""
     of_all, gaps, removal, listed = every.measured
     measured = (take_outputs(of_all, output), take_outputs(gaps, output[chosen]), removal[:1], take_outputs(listed, output))
     seen = [Seen(*(None if found is None else take_outputs(found, output) for found in (each.ranks, each.values))) for each in every.seen]
@@ -104,7 +104,7 @@ def _keep_outputs(every: Slice, output: np.ndarray, chosen: np.ndarray) -> Slice
 
 
 class SliceTables:
-    """Buffers and tables for slices of the same number of rows.
+    """Buffers and tables for batches of equal size.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class SliceTables:
         self._agreements = agreements(comparison.top)
 
     def fill(self, batch: pa.RecordBatch) -> None:
-        """Put the values of a slice into the buffers.
+        """Fill the buffers with a batch's values.
 
         Parameters
         ----------
@@ -147,11 +147,11 @@ class SliceTables:
         fill_values(features, self.prepared.bins, [batch.column(feature.name) for feature in features], self._buffers.values)
 
     def count_unseen(self, n: int) -> np.ndarray:
-        """Count what the model knows of the first rows that the buffers hold, before they are measured."""
+        """Count known categories of the first rows in the buffers, before measuring."""
         return count_unseen(self.prepared.bins, self._buffers.values[:, :n])
 
     def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[PlayerRanks, np.ndarray | None]:
-        """Where a ranking puts the players that splits ask for, and their values, where it has some."""
+        """Return a ranking's ranks of players in splits, and their values if it has some."""
         ranking, own, n_all = self._comparison.rankings[r], self._methods[r], int(self._areas.asked.n_all[0])
         order, players = METHODS[ranking.method].phi.ranks, self.prepared.players
         n_found = n_all if order else players.size
@@ -160,11 +160,11 @@ class SliceTables:
             found = own[1].phi[:, :n_found, :n]
         else:
             taken = columns[r].take(n) if columns else np.zeros((1, n_found, n))
-            found = np.broadcast_to(taken, (self.prepared.base.size, n_found, n))  # where rows have an output of their own, that one counts
+            found = np.broadcast_to(taken, (self.prepared.base.size, n_found, n))  # with an output per row, its ranking counts for all
         return (place_ranks(found, players, order), None) if order else (place_scores(found, players, n_all), found)
 
     def measure(self, columns: dict[int, Columns], n: int, first_row: int, chosen: np.ndarray, labels: Labels | None) -> Slice:
-        """Measure the rows of the slice that the buffers hold.
+        """Measure the rows in the buffers.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class SliceTables:
         return every if row_output is None else _keep_outputs(every, row_output.choose(self._measure_margin(), first_row)[:n], chosen)
 
     def _measure_margin(self) -> np.ndarray:
-        """Of all rows, ``(outputs, n)``."""
+        """Measure all rows, ``(outputs, n)``."""
         margin = self._buffers.margin
         margin[:] = 0.0
         add_margins(self._buffers.bins, self.prepared.margin, margin)
@@ -209,7 +209,7 @@ class SliceTables:
         return np.concatenate(means, axis=1)
 
     def _measure_removal(self, places: Sequence[PlayerRanks], n: int, labels: Labels | None) -> np.ndarray:
-        """Of the rows that have a label."""
+        """Measure the labelled rows."""
         removal = self._comparison.removal
         if removal is None or labels is None:
             return np.zeros((self.prepared.base.size, 0, 0))
@@ -220,20 +220,20 @@ class SliceTables:
         return set_against(measure_removal(values, bins, self._removal, some, removal.sizes, labels.label[there] - margin[:, there]))
 
     def _list_values(self, scores: Sequence[np.ndarray | None], n: int) -> np.ndarray:
-        """Values of every ranking that has some, then differences of every two of these; features change fastest."""
+        """Return values of every ranking with some, then differences of every pair of these; features vary fastest."""
         kept = [each for each in scores if each is not None]
         nothing = np.zeros((self.prepared.base.size, 0, n))
         return np.concatenate([nothing, *kept, *(a - b for a, b in itertools.combinations(kept, 2))], axis=1)
 
     def _set_apart(self, agreement: np.ndarray, listed: np.ndarray) -> Apart:
-        """What rows are sorted by, from how far every two rankings agree, and from the values that are listed of them."""
+        """Return the sort keys of rows, from agreement and value differences."""
         compared, names = self._comparison, [each.name for each in self._agreements]
         n_pairs, n_used = len(compared.pairs), len(compared.features)
         swaps, correlation = (names.index(name) * n_pairs for name in (f"{SWAPS} {max(compared.top)}", SIZE_CORRELATION))
         difference = np.full((agreement.shape[0], n_pairs, agreement.shape[2]), np.nan)
         for q, pair in enumerate(compared.valued_pairs):
             first, total = (len(compared.valued) + q) * n_used, np.zeros((agreement.shape[0], agreement.shape[2]))
-            for j in range(first, first + n_used):  # one after the other, whatever the number of rows
+            for j in range(first, first + n_used):  # sequentially, so that the number of rows does not change the rounding
                 total += np.abs(listed[:, j])
             difference[:, compared.pairs.index(pair)] = total
         return Apart(agreement[:, swaps : swaps + n_pairs], agreement[:, correlation : correlation + n_pairs], difference)

@@ -1,4 +1,4 @@
-"""The tables that come of a comparison: measures of rankings, features' impacts and how far two rankings' values are apart, and rows."""
+"""Result tables of a comparison: measures, features and rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def _merge(items: Sequence[Compared], which: int, n_outputs: int, n_values: int)
 
 
 def _list_measures(comparison: Comparison, values: Sequence[Value], found: dict[str, np.ndarray], n_rows: int) -> pa.Table:
-    """A row per output, measure and ranking, or two of them; ``found (outputs, values)``. What a ranking, or so few rows, do not tell is null."""
+    """Tabulate measures by output and ranking or pair from ``found (outputs, values)``; unknown ones are null."""
     names, outputs = [ranking.name for ranking in comparison.rankings], comparison.outputs
     known = {name: pa.array(each.reshape(-1), mask=(np.isnan(each + found["mean"]) | (n_rows == 0)).reshape(-1)) for name, each in found.items()}
     return pa.table(
@@ -63,7 +63,7 @@ def _tabulate_measures(comparison: Comparison, measures: Measures, items: Sequen
 
 
 def _of_all(found: np.ndarray, model: Model, comparison: Comparison) -> np.ndarray:
-    """Numbers of features, ``(outputs, used)``, with 0 for those that no split asks for, end to end."""
+    """Concatenate numbers of features, ``(outputs, used)``, with 0 for features in no split."""
     place = {feature.name: j for j, feature in enumerate(model.features)}
     everywhere = np.zeros((found.shape[0], len(model.features)))
     everywhere[:, [place[feature.name] for feature in comparison.features]] = found
@@ -71,7 +71,7 @@ def _of_all(found: np.ndarray, model: Model, comparison: Comparison) -> np.ndarr
 
 
 def _tabulate_features(comparison: Comparison, model: Model, items: Sequence[Compared]) -> pa.Table:
-    """A row per output, two rankings and feature."""
+    """Tabulate features by output and pair of rankings."""
     n_outputs, n_used, n_rows = len(comparison.outputs), len(comparison.features), len(comparison.outputs) * len(model.features)
     about = [*((r,) for r in comparison.valued), *comparison.valued_pairs]
     state = _merge(items, -1, n_outputs, len(about) * n_used)
@@ -101,7 +101,7 @@ def _tabulate_features(comparison: Comparison, model: Model, items: Sequence[Com
 
 
 def tabulate(comparison: Comparison, model: Model, measures: Measures, items: Sequence[Compared]) -> Tables:
-    """Merge what came of all items into tables."""
+    """Merge the results of all items into tables."""
     return Tables(
         _tabulate_measures(comparison, measures, items),
         _tabulate_features(comparison, model, items),

@@ -1,1 +1,1 @@
-"""The input: columns matched with the model, files listed, rows and labels read, groups of features."""
+"""Input data: files, columns matched with the model, rows, labels, and groups of features."""

@@ -1,4 +1,4 @@
-"""How results print: one line that counts, in a notebook a table of their first rows; and names that came with the data, as text and nothing else."""
+"""Text and HTML for people: counts, numbers, small tables, and names escaped for their medium."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -6,13 +6,13 @@ from html import escape
 from itertools import islice
 from typing import Any
 
-ROWS, COLUMNS = 5, 8  # of a table
-DIGITS, MOST_DIGITS = 4, 10  # of one of two numbers
-MARKDOWN = re.compile(r"[\\`*\[\]<>|#!~&]|(?<![^\W_])_|_(?![^\W_])")  # what means something wherever it stands; _ within a word does not
+ROWS, COLUMNS = 5, 8  # rows and columns of a table
+DIGITS, MOST_DIGITS = 4, 10  # digits of one of two numbers
+MARKDOWN = re.compile(r"[\\`*\[\]<>|#!~&]|(?<![^\W_])_|_(?![^\W_])")  # characters with a meaning in Markdown anywhere; _ inside a word has none
 
 
 def count(n: int, noun: str) -> str:
-    """Write a number of things, as ``1 row`` or ``1,234 rows``.
+    """Format a count, as ``1 row`` or ``1,234 rows``.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ def count(n: int, noun: str) -> str:
 
 
 def write_two(first: float, second: float) -> tuple[str, str]:
-    """Write two numbers that are set side by side, with more digits where they would read the same: dates as 20260302 do with four.
+    """Format two numbers to compare, with more digits if they would look equal, as dates like 20260302 with four.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def write_two(first: float, second: float) -> tuple[str, str]:
 
 
 def is_whole(text: str) -> bool:
-    """Tell whether a text can be written at all: one from JSON may have half a character, a surrogate without its other half."""
+    """Return whether a text can be encoded; one from JSON may have a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -48,7 +48,7 @@ def is_whole(text: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """Write a text so that a terminal or a log shows it and does nothing else: what is not printed is escaped as Python escapes it.
+    """Escape nonprintable characters as Python does, so that a terminal or a log shows a text without effects.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def printable(text: str) -> str:
 
 
 def as_markdown(text: str) -> str:
-    """Write a text so that Markdown shows it as it is.
+    """Escape a text for Markdown.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def _cell(value: Any) -> str:
 
 
 def as_html(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], n_rows: int = ROWS) -> str:
-    """Write the first rows of a table below a title.
+    """Write the first rows of a table as HTML, below a title.
 
     Parameters
     ----------

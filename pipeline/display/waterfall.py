@@ -1,4 +1,4 @@
-"""One row's attributions as a person reads them: from the base value, the largest first, to what the model says."""
+"""Waterfall of one row's attributions: from the base value to the margin or prediction, the largest first."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ import numpy as np
 
 from .text import as_html, printable
 
-BAR = 24  # characters of the largest attribution
+BAR = 24  # characters of the longest bar
 FULL, HALF = "█", "▌"
-LONGEST = 1e15  # numbers with more digits before the point than a float64 has
+LONGEST = 1e15  # largest number with float64's digits all before the point
 
 
 def write_whole(number: float, digits: int = 5) -> str:
-    """Write a number with a few digits, or all before the point where these are more: of days as YYYYMMDD six are no day.
+    """Format a number with a few digits, or all before the point: dates as YYYYMMDD need eight.
 
     Parameters
     ----------
@@ -25,14 +25,14 @@ def write_whole(number: float, digits: int = 5) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What a player adds.
+    """One step of a waterfall.
 
     Attributes
     ----------
     player : str
-        A feature, a group, or how many others.
+        A feature or group, or the number of others.
     value : Any
-        The feature's value in the row; None where it has none.
+        The feature's value in the row; None if it has none.
     phi : float
     """
 
@@ -48,7 +48,7 @@ class Step:
 
 
 def plain(value: Any) -> Any:
-    """Write a value as Python has it.
+    """Convert a value to plain Python.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def plain(value: Any) -> Any:
 
 
 def shorten_steps(steps: Sequence[Step], top: int) -> tuple[Step, ...]:
-    """Put the largest steps first, and add up those behind.
+    """Sort steps by magnitude, and sum up those after the largest.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def draw_steps(title: str, base: float | None, steps: Sequence[Step], total: flo
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """The way of one row from base value to prediction, for one output; prints as text, and in a notebook as a table.
+    """Steps of one row and output from base value to prediction; prints as text, and in a notebook as a table.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Waterfall:
     base : float
         In the units of the space.
     steps : tuple of Step
-        The largest by magnitude first; all that are not shown are one step at the end.
+        The largest by magnitude first; all others are one step at the end.
     total : float
         Margin or prediction.
     total_name : str

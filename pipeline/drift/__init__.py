@@ -1,1 +1,1 @@
-"""What changed from one night to the next: distributions of every column of a run, measured once and kept, and two runs set side by side."""
+"""Drift between runs: distributions of every column, stored with the run, and comparison of two runs."""

@@ -1,4 +1,4 @@
-"""What changed from one night to the next: two finished runs measured, their columns compared, and the change of the mean margin shared out."""
+"""Drift of a run against a reference: measured distributions compared, alarms, and the drift record."""
 
 import json
 import math
@@ -37,7 +37,7 @@ SCHEMA = pa.schema([pa.field(field.name, KINDS[field.type]) for field in fields(
 
 
 def _plain(found: Any) -> Any:
-    """NaN and infinities as null, which JSON has."""
+    """Convert NaN and infinities to null for JSON."""
     if isinstance(found, dict):
         return {name: _plain(each) for name, each in found.items()}
     if isinstance(found, list | tuple):
@@ -138,7 +138,7 @@ class Drift:
 
 
 def _say_alarms(splits: tuple[Split, ...], shifts: tuple[Shift, ...], thresholds: Thresholds) -> list[str]:
-    """Alarms of all rows, or of a group."""
+    """List the alarms of all rows, or of a group."""
     several, said = len(splits) > 1, list[str]()
     for split in splits:
         if split.ndcg < thresholds.ndcg:
@@ -153,7 +153,7 @@ def _name(shift: Shift, several: bool) -> str:
 
 
 def _list_unsure(splits: tuple[Split, ...], shifts: list[Shift], groups: tuple[GroupDrift, ...]) -> tuple[str, ...]:
-    """Columns of which too little is seen, in one line."""
+    """Report in one line the columns whose distances are only lower bounds."""
     of_groups = ((f" of {printable(each.group)}", shift) for each in groups for shift in each.shifts)
     of = [f"{_name(shift, len(splits) > 1)}{where}" for where, shift in (*(("", shift) for shift in shifts), *of_groups) if shift.unsure]
     more = f"; and {len(of) - SOME:,} more" if len(of) > SOME else ""
@@ -173,7 +173,7 @@ def _say_shift(shift: Shift, several: bool) -> str:
 
 
 def find_reference(run: str, against: str) -> tuple[str, str | None]:
-    """Find the run that another one is compared with.
+    """Find the run to compare with.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def compare_runs(
     parts: tuple[Parts, ...] = (),
     groups: tuple[MeasuredGroups, MeasuredGroups] | None = None,
 ) -> Drift:
-    """Compare two runs that were measured."""
+    """Compare two measured runs."""
     refuse_unlike(current, reference)
     splits, shifts = compare_columns(current, reference)
     of_players = {(part.output, each.player): (each.data, each.model) for part in parts for each in part.players}
@@ -248,7 +248,7 @@ def compare_runs(
 
 
 def write_drift(drift: Drift) -> None:
-    """Write what changed below the run, and list it in ``after.json``."""
+    """Write the drift record below the run, and list it in ``after.json``."""
     sink = pa.BufferOutputStream()
     pq.write_table(drift.table, sink, compression="zstd", write_page_checksum=True)
     write_derived(drift.run, drift.manifest, {TABLE: sink.getvalue().to_pybytes(), DOCUMENT: drift.text.encode()})

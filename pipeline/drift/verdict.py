@@ -1,4 +1,4 @@
-"""What was found of a run when it was compared, as it stands below the run: the run itself may have become the latest since."""
+"""The verdict of a run's drift comparison, read from the record below the run."""
 
 import json
 from dataclasses import dataclass
@@ -12,26 +12,16 @@ from .drift import DOCUMENT
 
 @dataclass(frozen=True, slots=True)
 class DriftVerdict:
-    """What there is to say of a comparison, in words.
+    """Verdict of a comparison, in words."""
 
-    Attributes
-    ----------
-    run, reference : str
-        Folders of the runs.
-    alarms : tuple of str
-        Where a threshold is crossed.
-    differs : tuple of str
-        What differs besides the rows.
-    """
-
-    run: str
-    reference: str
-    alarms: tuple[str, ...]
-    differs: tuple[str, ...]
+    run: str  # its folder
+    reference: str  # folder of the reference run
+    alarms: tuple[str, ...]  # crossed thresholds
+    differs: tuple[str, ...]  # differences besides the rows
 
 
 def read_verdict(run: str, manifest: str) -> DriftVerdict | None:
-    """Read what was found of a run.
+    """Read the verdict of a run.
 
     Parameters
     ----------
@@ -50,5 +40,5 @@ def read_verdict(run: str, manifest: str) -> DriftVerdict | None:
         found = json.loads(data)
         alarms, differs = (tuple(map(printable, found[name])) for name in ("alarms", "differs"))
         return DriftVerdict(run, printable(found["reference"]), alarms, differs)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:  # whoever may write there has changed it
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:  # the record may have been changed by anybody
         raise InvalidRun(f"{storage.join(run, DOCUMENT)}: is not as leafledger writes it; compare the runs again") from error

@@ -1,1 +1,1 @@
-"""A published run opened in Python: its tables, and single rows as text or HTML."""
+"""Finished runs in Python: tables, attributions, and rows as text or HTML."""

@@ -1,4 +1,4 @@
-"""A finished run as Python holds it: its parts as one data set, its summaries, and rows of it as attributions."""
+"""The FinishedRun: access to parts, summaries and single rows of a published run."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -26,17 +26,17 @@ from ..stores.places import normalise
 from .row_view import Shown
 from .stored_rows import choose_types, label_rows, show_rows
 
-MOST = 10  # rows that are shown
+MOST = 10  # rows shown
 
 
 def read_values(plan: Plan, table: pa.Table) -> dict[str, Any]:
-    """Take the features' values from rows of the parts."""
+    """Select the features' values from rows of the parts."""
     values = {}
     for feature, name in zip(plan.features if plan.values else (), plan.value_columns, strict=True):
         column = table[name].cast(table[name].type.value_type) if pa.types.is_dictionary(table[name].type) else table[name]
         named = feature.categorical or feature.hashed
         if named and pa.types.is_integer(column.type):
-            values[feature.name] = column.to_pandas(integer_object_nulls=True).to_numpy()  # a name stays what it is beside a missing one
+            values[feature.name] = column.to_pandas(integer_object_nulls=True).to_numpy()  # keeps integers exact beside missing values
             continue
         number = pa.types.is_string(column.type) and not named
         values[feature.name] = (column.cast(pa.float64()) if number else column).to_numpy()
@@ -95,7 +95,7 @@ class FinishedRun:
         return self._open()
 
     def _open(self, of_views: bool = True) -> Any:
-        from pyarrow import dataset as ds  # and with it pandas, which takes longer than finding a row
+        from pyarrow import dataset as ds  # imports pandas, which takes longer than finding a row
 
         filesystem, _ = open_filesystem(self.uri)
         paths = [open_filesystem(storage.join(self.uri, entry["uri"]))[1] for entry in self.manifest.parts]
@@ -131,7 +131,7 @@ class FinishedRun:
         for name in (*(columns or ()), *(where or ())):
             if name not in there:
                 raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
-        if not self.manifest.parts:  # of a night without rows, which nothing says the types of
+        if not self.manifest.parts:  # without rows the types are unknown
             return pa.table({name: pa.nulls(0) for name in columns or ()})
         if where and (has_views(found.schema) or any(is_extension(found.schema.field(name).type) for name in where)):
             table = as_plain(found.schema.empty_table())
@@ -328,7 +328,7 @@ class FinishedRun:
             raise UsageError(f"{self.uri}: has {'no rows' if self.plan.global_only else 'the largest attributions of a row alone'}")
 
     def _hold(self, table: pa.Table) -> Attributions:
-        """Rows of the parts as they were in memory, but for their rounding."""
+        """Convert rows of the parts to attributions in memory, up to rounding."""
         import pandas as pd
 
         plan, n = self.plan, table.num_rows

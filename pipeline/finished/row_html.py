@@ -1,4 +1,4 @@
-"""Rows of a finished run as tables of HTML, in which all texts are escaped."""
+"""Rows of a finished run as HTML tables, with all texts escaped."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,7 +21,7 @@ STYLE = """
 
 
 def text_of(text: object) -> str:
-    """Escape a text, which does nothing but stand there."""
+    """Escape and clean a text."""
     return escape(printable(str(text)))
 
 
@@ -76,7 +76,7 @@ def _row(wording: Wording, row: ShownRow, top: int) -> str:
 
 
 def write_rows(wording: Wording, rows: Sequence[ShownRow], n_found: int, top: int = STEPS) -> str:
-    """Write rows as a piece of a page."""
+    """Write rows as an HTML fragment."""
     found = say_found(n_found, len(rows))
     many = f"<p>{found}</p>" if found else ""
     return f'<div class="leafledger"><style>{STYLE}</style>{many}{"".join(_row(wording, row, top) for row in rows)}</div>'

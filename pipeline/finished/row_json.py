@@ -1,4 +1,4 @@
-"""Rows of a finished run as what JSON can hold."""
+"""Rows of a finished run as JSON-compatible objects."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from .row_data import REASONS, ShownOutput, ShownRow, Wording
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: numbers and texts stay what they are, anything else is its text."""
+    """Convert a value for JSON: numbers and texts stay, anything else becomes text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)
     if value is None or isinstance(value, (bool, int, str)):
@@ -35,7 +35,7 @@ def _output_dict(wording: Wording, found: ShownOutput) -> dict[str, Any]:
 
 
 def row_document(wording: Wording, row: ShownRow) -> dict[str, Any]:
-    """Turn a row into objects, lists, texts and numbers, without loss; null where there is no number."""
+    """Convert a row to objects, lists, texts and numbers without loss; NaN becomes null."""
     where = {"part": row.place.part, "row": row.place.row, "file": row.file, "file_row": row.file_row}
     values = {"values": _plain(row.values)} if row.values else {}
     return where | {"ids": _plain(row.ids)} | values | {"outputs": [_output_dict(wording, found) for found in row.outputs]}

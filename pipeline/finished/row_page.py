@@ -1,4 +1,4 @@
-"""Rows of a finished run as a page of its own: everything is in it, nothing is fetched or run."""
+"""Rows of a finished run as a self-contained HTML page."""
 
 from ..stores import commit, storage
 from ..stores.places import normalise
@@ -6,12 +6,12 @@ from .row_data import STEPS, row_title
 from .row_html import text_of, write_rows
 from .row_view import Shown
 
-# No script, no request, whatever stands in a name: the browser is told so too.
+# Tells browsers to run no script and send no request, whatever a name contains.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
 def write_page(shown: Shown, top: int = STEPS, note: str = "") -> str:
-    """Write rows as a page of its own."""
+    """Write rows as an HTML page."""
     title = text_of(f"{row_title(shown.rows[0])}: {shown.run}")
     about = f"run {text_of(shown.run)}<br>method {text_of(shown.method)}<br>SHA-256 of manifest.json {text_of(shown.manifest)}"
     about += f"<br>{text_of(note)}" if note else ""
@@ -22,7 +22,7 @@ def write_page(shown: Shown, top: int = STEPS, note: str = "") -> str:
 
 
 def save_page(uri: str, shown: Shown, top: int = STEPS, note: str = "") -> None:
-    """Write a page of rows to a file.
+    """Save a page of rows.
 
     Parameters
     ----------

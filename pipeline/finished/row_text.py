@@ -29,7 +29,7 @@ def _write_row(wording: Wording, row: ShownRow, top: int) -> Iterator[str]:
 
 
 def write_text(wording: Wording, rows: Sequence[ShownRow], n_found: int, top: int) -> str:
-    """Write rows as lines, in which names and values do nothing but stand there."""
+    """Write rows as lines, with names and values escaped."""
     pieces = ["\n".join(_write_row(wording, row, top)) for row in rows]
     more = say_found(n_found, len(rows))
     return "\n\n".join([*pieces, more] if more else pieces)

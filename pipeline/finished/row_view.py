@@ -1,4 +1,4 @@
-"""Rows of a finished run as a person gets them: as text, as tables of HTML, as objects."""
+"""The Shown record: rows of a finished run as text, HTML or JSON."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,27 +11,13 @@ from .row_text import write_text
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Rows of a run; prints as text, and in a notebook as tables.
+    """Rows of a run; prints as text, and in a notebook as tables."""
 
-    Attributes
-    ----------
-    run : str
-        URI of the run's folder.
-    manifest : str
-        SHA-256 of its manifest.
-    method : str
-    wording : Wording
-        What the numbers are called.
-    n_found : int
-        Rows that were found; more than ``rows`` where there was a limit.
-    rows : tuple of ShownRow
-    """
-
-    run: str
-    manifest: str
+    run: str  # URI of the run's folder
+    manifest: str  # SHA-256 of its manifest
     method: str
-    wording: Wording
-    n_found: int
+    wording: Wording  # names of the numbers
+    n_found: int  # rows found; more than ``rows`` under a limit
     rows: tuple[ShownRow, ...]
 
     def text(self, top: int = STEPS) -> str:
@@ -50,7 +36,7 @@ class Shown:
         return write_text(self.wording, self.rows, self.n_found, top)
 
     def to_dict(self) -> dict[str, Any]:
-        """Turn it into what JSON can hold, without loss: numbers as they are stored, null where there is none."""
+        """Convert to JSON-compatible objects without loss: numbers as stored, null for none."""
         own = {"run": self.run, "manifest": self.manifest, "method": self.method, "n_found": self.n_found}
         return own | {"rows": [row_document(self.wording, row) for row in self.rows]}
 
@@ -58,5 +44,5 @@ class Shown:
         return self.text()
 
     def _repr_html_(self) -> str:
-        """The same as tables."""
+        """Show the rows as tables."""
         return write_rows(self.wording, self.rows, self.n_found)

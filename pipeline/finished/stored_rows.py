@@ -1,4 +1,4 @@
-"""Rows of the parts: the types in which they are read, and what is shown of them."""
+"""Stored rows of parts: types for reading, and conversion to shown rows."""
 
 import math
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ from ..runs.records.plan import Plan
 from .row_data import REASONS, ShownOutput, ShownRow, Wording
 from .row_view import Shown
 
-NANOSECONDS = pa.time64("ns")  # of a day, where Python and pandas have microseconds
+NANOSECONDS = pa.time64("ns")  # time of day; Python and pandas have microseconds
 
 
 def choose_types(plan: Plan, first: pa.Schema, of_views: bool) -> pa.Schema:
-    """Choose the types in which all parts are read, of which some may have others than the first."""
+    """Choose types for reading all parts, which may differ in types."""
     carried = [{name for name, _ in item.partition} for item in plan.items]
     mixed = {name for name in plan.ids if 0 < sum(name in names for names in carried) < len(carried)}
     read = pa.schema([field.with_type(pa.string()) if field.name in mixed else field for field in first], first.metadata)
@@ -35,7 +35,7 @@ def choose_types(plan: Plan, first: pa.Schema, of_views: bool) -> pa.Schema:
 
 
 def _read_column(column: pa.ChunkedArray) -> list[Any]:
-    """Values, one as Arrow writes it where Python has none, as of a date beyond the year 9999, or nanoseconds of a time."""
+    """Return values, as Arrow's text if Python has no equivalent, such as dates beyond the year 9999."""
     try:
         return (column.cast(pa.time64("us")) if column.type == NANOSECONDS else column).to_pylist()
     except (OverflowError, ValueError, LookupError):
@@ -45,12 +45,12 @@ def _read_column(column: pa.ChunkedArray) -> list[Any]:
 
 
 def label_rows(ids: pa.Table) -> Any:
-    """Label rows by their ids."""
+    """Make a pandas Index of rows from their ids."""
     import pandas as pd
 
     texts = {each.name: _read_column(ids[each.name]) for each in ids.schema if each.type == NANOSECONDS or pa.types.is_nested(each.type)}
-    plain = ids.drop_columns([*texts]).to_pandas(integer_object_nulls=True)  # as floats they would not be the ids any more
-    plain = plain.astype({name: np.float32 for name in plain if plain[name].dtype == np.float16})  # of which pandas has no index
+    plain = ids.drop_columns([*texts]).to_pandas(integer_object_nulls=True)  # floats would round ids
+    plain = plain.astype({name: np.float32 for name in plain if plain[name].dtype == np.float16})  # pandas has no index of half floats
     written = {name: pd.Series([None if each is None else str(each) for each in values], dtype=object) for name, values in texts.items()}
     found = [written[name] if name in written else plain[name] for name in ids.column_names]
     if not found:
@@ -67,7 +67,7 @@ def _read_values(plan: Plan, stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read_wide(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[list[Step], dict[str, float], dict[str, float]]:
-    """Attributions of all players, their errors, and scores, of output k."""
+    """Return attributions, errors and scores of all players, of output k."""
     (_, phi, _), kind, n = plan.columns, METHODS[plan.method].phi, len(plan.players)
     n_named = n - len(kind.scores)
     groups = plan.groups if kind.of_groups else ()
@@ -88,7 +88,7 @@ def _read_list(plan: Plan, stored: Mapping[str, Any], k: int) -> list[Step]:
 
 
 def _read_reasons(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[Mapping[str, Any], ...] | None:
-    """Of a column of lists; one that the data have is an id."""
+    """Return reasons from a list column, unless the column is an id."""
     name = schema.name_columns(REASONS, plan.written_outputs, ())[k]
     listed = None if name in plan.ids else stored.get(name)
     return tuple(listed) if isinstance(listed, list) and all(isinstance(reason, dict) for reason in listed) else None
@@ -105,7 +105,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
         if not abs(math.fsum(phi) + base - total) <= ROUNDED * (math.fsum(map(abs, phi)) + abs(base) + abs(total)):
             raise InvalidRun(f"{where}: attributions do not add up to {TOTALS[plan.space]} - base value; check the run")
     kept = tuple((entry[interactions.FIRST], entry[interactions.SECOND], entry[interactions.VALUE]) for entry in stored[pairs[k]]) if pairs else None
-    single = len(plan.outputs) == 1 and plan.output is None  # of several, one that was asked for is named
+    single = len(plan.outputs) == 1 and plan.output is None  # a selected one of several outputs is named
     return ShownOutput(
         output="" if single else name,
         base=base,
@@ -120,7 +120,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
 
 
 def show_rows(uri: str, manifest: Manifest, plan: Plan, found: FoundRows, output: str | None = None) -> Shown:
-    """Make of stored rows what a person reads."""
+    """Convert stored rows to shown rows."""
     if output is not None and (plan.chosen or output not in plan.outputs):
         own = "each row has one of its own" if plan.chosen else f"expected one of {', '.join(plan.outputs)}"
         raise UsageError(f"output is {output!r:.80}, {own}")

@@ -1,1 +1,1 @@
-"""Rows in memory: attributions, prediction gaps, curves and gradients."""
+"""Explanations of rows in memory: attributions, prediction gaps, curves and gradients."""

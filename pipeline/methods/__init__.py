@@ -1,1 +1,1 @@
-"""A model and a method made ready: what a run and rows in memory both need."""
+"""Preparation of a model and a method, for runs and for rows in memory."""

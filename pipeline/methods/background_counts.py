@@ -1,4 +1,4 @@
-"""Background counts."""
+"""Statistics of a background's rows, and their merging in a fixed order."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -13,13 +13,13 @@ from .unseen_categories import count_unseen
 
 
 class BackgroundCounts(NamedTuple):
-    """What is known of rows of a background, and what the model knows of their categories, which is not kept."""
+    """Statistics of background rows, with counts of unknown categories, which are not stored."""
 
     statistics: Any
     seen: np.ndarray  # (read, 2) int64, see `count_unseen`
 
     def merge(self, others: Sequence["BackgroundCounts"]) -> "BackgroundCounts":
-        """Add up with those of other rows.
+        """Add the counts of other rows.
 
         Parameters
         ----------
@@ -36,7 +36,7 @@ def _merge(parts: Sequence[BackgroundCounts]) -> BackgroundCounts:
 
 
 def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> BackgroundCounts:
-    """Look at rows of a background.
+    """Measure rows of a background.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> 
 
 
 def merge_counts(*counted: BackgroundCounts) -> BackgroundCounts:
-    """Add up what was counted of several parts of the background.
+    """Merge the counts of several parts of the background.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def merge_counts(*counted: BackgroundCounts) -> BackgroundCounts:
 
 
 def merge_in_tree(parts: Iterable[BackgroundCounts]) -> BackgroundCounts:
-    """Add up by their places alone, so that sums are rounded the same wherever it is done; few are held at once.
+    """Merge by position, so that sums round the same everywhere, with few states in memory.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Interactions as they are stored: of every row the pairs that interact, the largest first."""
+"""Interactions as columns of lists: the pairs of every row, the largest first."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ FIRST, SECOND, VALUE = "first", "second", "value"  # fields of an entry
 
 
 def column_type(number: pa.DataType) -> pa.DataType:
-    """Make the type of a column of interactions: a list of pairs and their values, per row.
+    """Make the Arrow type of an interactions column: a list of pairs with values per row.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ def column_type(number: pa.DataType) -> pa.DataType:
 
 
 def count_kept(n_pairs: int, keep: int | str | None) -> int:
-    """Count the entries that a row has at most.
+    """Return the maximal number of entries of a row.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def count_kept(n_pairs: int, keep: int | str | None) -> int:
 
 
 def keep_largest(values: np.ndarray, n_kept: int) -> None:
-    """Set to 0, of every row and output, all values but the largest by magnitude, equal ones in the order of pairs.
+    """Set all but each row's and output's largest values by magnitude to 0; ties keep the order of pairs.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def keep_largest(values: np.ndarray, n_kept: int) -> None:
 
 
 def make_column(values: np.ndarray, n_kept: int, dtype: np.dtype, names: Sequence[pa.Array]) -> pa.Array:
-    """Make the column of one output's interactions.
+    """Make the interactions column of one output.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many rows are explained at a time, written together, and one task's; and what a worker needs of memory for them."""
+"""Sizes of batches, row groups and work items, and the projected memory of a worker."""
 
 from dataclasses import dataclass
 
@@ -10,42 +10,42 @@ from leafledger.kernels.trees.binning import BATCH
 from ..errors import UsageError
 from ..stores.arrays import table_bytes
 
-ITEM_ROWS = 1 << 18  # rows a work item aims at: seconds of work, an object of tens of megabytes,
-ITEM_CHUNKS = 1 << 16  # and at most so many column chunks in it, which a writer holds until it closes the object
-CHUNK_BYTES = 2048  # what it, or a reader, holds of each
-SLICE_ROWS = 1 << 15  # rows a worker holds at a time,
-SLICE_BYTES = 1 << 26  # and at most so many bytes of attributions; and of a row group as it is written
-ENTRY_BYTES = 64  # of an entry of a list: numbers, and names that are often the same
-WORKER_OVERHEAD = 400 << 20  # a worker process with its imports, before any table or row
+ITEM_ROWS = 1 << 18  # target rows of a work item: seconds of work, an object of tens of megabytes,
+ITEM_CHUNKS = 1 << 16  # and the most column chunks in it, which a writer holds until the object is closed
+CHUNK_BYTES = 2048  # bytes that a writer or reader holds of each
+SLICE_ROWS = 1 << 15  # rows that a worker holds at a time,
+SLICE_BYTES = 1 << 26  # and the most bytes of attributions; also of a row group as written
+ENTRY_BYTES = 64  # of a list entry: numbers, and repeated names
+WORKER_OVERHEAD = 400 << 20  # a worker process with its imports, before tables and rows
 
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """What is known of tables, prepared or not yet."""
+    """Dimensions of tables, whether prepared or not yet."""
 
-    n_used: int  # columns that splits ask for
-    n_players: int  # whose they are
+    n_used: int  # columns used in splits
+    n_players: int  # players of these columns
     pairs: np.ndarray  # (pairs, 2) int32, see leafledger.kernels.batch.Pairs
-    n_bytes: int  # that workers map, at most
-    n_steps: int = 0  # of the way that the method goes for every row
+    n_bytes: int  # bytes that workers map, at most
+    n_steps: int = 0  # steps of a row's path
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What a worker is projected to hold at its peak, in bytes."""
+    """Projected peak memory of a worker, in bytes."""
 
     tables: int
-    slice: int  # with the row group that is gathered
-    row_group: int  # of the input, or of the background, and those that are fetched with it
-    footer: int  # of the input's file and the output's, or of the background's
+    slice: int  # with the output row group being gathered
+    row_group: int  # of the input, or of the background, with others fetched together
+    footer: int  # of the input and output files, or of the background's
 
     @property
     def total(self) -> int:
-        """Bytes in all, with the worker process itself."""
+        """Total bytes, including the worker process itself."""
         return WORKER_OVERHEAD + self.tables + self.slice + self.row_group + self.footer
 
     def check(self, available: int) -> None:
-        """Refuse workers that have fewer bytes.
+        """Refuse workers with less memory.
 
         Parameters
         ----------
@@ -67,7 +67,7 @@ def extent_of(prepared: Prepared) -> Extent:
 
 
 def max_slice_rows(cells: int) -> int:
-    """Choose how many rows a worker holds at a time.
+    """Choose the number of rows that a worker holds at a time.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def max_slice_rows(cells: int) -> int:
 
 
 def max_group_rows(slice_rows: int, written: int) -> int:
-    """Choose how many rows of a part are a row group. Where many attributions are computed and few kept, it has several slices.
+    """Choose the rows of a part's row group: several batches, if far fewer attributions are kept than computed.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def max_group_rows(slice_rows: int, written: int) -> int:
 
 
 def max_item_rows(group_rows: int, n_columns: int) -> int:
-    """Choose how many rows a task explains.
+    """Choose the number of rows of a work item.
 
     Parameters
     ----------

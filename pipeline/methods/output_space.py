@@ -1,4 +1,4 @@
-"""The units of what is published: margins, or predictions that a link makes of them."""
+"""Output space of a run: margins, or predictions by the model's link."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,11 +15,11 @@ from ..errors import UnsupportedModel, UsageError
 from ..models.model import Model
 from ..models.objectives import OF_CLASSES
 
-TOTALS = {space: MARGIN if space == MARGIN else "prediction" for space in SPACES}  # what attributions and base value add up to
+TOTALS = {space: MARGIN if space == MARGIN else "prediction" for space in SPACES}  # sums of base value and attributions
 
 
 def choose_link(space: Space, model: Model, method: Method, parameters: Mapping[str, Any], interactions: bool) -> Link | None:
-    """Find the link that attributions are carried through.
+    """Find the link that attributions are transformed by.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def choose_link(space: Space, model: Model, method: Method, parameters: Mapping[
 
 
 def find_base(link: Link | None, prepared: Prepared) -> np.ndarray:
-    """Find what is predicted with every feature absent.
+    """Return the prediction with every feature absent.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Parameters."""
+"""Look-up of methods by name, and validation of their parameters and groups."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -57,7 +57,7 @@ def labelled_methods() -> str:
 
 
 def check_by(method: Method, by: Sequence[str]) -> None:
-    """Refuse groups of rows where there is nothing to say of them, or where their summary would have two columns of one name.
+    """Refuse grouping of rows where the method has no summary by group, or the summary would have duplicate columns.
 
     Parameters
     ----------

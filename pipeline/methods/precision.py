@@ -1,4 +1,4 @@
-"""The precision in which numbers are published: float32 or float64, and what does not fit into it."""
+"""Precision of published numbers, float32 or float64, with range checks."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ _ADVICE = {"float32": "use precision float64", "float64": "train on a label in o
 
 
 def check_precision(model: Model, precision: str) -> None:
-    """Refuse a precision that margins and attributions do not fit into, or in which they would lose digits.
+    """Refuse a precision in which margins and attributions overflow or lose digits.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def check_precision(model: Model, precision: str) -> None:
 
 
 def round_to(values: np.ndarray, kind: np.dtype) -> np.ndarray:
-    """Round numbers to the type in which they are published.
+    """Round numbers to the published type.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""States of reductions as text, in the footer of a part."""
+"""Text encoding of reduction states, for the footers of parts."""
 
 import base64
 import io
@@ -14,17 +14,17 @@ from ..errors import InvalidRun
 
 
 def _arrays(record: Any) -> list[np.ndarray]:
-    """Those of nested records."""
+    """Yield the arrays of nested records."""
     return [record] if isinstance(record, np.ndarray) else [array for part in record for array in _arrays(part)]
 
 
 def _fill(template: Any, arrays: Iterator[np.ndarray]) -> Any:
-    """Records nested like the template."""
+    """Fill nested records like the template with arrays."""
     return next(arrays) if isinstance(template, np.ndarray) else type(template)(*(_fill(part, arrays) for part in template))
 
 
 def pack_state(state: Any) -> str:
-    """Write a reduction's state as text.
+    """Encode a reduction's state as text.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def pack_state(state: Any) -> str:
 
 
 def unpack_state(reduction: Reduction, text: str) -> Any:
-    """Read a reduction's state from text.
+    """Decode a reduction's state from text.
 
     Parameters
     ----------
@@ -56,12 +56,12 @@ def unpack_state(reduction: Reduction, text: str) -> Any:
             if len(arrays) != len(_arrays(template)):
                 raise ValueError(f"{len(arrays)} arrays, expected {len(_arrays(template))}")
             return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
-    except (ValueError, KeyError, EOFError, RuntimeError, BadZipFile) as error:  # zipfile's own for encryption and what it does not know
+    except (ValueError, KeyError, EOFError, RuntimeError, BadZipFile) as error:  # RuntimeError: zipfile's, for encryption and unsupported features
         raise InvalidRun(f"a part's state of {reduction.name!r} is damaged: {' '.join(str(error).split())}") from error
 
 
 def same_states(reduction: Reduction, first: str, second: str) -> bool:
-    """Tell whether two states are the same, bit by bit.
+    """Return whether two states are bit-identical.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Row checks."""
+"""Checks of a batch's rows: finite values, and additivity of margins and predictions."""
 
 from leafledger.kernels.batch import find_breach, find_not_finite, find_residuals
 from leafledger.kernels.method.method import TOLERANCE, Check
@@ -9,7 +9,7 @@ from ..errors import AdditivityBreach
 
 
 def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
-    """Find the largest residual of a slice's rows, and refuse what does not add up as it should, or is no finite number.
+    """Return a batch's largest residual; refuse rows that violate additivity or are not finite.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
 
 
 def enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> tuple[Buffers, float]:
-    """Carry a slice's rows from margins to predictions, and refuse what does not add up to these.
+    """Transform a batch from margins to predictions; refuse rows whose predictions violate additivity.
 
     Parameters
     ----------

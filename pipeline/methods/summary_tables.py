@@ -1,4 +1,4 @@
-"""Summary tables."""
+"""Summaries as Arrow tables, with totals in the metadata."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ from leafledger.kernels.reductions.summary import Column, Subject, Summary, Tabl
 from ..dataset.columns.grouping import GroupColumn, type_values
 from .tables import refused
 
-METADATA = b"leafledger"  # key of what is said once of a table
+METADATA = b"leafledger"  # metadata key of a table's totals
 
 
 def _make_column(name: str, values: Column, by: Mapping[str, GroupColumn]) -> pa.Array:
     if name in by:
         return type_values(values, by[name])
-    return pa.array(values, from_pandas=True)  # NaN is no number, and null in the table
+    return pa.array(values, from_pandas=True)  # NaN becomes null
 
 
 def _make_table(table: Table, by: Mapping[str, GroupColumn]) -> pa.Table:
@@ -26,7 +26,7 @@ def _make_table(table: Table, by: Mapping[str, GroupColumn]) -> pa.Table:
 
 
 def tabulate(summary: Summary, state: Any | None, subject: Subject, by: Sequence[GroupColumn] = ()) -> dict[str, pa.Table]:
-    """Lay out a summary's tables.
+    """Build a summary's tables.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def tabulate(summary: Summary, state: Any | None, subject: Subject, by: Sequence
 
 
 def read_totals(tables: Mapping[str, pa.Table]) -> dict[str, Any]:
-    """Read what is said once of tables.
+    """Read the totals of tables.
 
     Parameters
     ----------

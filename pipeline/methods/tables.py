@@ -1,4 +1,4 @@
-"""A model's tables for a method and a partition: what workers get, or a refusal in one line."""
+"""Tables of a model for a method and a partition, with refusal of unsupported combinations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ _MEANINGLESS = {
 
 
 def player_names(method: Method, groups: Groups, features: Sequence[Feature], combinations: Sequence[str] = ()) -> tuple[str, ...]:
-    """Name the players: all groups of a partition, or all features; combinations of them; and the scores of the method.
+    """Name the rows of phi: groups of a partition or features, combinations of them, and the method's scores.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def player_names(method: Method, groups: Groups, features: Sequence[Feature], co
 
 @contextmanager
 def refused() -> Iterator[None]:
-    """Turn what kernels refuse inside into a mistake of the caller's."""
+    """Turn errors of kernels into errors about the caller's input."""
     try:
         yield
     except InvalidParameters as error:
@@ -56,7 +56,7 @@ def refused() -> Iterator[None]:
 
 
 def refuse_statistics(model: Model, what: str) -> None:
-    """Refuse what takes a model's columns for its features.
+    """Refuse functions that treat a model's columns as features if it has statistics.
 
     Parameters
     ----------
@@ -68,7 +68,7 @@ def refuse_statistics(model: Model, what: str) -> None:
 
 
 def _are_ordered(ensemble: TreeEnsemble) -> bool:
-    """Whether at most one tree was added to an output at a time."""
+    """Return whether trees were added one at a time to each output."""
     n_trees = ensemble.root.size
     if not ensemble.iteration.size:
         return n_trees <= 1
@@ -76,7 +76,7 @@ def _are_ordered(ensemble: TreeEnsemble) -> bool:
 
 
 def check_method(model: Model, method: Method) -> None:
-    """Refuse a method that there is not for a model, whatever else is given."""
+    """Refuse a method that the model does not support with any arguments."""
     if method.labelled and model.objective.margin is not Margin.LABEL:
         why = _MEANINGLESS[model.objective.margin].format(objective=model.objective.name)
         raise UnsupportedModel(f"method {method.name!r} measures the margin against the label, which {why}")
@@ -89,7 +89,7 @@ def check_method(model: Model, method: Method) -> None:
 
 
 def check_shared(method: Method, interactions: bool) -> None:
-    """Refuse what features of a combination cannot share.
+    """Refuse methods whose values cannot be shared among the features of a combination.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def check_shared(method: Method, interactions: bool) -> None:
 
 
 def find_shared(model: Model, method: Method, groups: Groups, interactions: bool, own: bool) -> dict[int, tuple[int, ...]]:
-    """Find the players that stand for several others, which share what these have; or refuse what cannot be shared.
+    """Find the players that stand for several others, and how these share their values; refuse if impossible.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def find_shared(model: Model, method: Method, groups: Groups, interactions: bool
 def ask_model(
     model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool = False, errors: bool = False
 ) -> BackgroundQuery:
-    """Find what has to be known of a background.
+    """Make the background query of a model and a method.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def ask_model(
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:
-    """Take the model's own leaf weights for a background.
+    """Use the model's own leaf weights as background.
 
     Parameters
     ----------

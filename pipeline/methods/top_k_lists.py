@@ -1,4 +1,4 @@
-"""The largest of many values, row by row, and lists of them in Parquet."""
+"""Largest values of each row, and their encoding as lists in Parquet."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ from .precision import round_to
 
 
 def leaves(column: str, *fields: str) -> list[str]:
-    """Name the leaves of Parquet's schema that hold fields of a column of lists.
+    """Name the Parquet leaves of the fields of a list column.
 
     Parameters
     ----------
@@ -22,7 +22,7 @@ def leaves(column: str, *fields: str) -> list[str]:
 
 
 def choose_largest(values: np.ndarray, n_kept: int, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Choose of every row the largest values by magnitude, the largest first, equal ones in their own order; zeros are left out.
+    """Choose each row's largest values by magnitude, in descending order with ties in their own; zeros are left out.
 
     Parameters
     ----------
@@ -42,13 +42,13 @@ def choose_largest(values: np.ndarray, n_kept: int, dtype: np.dtype) -> tuple[np
     stored = round_to(values, dtype)
     things = find_largest(stored, min(n_kept, len(stored))).T
     found = np.take_along_axis(stored.T, things, axis=1)
-    there = found != 0  # zeros come last
+    there = found != 0  # zeros sort last
     offset = np.concatenate(([0], np.cumsum(there.sum(axis=1)))).astype(np.int32)
     return offset, things[there], found[there]
 
 
 def gather(thing: np.ndarray, row: np.ndarray, write: Callable[[int, np.ndarray], pa.Array], kind: pa.DataType) -> pa.Array:
-    """Say something of every entry, one thing at a time.
+    """Gather an attribute of every entry, encoding each distinct value once.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Tuning."""
+"""Tuning of open parameters on sample rows."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ def tune(
     prepare: Callable[[Method, Mapping[str, Any]], Prepared],
     read: Callable[[Prepared, int], tuple[Buffers, int]],
 ) -> dict[str, Any]:
-    """Choose what parameters leave open.
+    """Choose the values of open parameters.
 
     Parameters
     ----------

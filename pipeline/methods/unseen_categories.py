@@ -1,4 +1,4 @@
-"""Whether the model knows the data's categories: where it knows hardly any of a feature's, they are not what it was trained on."""
+"""Detection of data with categories unknown to the model, and of outputs that do not match."""
 
 from collections.abc import Mapping, Sequence
 
@@ -12,12 +12,12 @@ from ..errors import SchemaMismatch, UsageError
 from ..models.model import Feature
 from .summary_tables import read_totals
 
-ENOUGH = 100  # values, by which a feature's categories can be judged
-HARDLY_ANY = 0.01  # of them
+ENOUGH = 100  # values needed to judge a feature's categories
+HARDLY_ANY = 0.01  # share of known categories below which data are refused
 
 
 def check_predictions(names: Sequence[str], outputs: Sequence[str]) -> None:
-    """Refuse columns of predictions that are not one for every output.
+    """Refuse prediction columns that do not number one for every output.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def _refuse(name: str, there: int, unseen: int, told: bool, where: str = "") -> 
 
 
 def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
-    """Refuse rows of which the model knows hardly any category of a feature.
+    """Refuse rows in which the model knows hardly any category of a feature.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def refuse_unseen(tables: Mapping[str, pa.Table], allow_unseen: bool) -> None:
 
 
 def count_unseen(bins: BinTables, values: np.ndarray) -> np.ndarray:
-    """Count what the model knows of rows.
+    """Count each feature's values, and those of unknown categories.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def count_unseen(bins: BinTables, values: np.ndarray) -> np.ndarray:
 
 
 def refuse_counted(counts: np.ndarray, features: Sequence[Feature], where: str) -> None:
-    """Refuse rows that were counted, as those of a background: absent features would all have a value that no training saw.
+    """Refuse a background with hardly any known category of a feature, since absent features would take values unseen in training.
 
     Parameters
     ----------

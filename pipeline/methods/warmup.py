@@ -1,4 +1,4 @@
-"""Compiling ahead: the kernels that runs call, called on small models that ask for all of them, so that later processes find them on disk."""
+"""Compilation ahead of runs: calls every kernel on small models, so that later processes load them from the cache."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -23,23 +23,23 @@ from leafledger.kernels.trees.statistics import NO_STATISTICS, look_up
 
 from ..errors import UsageError
 
-N_NUMERIC = 24  # features; one with categories is behind them
-CATEGORIES = (3, 1000)  # so many make bins of one and of two bytes; of four bytes are those of more than 65,000 values, which are rare
-WIDTHS = (1, 2)  # numbers in a leaf
-CHAIN = 12  # splits: so many comparisons are not looked up, but walked
-PLAYERS = (2, 4, 6, 8)  # of walked trees, one for each number of quadrature nodes
-FULL = 9  # levels of a tree in which rows go down node by node
-DEEP = 22  # players above a leaf: sums over all of their subsets would be too many
-N_ROWS = 64  # of a background
-BUDGET = 1 << 28  # bytes of tables
-NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of methods that can do nothing with their defaults, for so many players
+N_NUMERIC = 24  # numeric features, followed by a categorical one
+CATEGORIES = (3, 1000)  # numbers of categories that give bins of one and two bytes; four bytes need more than 65,000 values, which is rare
+WIDTHS = (1, 2)  # numbers of values in a leaf
+CHAIN = 12  # splits: too many comparisons for look-up, so that trees are walked
+PLAYERS = (2, 4, 6, 8)  # players of walked trees, one case for each number of quadrature nodes
+FULL = 9  # levels of a tree that rows descend node by node
+DEEP = 22  # players above a leaf: too many for sums over all subsets
+N_ROWS = 64  # rows of a background
+BUDGET = 1 << 28  # memory for tables in bytes
+NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of methods without usable defaults, by number of players
     "semivalue": lambda n_players: {"atoms": ((0.5, 1.0),)},
     "probabilistic": lambda n_players: {"sizes": (1.0 / n_players,) * n_players},
 }
 
 
 def call_kernels(method: Method, prepared: Prepared) -> None:
-    """Call every kernel that rows of a run go through."""
+    """Call every kernel of a run."""
     buffers = make_buffers(prepared, 1)
     attribute_batch(method, prepared, buffers)
     for summary in dict.fromkeys((*method.summaries, *list_grouped(method.summaries), *SHARED)):
@@ -47,7 +47,7 @@ def call_kernels(method: Method, prepared: Prepared) -> None:
 
 
 def call_counting(query: BackgroundQuery) -> Any:
-    """Call every kernel that rows of a background go through.
+    """Call every kernel of background statistics.
 
     Returns
     -------
@@ -68,7 +68,7 @@ class _Tree:
 
 
 def _chain(features: Iterable[int]) -> _Tree:
-    """A tree that goes on to the right: one split after the other, each with a leaf."""
+    """Make a tree of one long path, each split with a leaf on the left."""
     asked = np.array([*features])
     n = asked.size
     node = np.arange(2 * n + 1)
@@ -82,7 +82,7 @@ def _chain(features: Iterable[int]) -> _Tree:
 
 
 def _full(levels: int) -> _Tree:
-    """A tree of all nodes that so many levels have, of two features."""
+    """Make a complete tree of that many levels, of two features."""
     node = np.arange((2 << levels) - 1)
     split, level = node < (1 << levels) - 1, np.log2(node + 1).astype(int)
     left, right = (np.where(split, 2 * node + side, -1) for side in (1, 2))
@@ -90,7 +90,7 @@ def _full(levels: int) -> _Tree:
 
 
 def _join(trees: Iterable[_Tree], n_categories: int, width: int) -> TreeEnsemble:
-    """A model of trees, all thresholds and leaves distinct."""
+    """Make a model of trees with distinct thresholds and leaves."""
     trees = tuple(trees)
     root = np.cumsum([0, *(tree.feature.size for tree in trees[:-1])])
     feature = np.concatenate([tree.feature for tree in trees])
@@ -122,13 +122,13 @@ def _join(trees: Iterable[_Tree], n_categories: int, width: int) -> TreeEnsemble
 
 
 def _fill_in(method: Method, n_players: int) -> dict[str, Any]:
-    """The method's parameters: its defaults, where it can do something with them."""
+    """Return the method's parameters: defaults, or usable values."""
     given = {parameter.name: parameter.default for parameter in method.parameters}
     return given | NEEDED.get(method.name, lambda _: {})(n_players)
 
 
 def _warm(method: Method, ensemble: TreeEnsemble, against: bool = False) -> None:
-    """Everything of a method on a model, of one of its games: with interactions where it has some, and with values that are shared."""
+    """Call all kernels of a method on a model in one game, with interactions and shared values where supported."""
     group = np.arange(ensemble.n_features) // (1 if method.phi.of_groups else 2)
     value = method.games.value
     interactions, known = value is not None, None
@@ -142,22 +142,22 @@ def _warm(method: Method, ensemble: TreeEnsemble, against: bool = False) -> None
 
 
 def _warm_all(method: Method, n_categories: int) -> None:
-    """Everything of a method, for bins of one type."""
+    """Call all kernels of a method for one bin type."""
     value, background = method.games.value, method.games.background
-    for width in WIDTHS[: 1 if method.labelled else None]:  # a method with labels is of models of one output
+    for width in WIDTHS[: 1 if method.labelled else None]:  # methods with labels need models of one output
         looked_up = _chain([0, 1, N_NUMERIC])
         walked = _join([*(_chain(k % n for k in range(CHAIN)) for n in PLAYERS), looked_up], n_categories, width)
         for ensemble in (walked, _join([looked_up], n_categories, width)):
             _warm(method, ensemble)
             if background is not None:
                 _warm(method, ensemble, against=True)
-        if value is not None:  # of all methods those that take any tree
+        if value is not None:  # methods that accept any tree
             _warm(method, _join([_full(FULL), looked_up], n_categories, width))
             _warm(method, _join([_chain(range(DEEP)), looked_up], n_categories, width), against=True)
 
 
 def _warm_rest() -> None:
-    """What is no method's: attributions of probabilities, the largest ones, statistics, and what drift measures."""
+    """Call kernels outside methods: probabilities, largest values, statistics, and drift measures."""
     softmax, three = links.Link("softmax"), np.zeros(3)
     links.carry(softmax, three, np.zeros((3, 1)), np.zeros((3, 1, 1)))
     for dtype in (np.float32, np.float64):
@@ -172,7 +172,7 @@ def list_names() -> list[str]:
 
 
 def list_pieces(methods: Iterable[str] | None = None) -> list[tuple[str, Callable[[], None]]]:
-    """List what there is to compile, piece by piece.
+    """List the pieces of compilation.
 
     Parameters
     ----------

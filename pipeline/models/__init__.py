@@ -1,4 +1,4 @@
-"""Models of any library, from a file or from the library's own object, as one kind of ensemble."""
+"""Models of any library, loaded from a file or the library's object into one kind of ensemble."""
 
 import hashlib
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ from .source import read_source
 from .unsupported_formats import recognise_foreign
 from .xgboost.loader import LOADER as XGBOOST
 
-LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKLEARN)  # the last one owns whatever is scikit-learn's, wrappers of others too
+LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKLEARN)  # the last one recognises all scikit-learn objects, including wrappers of other libraries
 OTHERS = "save others as their library does: save_model of XGBoost and CatBoost"
-OWN = Objective("", Margin.OTHER, None)  # a function of the user's own, of which nothing is known
-FEW_OUTPUTS = 100  # that a model may have without trees for each
+OWN = Objective("", Margin.OTHER, None)  # a custom objective, about which nothing is known
+FEW_OUTPUTS = 100  # outputs that a model may have without trees for each
 
 __all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble", "parse_model", "save_model"]
 
@@ -52,16 +52,16 @@ def _parse(loader: Loader, data: bytes, where: str) -> Model:
 
 
 def _check_outputs(ensemble: TreeEnsemble, where: str) -> None:
-    """Refuse a model that says it has far more outputs than its trees add to: a few bytes would become as many columns."""
+    """Refuse a model that declares far more outputs than its trees have: a few bytes would become as many columns."""
     added = np.unique(ensemble.output[:, None] + np.arange(ensemble.value.shape[1])).size
     if ensemble.base.size > max(FEW_OUTPUTS, added):
         raise InvalidModel(f"{where}: {ensemble.base.size} outputs, but its trees add to {added} of them")
 
 
 def _check_missing_code(model: Model, missing: float, where: str) -> None:
-    """Refuse a number for missing values that is a category's code too: XGBoost compares codes with it, those of the data frame at hand.
+    """Refuse a missing-value number that is also a category code: XGBoost compares it with the data frame's codes.
 
-    XGBoost alone has codes among numbers of single precision.
+    Only XGBoost has both categories and single precision.
     """
     code = np.float32(missing)
     for feature in model.features:
@@ -74,19 +74,19 @@ def _check_missing_code(model: Model, missing: float, where: str) -> None:
 
 
 def _read_missing(given: Any) -> float | None:
-    """A number for missing values as Python has it; texts are equal to no value."""
+    """Return a missing-value number as float; texts are equal to no value."""
     if given is None:
         return None
     try:
         if isinstance(given, Real) and not isinstance(given, bool):
             return float(given)
-    except OverflowError:  # of an integer
+    except OverflowError:  # a large integer
         pass
     raise UsageError(f"missing is {given!r:.80}, expected a number")
 
 
 def _mark_missing(model: Model, missing: float | None, where: str) -> Model:
-    """The model with a number that stands for missing values of all features whose columns hold numbers."""
+    """Set the missing-value number of all features with numeric columns."""
     if missing is None:
         return model
     _check_missing_code(model, missing, where)
@@ -94,8 +94,8 @@ def _mark_missing(model: Model, missing: float | None, where: str) -> Model:
 
 
 def _name_classes(model: Model, classes: tuple[str, ...]) -> Model:
-    """The model with its outputs called as its classes; a single output of two classes is for the second one."""
-    if len(classes) == 1 and len(model.outputs) == 1 and model.objective.is_of_two:  # training saw no second one
+    """Name the model's outputs by classes; a single output of two classes is the second one's."""
+    if len(classes) == 1 and len(model.outputs) == 1 and model.objective.is_of_two:  # training saw no second class
         classes = (*classes, f"not {classes[0]}")
     of_two = len(classes) == 2 and len(model.outputs) == 1
     names = classes[1:] if of_two else classes
@@ -154,7 +154,7 @@ def load_ensemble(
 
 
 def _convert(model: Any, where: str, missing: float | None) -> Model | None:
-    """A fitted model of any library, an object or what has its attributes; None where no library's loader knows it."""
+    """Convert a fitted model, or an object with its attributes; return None if no loader recognises it."""
     for loader in LOADERS:
         if loader.owns(model):
             parsed = _parse(loader, loader.serialise(model), where)
@@ -165,7 +165,7 @@ def _convert(model: Any, where: str, missing: float | None) -> Model | None:
 
 
 def _load(source: str | PathLike | Any, missing: float | None) -> Model:
-    """The whole model."""
+    """Load the whole model."""
     if isinstance(source, Model):
         return _mark_missing(source, missing, "the model")
     if isinstance(source, str | PathLike):
@@ -179,7 +179,7 @@ def _load(source: str | PathLike | Any, missing: float | None) -> Model:
 
 
 def parse_model(data: bytes, where: str, missing: float | None = None) -> Model:
-    """Read the bytes of a model's file."""
+    """Parse the bytes of a model file."""
     for loader in LOADERS:
         if loader.recognise(data):
             return _mark_missing(_parse(loader, data, where), missing, where)

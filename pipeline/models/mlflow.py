@@ -1,6 +1,6 @@
-"""Models that MLflow keeps, by the URIs of its registry and its runs: the library's own file among the artifacts. Nothing there is unpickled or run.
+"""Models in MLflow, by registry or run URI: downloads the library's own file; nothing is unpickled or run.
 
-MLflow is an optional package, imported where such a URI is read and nowhere else.
+MLflow is an optional package, imported only where such a URI is read.
 """
 
 import os
@@ -16,27 +16,27 @@ from ..errors import HIDDEN, InvalidModel, LeafledgerError, NotThere, StorageErr
 from ..extras import needing
 from ..stores import storage
 
-DESCRIPTION = "MLmodel"  # the file that says which files a model has, in YAML
+DESCRIPTION = "MLmodel"  # the YAML file that lists a model's files
 DESCRIPTION_BYTES = 16 << 20  # at most
-FILES = {"xgboost": "data", "lightgbm": "data", "catboost": "data", "sklearn": "pickled_model"}  # flavours, and where each names its own file
-PICKLE = b"\x80"  # that all pickles since protocol 2 begin with
-INSTEAD = {  # of a pickle, how to log what the same flavour has
+FILES = {"xgboost": "data", "lightgbm": "data", "catboost": "data", "sklearn": "pickled_model"}  # flavours, and the entry that names each one's file
+PICKLE = b"\x80"  # start of all pickles since protocol 2
+INSTEAD = {  # for pickles: how to log the same flavour otherwise
     "lightgbm": "mlflow.lightgbm.log_model(model.booster_, …)",
     "sklearn": 'mlflow.sklearn.log_model(model, …, serialization_format="skops", skops_trusted_types=["sklearn.tree._tree.Tree"])',
 }
 LOCAL = "sqlite:///"
-SECRETS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_PASSWORD")  # variables that MLflow reads
+SECRETS = ("MLFLOW_TRACKING_TOKEN", "MLFLOW_TRACKING_PASSWORD")  # environment variables that MLflow reads
 BARS = "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR"
 _URI = re.compile(r"(models|runs):/(?!/)")
 
 
 def is_logged(uri: str) -> bool:
-    """Tell whether a URI names something that MLflow keeps."""
+    """Return whether a URI names a model in MLflow."""
     return _URI.match(uri) is not None
 
 
 def _hide(said: str) -> str:
-    """A message without the secrets that MLflow reads from the environment: what refuses a header quotes it, as Python writes it."""
+    """Remove the secrets of MLflow's environment variables from a message, which may quote a header."""
     for held in (os.environ.get(name, "") for name in SECRETS):
         for secret in (held, repr(held)[1:-1], held.strip()):
             said = said.replace(secret, HIDDEN) if secret else said
@@ -45,7 +45,7 @@ def _hide(said: str) -> str:
 
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
-    """Turn what goes wrong with MLflow inside into a StorageError.
+    """Turn errors of MLflow into a StorageError.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         yield
     except LeafledgerError:
         raise
-    except Exception as error:  # MLflow's stores, and plugins for others, have errors of many types
+    except Exception as error:  # MLflow's stores, and plugins, raise errors of many types
         missing = isinstance(error, MlflowException) and error.error_code == "RESOURCE_DOES_NOT_EXIST"
         found = str(error)
         said = " ".join(_hide(found).split()) or type(error).__name__
@@ -77,7 +77,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
 
 
 def pin(uri: str) -> str:
-    """Name what a URI means now by what it will mean later too."""
+    """Resolve a URI to a permanent one, such as a version for an alias."""
     with reported("find", uri):
         from mlflow import MlflowClient
         from mlflow.store.artifact.utils.models import get_model_name_and_version
@@ -89,7 +89,7 @@ def pin(uri: str) -> str:
 
 @contextmanager
 def _without_bars() -> Iterator[None]:
-    """MLflow draws a bar on standard error for every file."""
+    """Suppress MLflow's progress bars on standard error."""
     before = os.environ.get(BARS)
     os.environ[BARS] = "false"
     try:
@@ -100,7 +100,7 @@ def _without_bars() -> Iterator[None]:
 
 
 def _download(repository: Any, name: str, folder: Path, most: int, where: str) -> bytes:
-    """A file among the artifacts."""
+    """Download a file of the artifacts."""
     local = Path(repository.download_artifacts(name, dst_path=str(folder)))
     if not local.is_file():
         raise InvalidModel(f"{where}: is a folder, expected a file")
@@ -110,7 +110,7 @@ def _download(repository: Any, name: str, folder: Path, most: int, where: str) -
 
 
 def _find_file(text: bytes, uri: str) -> tuple[str, str]:
-    """The flavour of a model and its file, by what MLmodel says."""
+    """Return a model's flavour and file according to MLmodel."""
     where = f"{uri}/{DESCRIPTION}"
     try:
         flavours = yaml.safe_load(text)["flavors"]
@@ -127,13 +127,13 @@ def _find_file(text: bytes, uri: str) -> tuple[str, str]:
 
 
 def read_logged(uri: str, most: int) -> tuple[bytes, str]:
-    """Read the library's own file of a model that MLflow keeps."""
+    """Read the library's own file of a model in MLflow."""
     with storage.scratch() as folder, reported("read", uri), _without_bars():
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
         repository = get_artifact_repository(uri)
         listed = {found.path.rpartition("/")[2] for found in repository.list_artifacts(None)}
-        if not listed:  # no folder
+        if not listed:  # not a folder
             above, _, name = uri.rpartition("/")
             return _download(get_artifact_repository(above), name, folder, most, uri), uri
         if DESCRIPTION not in listed:

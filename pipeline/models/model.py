@@ -1,4 +1,4 @@
-"""A loaded model: the ensemble's arrays and the names that the arrays do not carry; and what a loader provides."""
+"""A loaded model: the ensemble, with names of features and outputs; and the Loader record of libraries."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,28 +26,27 @@ class Feature:
     name : str
     categorical : bool
     categories : tuple or None
-        The values that the model itself stores: strings, numbers, or ``HashedCategory`` where it keeps hashes only; a value's code is its position.
-        None on a numeric feature, and on a categorical one whose column holds the codes themselves.
+        The stored values: strings, numbers, or ``HashedCategory`` if only hashes are stored; a value's code is its position. None on numeric
+        features, and on categorical ones whose column holds codes.
     perhaps_codes : bool
-        Whether the file does not say what training saw: of a numeric feature numbers, or the codes of a column of categories; of one with
-        ``categories`` those, or the codes themselves, since they may be another column's; of a categorical one without, codes that the user had made,
-        or those of a frame's categories, whose list is not there.
+        Whether the file leaves open what training saw: numbers or codes of a category column (numeric); ``categories`` or another column's codes
+        (with ``categories``); the user's codes or those of a data frame with a lost list (categorical without).
     underscored : bool
         Whether underscores in the name may be spaces in the data.
     missing : float or None
-        A number that stands for a missing value, besides NaN; not where there are ``categories``.
+        A number that stands for a missing value, besides NaN; None with ``categories``.
     hashed : bool
-        Whether statistics are looked up by the hash of what the column holds, known as a category or not.
+        Whether statistics are looked up by the hash of the column's value, known as a category or not.
     named : bool
-        Whether training or the data gave it its name; else the library made it up, as f0 or Column_0, of its position.
+        Whether training or the data gave the name; otherwise the library generated it from the position, as f0 or Column_0.
     by_value : bool
-        Whether a matrix holds the categories themselves, as scikit-learn and CatBoost take it; else their codes, as XGBoost and LightGBM do.
+        Whether matrices hold category values, as for scikit-learn and CatBoost, or codes, as for XGBoost and LightGBM.
     refuses_missing : bool
-        Whether the library predicts no row in which it is missing, so that the trees have no way for it.
+        Whether the library refuses to predict rows with a missing value, so that the trees have no branch for it.
     partial : bool
-        Whether ``categories`` are those alone that splits ask for, as CatBoost keeps them: training may have seen others.
+        Whether ``categories`` are only those in splits, as CatBoost stores them: training may have seen others.
     booleans : tuple of str
-        How categories of which the model stores hashes write false and true; none where it does not tell, so that no column of booleans will do.
+        Spelling of false and true by hashed categories; empty if unknown, so that boolean columns are refused.
     """
 
     name: str
@@ -65,19 +64,19 @@ class Feature:
 
     @property
     def tells_seen(self) -> bool:
-        """Whether the model tells which categories training saw, by a list of them or by its statistics; of numbers there is nothing to tell."""
+        """Whether training categories are known, by a list or by statistics; always true of numbers."""
         return not self.categorical or (self.categories is not None and not self.partial)
 
     @property
     def kind(self) -> str:
-        """What its column holds, in words."""
+        """The kind of values in its column, in words."""
         if not self.categorical:
             return "numbers"
         if self.categories is None:
             return "codes of categories" + ", whose list is not there" * self.perhaps_codes
         if self.partial:
             return f"categories, of which splits ask for {len(self.categories)}"
-        if self.hashed:  # the list stands for none
+        if self.hashed:  # the list is a placeholder
             return "categories that statistics know"
         return "1 category" if len(self.categories) == 1 else f"{len(self.categories)} categories"
 
@@ -121,12 +120,12 @@ class Model:
         return f"Model({self.library}, {', '.join(counts)})"
 
     def _repr_html_(self) -> str:
-        """The first features, and what they hold."""
+        """Show the first features and their kinds."""
         return as_html(str(self), ("feature", "values"), ((each.name, each.kind) for each in self.features))
 
 
 def check_ensemble(ensemble: TreeEnsemble, where: str) -> None:
-    """Refuse a file whose arrays are no well-formed ensemble.
+    """Refuse a file whose arrays are not a well-formed ensemble.
 
     Parameters
     ----------
@@ -140,19 +139,19 @@ def check_ensemble(ensemble: TreeEnsemble, where: str) -> None:
 
 
 def find_classes(model: Any) -> tuple[str, ...]:
-    """Find the names of a classifier's classes, which its file may not have.
+    """Find the names of a classifier's classes, which its file may lack.
 
     Returns
     -------
     tuple of str
         None where it is no classifier, or has none of its own.
     """
-    found = getattr(model, "classes_", ())  # of several targets a list of arrays
+    found = getattr(model, "classes_", ())  # of several targets, a list of arrays
     return tuple(map(str, found)) if isinstance(found, np.ndarray | list) and all(np.ndim(each) == 0 for each in found) else ()
 
 
 def check_predictions(model: Any, package: str) -> None:
-    """Refuse an object that predicts otherwise than the library's own that it is made from.
+    """Refuse an object whose predictions differ from those of the library's own model that it wraps.
 
     Parameters
     ----------
@@ -167,32 +166,15 @@ def check_predictions(model: Any, package: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Loader:
-    """How the models of one library are read.
-
-    Attributes
-    ----------
-    library : str
-    recognise : callable
-        ``recognise(data) -> bool`` tells by the first bytes whether a file is the library's.
-    parse : callable
-        ``parse(data, where) -> (TreeEnsemble, features, outputs, Objective)``; raises InvalidModel or UnsupportedModel.
-    owns : callable
-        ``owns(model) -> bool`` tells whether an object is the library's, without importing it.
-    serialise : callable
-        ``serialise(model) -> bytes`` turns such an object into the bytes that ``parse`` reads.
-    classes : callable
-        ``classes(model) -> tuple of str`` finds the names of such an object's classes, none where it does not know them.
-    missing : callable
-        ``missing(model) -> float or None`` finds the number that such an object takes for a missing value, besides NaN.
-    has_own : callable
-        ``has_own(model) -> bool`` tells whether such an object's objective is a function of the user's own, for which its file names another one.
-    """
+    """Functions that read the models of one library."""
 
     library: str
-    recognise: Callable[[bytes], bool]
+    recognise: Callable[[bytes], bool]  # ``recognise(data) -> bool``, by the first bytes of a file
+    # ``parse(data, where) -> (TreeEnsemble, features, outputs, Objective)``; raises InvalidModel or UnsupportedModel
     parse: Callable[[bytes, str], tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]]
-    owns: Callable[[Any], bool]
-    serialise: Callable[[Any], bytes]
-    classes: Callable[[Any], tuple[str, ...]] = find_classes
-    missing: Callable[[Any], float | None] = lambda model: None
+    owns: Callable[[Any], bool]  # ``owns(model) -> bool``, of an object, without importing the library
+    serialise: Callable[[Any], bytes]  # ``serialise(model) -> bytes``, which ``parse`` reads
+    classes: Callable[[Any], tuple[str, ...]] = find_classes  # ``classes(model) -> tuple of str``, an object's class names, empty if unknown
+    missing: Callable[[Any], float | None] = lambda model: None  # ``missing(model) -> float or None``, an object's missing-value number besides NaN
+    # ``has_own(model) -> bool``, whether an object has a custom objective, which its file replaces by another name
     has_own: Callable[[Any], bool] = lambda model: False

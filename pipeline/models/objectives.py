@@ -1,4 +1,4 @@
-"""What models were trained for, and so what their margins are: in the label's own units, a class's score, or on another scale."""
+"""Training objectives, and the meaning of margins: label units, scores of classes, or another scale."""
 
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -7,13 +7,13 @@ from leafledger.kernels.slices.links import IDENTITY, Link
 
 
 class Margin(Enum):
-    """What a raw score stands for."""
+    """The meaning of a margin."""
 
     LABEL = "label"  # a prediction of the label, in its units
-    CLASS = "class"  # a score that a link turns into a class's probability, which says nothing of other classes
-    CLASSES = "classes"  # such scores of classes of one label: the largest one is that of the predicted class
-    ALONE = "alone"  # one of these, without those of the other classes
-    OTHER = "other"  # a logarithm, a position in a ranking, a hazard, or what is not known
+    CLASS = "class"  # a score that a link turns into a class's probability, independent of other classes
+    CLASSES = "classes"  # scores of the classes of one label: the largest is that of the predicted class
+    ALONE = "alone"  # one of these, without the other classes
+    OTHER = "other"  # a logarithm, a position in a ranking, a hazard, or unknown
 
 
 OF_CLASSES = (Margin.CLASS, Margin.CLASSES, Margin.ALONE)
@@ -21,33 +21,18 @@ OF_CLASSES = (Margin.CLASS, Margin.CLASSES, Margin.ALONE)
 
 @dataclass(frozen=True, slots=True)
 class Objective:
-    """What a model was trained for.
+    """The training objective of a model."""
 
-    Attributes
-    ----------
-    name : str
-        As its library writes it, "" where the model does not say.
-    margin : Margin
-    link : Link or None
-        What the library's predictions are of margins: probabilities, or numbers in the label's units. None where they are neither.
-    probability : Link or None
-        What makes a class's probability of margins where the library predicts something else; None elsewhere.
-    classes : tuple of str
-        What both classes are called where one margin, which is that of the second, is of two; none where the model does not say.
-    threshold : float or None
-        From which probability on the library predicts the second of two classes; None for one half.
-    """
-
-    name: str = ""
+    name: str = ""  # name in the library, "" if the model has none
     margin: Margin = Margin.LABEL
-    link: Link | None = IDENTITY
-    probability: Link | None = None
-    classes: tuple[str, ...] = ()
-    threshold: float | None = None
+    link: Link | None = IDENTITY  # link of the library's predictions: probabilities, or numbers in the label's units; None for others
+    probability: Link | None = None  # link to a class's probability, if the library predicts something else
+    classes: tuple[str, ...] = ()  # names of both classes of a single margin, which is the second one's; empty if unknown
+    threshold: float | None = None  # probability threshold of the second of two classes; None for one half
 
     @property
     def is_of_two(self) -> bool:
-        """Whether the sign of a single margin tells two classes apart; that of a probability, or of one of several classes' scores, does not."""
+        """Whether the sign of a single margin separates two classes; false for probabilities, and for one of several classes."""
         link = self.probability or self.link
         return self.margin in (Margin.CLASS, Margin.CLASSES) and (link is None or link.name == "sigmoid")
 
@@ -57,8 +42,8 @@ SIGMOID, SOFTMAX, EXP = Link("sigmoid"), Link("softmax"), Link("exp")
 
 
 def _named(labels: str, alone: str, classes: str, each: str, shares: str, logarithms: str) -> Known:
-    """By the names of objectives: those whose outputs are all in the label's units; of a class alone, of classes of which one is the row's by softmax
-    or each by its own sigmoid, of shares, and of logarithms of the label.
+    """Build a library's objectives by name: in label units; of a single class; of one label's classes by softmax, or each by sigmoid; shares; and
+    logarithms of the label.
     """
     kinds = (
         (labels, Margin.LABEL, IDENTITY),
@@ -79,7 +64,7 @@ XGBOOST = _named(
     shares="reg:logistic",
     logarithms="reg:gamma reg:tweedie count:poisson survival:cox survival:aft",
 ) | {"binary:hinge": (Margin.CLASS, None), "binary:logitraw": (Margin.CLASS, IDENTITY)}
-PROBABILITIES = {"binary:logitraw": SIGMOID}  # of objectives whose predictions are margins
+PROBABILITIES = {"binary:logitraw": SIGMOID}  # objectives whose predictions are margins
 LIGHTGBM = _named(
     labels="regression regression_l1 huber fair quantile mape",
     alone="binary",
@@ -99,7 +84,7 @@ CATBOOST = _named(
 
 
 def objective_of(name: str, known: Known, scale: float = 1.0) -> Objective:
-    """Look up the objective that a model names.
+    """Look up an objective by its name in the model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A file format of no library: a JSON header, then the ensemble's arrays one after the other. Anybody can write it; nothing in it is executed.
+"""Leafledger's own model format: a JSON header, then the ensemble's arrays; nothing in it is executed.
 
 A file is MAGIC, the size of the header in bytes (unsigned, 8 bytes), the header (JSON in UTF-8), and the arrays in the order of ARRAYS, row by row.
 All numbers are little-endian.
@@ -23,7 +23,7 @@ from .objectives import Margin, Objective
 
 MAGIC = b"LEAFTREES 1\n"
 SIZE_BYTES = 8
-ARRAYS = {  # types, and how many dimensions
+ARRAYS = {  # dtype and number of dimensions
     "feature": ("<i4", 1),
     "threshold": ("<f8", 1),
     "missing_left": ("u1", 1),
@@ -45,7 +45,7 @@ ARRAYS = {  # types, and how many dimensions
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A Feature in the header; ``hashed`` where its categories are the numbers by which CatBoost knows them."""
+    """A Feature in the header; ``hashed`` if its categories are CatBoost's hashes."""
 
     name: str
     categorical: bool
@@ -62,25 +62,25 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What the arrays do not say."""
+    """The header of a file."""
 
-    origin: str  # where the trees are from, for people
+    origin: str  # origin of the trees, for people
     objective: str
     margin: Literal["label", "class", "classes", "alone", "other"]
-    link: LinkName | None  # predictions are that of ``scale`` times the margin; None where it is none of these
+    link: LinkName | None  # predictions are this link of ``scale`` times the margin; None for other predictions
     scale: float
     outputs: tuple[str, ...]
     single_precision: bool
-    base_is_first: bool  # the base value belongs to the first iteration alone
+    base_is_first: bool  # the base value belongs to the first iteration
     features: tuple[_Column, ...]
     arrays: dict[str, tuple[int, ...]]  # shapes by name
-    probability: LinkName | None = field(default=None, metadata={EMPTY: True})  # of the margin, where predictions are something else
-    classes: tuple[str, ...] = field(default=(), metadata={EMPTY: True})  # both, where one margin is of two that have names
-    threshold: float | None = field(default=None, metadata={EMPTY: True})  # from which the second is predicted, where it is not one half
+    probability: LinkName | None = field(default=None, metadata={EMPTY: True})  # to a probability, if predictions are something else
+    classes: tuple[str, ...] = field(default=(), metadata={EMPTY: True})  # names of both classes of a single margin
+    threshold: float | None = field(default=None, metadata={EMPTY: True})  # probability threshold of the second class, if not one half
 
 
 def _plain(category: Any) -> Any:
-    """A category as JSON has it."""
+    """Convert a category to a JSON value."""
     return category.code if isinstance(category, HashedCategory) else category.item() if isinstance(category, np.generic) else category
 
 
@@ -102,7 +102,7 @@ def _column(feature: Feature) -> _Column:
 
 
 def write_trees(model: Model) -> bytes:
-    """Write a model's arrays and names.
+    """Serialise a model's arrays and names.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def write_trees(model: Model) -> bytes:
 
 
 def _read_header(data: bytes, where: str) -> tuple[_Header, int]:
-    """The header, and where the arrays start."""
+    """Return the header, and the offset of the arrays."""
     start = len(MAGIC) + SIZE_BYTES
     size = int.from_bytes(data[len(MAGIC) : start], "little")
     if len(data) < start or size > len(data) - start:
@@ -192,13 +192,13 @@ def _hinted(column: _Column, categories: tuple[Any, ...] | None) -> Feature:
 
 
 def _booleans(categories: tuple[Any, ...]) -> tuple[str, ...]:
-    """How categories that are hashes write false and true."""
+    """Return how hashed categories spell false and true."""
     hashes = [category.code for category in categories if isinstance(category, HashedCategory)]
     return DIGITS if hashes == [UNASKED.code] else find_booleans(hashes)
 
 
 def _feature(column: _Column, n_categories: int, where: str) -> Feature:
-    """A feature that fits the number of its categories."""
+    """Return a feature with its number of categories checked."""
     where = f"{where}: feature {column.name!r}"
     categories: tuple[Any, ...] | None = column.categories
     if column.categorical != (n_categories > 0):
@@ -219,7 +219,7 @@ def _feature(column: _Column, n_categories: int, where: str) -> Feature:
 
 
 def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
-    """Read a file of this format, and check it.
+    """Parse and check a file of this format.
 
     Parameters
     ----------
@@ -250,7 +250,7 @@ def read_trees(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ..
     numeric = (ensemble.feature >= 0) & (ensemble.category_set < 0)
     with np.errstate(over="ignore"):
         near = ensemble.threshold.astype(np.float32)
-    wide = np.flatnonzero(numeric & (near != ensemble.threshold) & np.isfinite(near))  # what parts infinity from all numbers is beyond them
+    wide = np.flatnonzero(numeric & (near != ensemble.threshold) & np.isfinite(near))  # thresholds that separate infinity from all numbers
     if header.single_precision and wide.size:
         raise InvalidModel(f"{where}: node {wide[0]}: threshold {ensemble.threshold[wide[0]]!r} is no number in single precision")
     for column in header.features:

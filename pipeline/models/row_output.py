@@ -1,4 +1,4 @@
-"""An output that differs from row to row, as it is asked for: the predicted class, or another one."""
+"""Outputs that differ by row: the predicted class, or another one."""
 
 import re
 from dataclasses import dataclass, replace
@@ -16,13 +16,13 @@ Which = Literal["predicted", "other"]
 PREDICTED: Which = "predicted"
 OTHER: Which = "other"
 SEEDS = 1 << 64
-OUTPUT = "output"  # column of what was chosen
+OUTPUT = "output"  # column of the chosen output
 _ASKED = re.compile(rf"({PREDICTED})|({OTHER})(?::(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
 class RowOutput:
-    """Which output a row is explained for: that with the largest margin, or another one, drawn by the number of the row in its file."""
+    """Choice of a row's output: that with the largest margin, or another one drawn by the row's number in its file."""
 
     which: Which
     seed: int = 0
@@ -44,7 +44,7 @@ class RowOutput:
 
 
 def read_row_output(asked: str | int | None) -> RowOutput | None:
-    """Read which output is asked for, where it differs from row to row.
+    """Read the choice of an output by row.
 
     Parameters
     ----------
@@ -71,24 +71,24 @@ def read_row_output(asked: str | int | None) -> RowOutput | None:
 
 
 def _name_both(model: Model) -> tuple[str, str]:
-    """What both classes are called: as the model does, or by their numbers; of an output that was given a name, "not" it and that."""
+    """Name both classes: as the model does, or by number; for a named output, as "not" it and it."""
     if model.only_output is None and model.objective.classes:
         first, second = model.objective.classes
         return first, second
     (output,) = model.outputs
-    unnamed = model.only_output is None and output == "0"  # its number among outputs
+    unnamed = model.only_output is None and output == "0"  # named by its number among outputs
     return ("0", "1") if unnamed else (f"not {output}", output)
 
 
 def _with_both_classes(model: Model) -> Model:
-    """The model with an output for the first of its two classes too, whose margin is the negative of the second's."""
+    """Add an output for the first of two classes, with the negative margin of the second."""
     ensemble = model.ensemble
     both = ensemble._replace(value=np.hstack((-ensemble.value, ensemble.value)), base=np.array([-ensemble.base[0], ensemble.base[0]]))
     return replace(model, ensemble=both, outputs=_name_both(model))
 
 
 def choose_among(row_output: RowOutput | None, model: Model) -> Model:
-    """Make sure that a model has outputs to choose among, of which the largest is that of the predicted class.
+    """Refuse a model without several outputs of which the largest is the predicted class.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A part of a model: some of its iterations, or one of its outputs, and what its outputs are called."""
+"""Parts of a model: some of its iterations, one of its outputs, or renamed outputs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,7 +15,7 @@ from .objectives import Margin
 
 
 def keep_trees(ensemble: TreeEnsemble, trees: np.ndarray) -> TreeEnsemble:
-    """Keep some trees, and no other nodes.
+    """Keep some trees, and only their nodes.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def keep_trees(ensemble: TreeEnsemble, trees: np.ndarray) -> TreeEnsemble:
 
 
 def keep_iterations(model: Model, iterations: Iterations) -> Model:
-    """Keep some iterations of boosting, as the library counts them.
+    """Keep some boosting iterations, as the library counts them.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def keep_output(model: Model, output: int) -> Model:
     ensemble, objective = model.ensemble, model.objective
     if len(model.outputs) > 1 and objective.margin is Margin.CLASSES:
         objective = replace(objective, margin=Margin.ALONE)
-    elif len(model.outputs) > 1 and objective.margin is Margin.CLASS:  # a label of its own: a row has it or not
+    elif len(model.outputs) > 1 and objective.margin is Margin.CLASS:  # a binary label of its own
         objective = replace(objective, classes=(f"not {model.outputs[output]}", model.outputs[output]))
     if ensemble.value.shape[1] > 1:
         kept = ensemble._replace(value=np.ascontiguousarray(ensemble.value[:, output : output + 1]))
@@ -106,7 +106,7 @@ def keep_output(model: Model, output: int) -> Model:
 
 
 def name_outputs(model: Model, names: Sequence[str]) -> Model:
-    """Give the outputs names."""
+    """Rename the outputs."""
     if not names:
         return model
     if len(names) != len(model.outputs):
@@ -117,7 +117,7 @@ def name_outputs(model: Model, names: Sequence[str]) -> Model:
 
 
 def find_output(outputs: Sequence[str], asked: str | int) -> int:
-    """Find an output by its name, or by its position.
+    """Find an output by name or position.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Where a model's file comes from: a path, an object store, or MLflow; and what that place is called for ever."""
+"""Reading of model files from paths, object stores or MLflow, with their permanent names."""
 
 from dataclasses import dataclass
 
@@ -12,15 +12,15 @@ MAX_BYTES = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A model's file, read."""
+    """The contents of a model file."""
 
     data: bytes
     where: str  # for messages
-    origin: str | None  # what MLflow calls the model, never by an alias; None of other files
+    origin: str | None  # name of the model in MLflow, with a version instead of an alias; None for other files
 
 
 def normalise_source(uri: str) -> str:
-    """Write the place of a model as it is written down, see `leafledger.pipeline.stores.places.normalise`.
+    """Normalise a model's URI, see `leafledger.pipeline.stores.places.normalise`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Files that people have of their models and that are not read, recognised by their first bytes, with what to do instead."""
+"""Recognition of unsupported model files by their first bytes, with advice on alternatives."""
 
 import re
 from collections.abc import Callable
@@ -9,17 +9,17 @@ COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZh", b"\xfd7z
 XML = re.compile(rb"\s*<(\?xml|PMML)")
 ZIP = b"PK\x03\x04"
 DUMP = re.compile(rb'booster\[0\]|\[\s*\{\s*"nodeid"|\{\s*"name"\s*:\s*"tree"')
-# Of ONNX's ModelProto, which is in onnx.proto: the numbers of its fields, and that of the graph.
+# Field numbers of ONNX's ModelProto (onnx.proto), and that of the graph.
 FIELDS, GRAPH = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26)), 7
 MOST_FIELDS = 1 << 12
 VARINT, DELIMITED = 0, 2  # wire types of protocol buffers
-WIDTHS = {1: 8, 5: 4}  # bytes of a field's value by the other ones
+WIDTHS = {1: 8, 5: 4}  # bytes of a value by other wire types
 SAVE = "leafledger.save_model(model, 'model.trees')"
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A kind of file, how it is recognised, and what to do instead."""
+    """An unsupported kind of file: how it is recognised, and what to do instead."""
 
     what: str
     recognise: Callable[[bytes], bool]
@@ -27,7 +27,7 @@ class Foreign:
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
-    """A number of seven bits to a byte, the lowest first, and where it ends; IndexError where the bytes do."""
+    """Decode a varint, and return it with its end; IndexError at the end of the data."""
     value = 0
     for shift in range(0, 70, 7):
         value |= (data[at] & 0x7F) << shift
@@ -38,7 +38,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _is_onnx(data: bytes) -> bool:
-    """Whether all bytes are fields of a ModelProto, a graph among them."""
+    """Return whether all bytes are fields of a ModelProto with a graph."""
     at, fields = 0, list[int]()
     try:
         while at < len(data) and len(fields) < MOST_FIELDS:
@@ -83,5 +83,5 @@ FOREIGN = (
 
 
 def recognise_foreign(data: bytes) -> str | None:
-    """Say what a file is that is not read, and what to do instead."""
+    """Describe an unsupported file, with an alternative."""
     return next((f"is {each.what}; {each.instead}" for each in FOREIGN if each.recognise(data)), None)

@@ -1,1 +1,1 @@
-"""Finished runs side by side: which there are, and what became of importances from one night to the next."""
+"""Collections of finished runs: listing, importances over time, index page and pruning."""

@@ -1,4 +1,4 @@
-"""Importances over the nights: each feature's share, run by run, of those runs that can be put side by side."""
+"""Importance shares of features over a series of comparable runs."""
 
 import hashlib
 import json
@@ -21,19 +21,19 @@ BACKGROUNDS = {None: "without a background", "model": "against the model's own l
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A feature's share of an output's importance, from run to run."""
+    """A feature's share of an output's importance over runs."""
 
     feature: str
-    shares: tuple[float | None, ...]  # of the runs, in their order; None where a run has no such feature, or no rows
+    shares: tuple[float | None, ...]  # by run; None if the run lacks the feature, or has no rows
 
     @property
     def known(self) -> tuple[float, ...]:
-        """Of the runs that have the feature."""
+        """Shares of runs with the feature."""
         return tuple(share for share in self.shares if share is not None)
 
     @property
     def mean(self) -> float:
-        """Over these runs."""
+        """Mean over these runs."""
         return sum(self.known) / len(self.known)
 
 
@@ -42,15 +42,15 @@ class OutputLines:
     """The largest features of an output."""
 
     output: str
-    lines: tuple[Line, ...]  # by their mean, the largest first
+    lines: tuple[Line, ...]  # by descending mean
     n_features: int
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What runs have in common that are put side by side; models may be trained anew every night."""
+    """Properties that comparable runs share; models may be retrained between them."""
 
-    job: str  # the run's name, with {date} for its day; of a name without one the folder that it is in
+    job: str  # the run's name, with {date} for its day; without a date, its folder
     method: str
     parameters: str  # JSON
     space: str
@@ -64,14 +64,14 @@ class Kind:
 
 @dataclass(frozen=True, slots=True)
 class Importances:
-    """What can be shown side by side."""
+    """Importances of comparable runs."""
 
     runs: tuple[ListedRun, ...]
     outputs: tuple[OutputLines, ...]
     n_outputs: int
     left_out: int  # finished runs of another kind, or without importances
     kind: Kind | None = None  # of the runs
-    damaged: tuple[tuple[str, str], ...] = ()  # finished runs whose importances are, by their URIs, and why
+    damaged: tuple[tuple[str, str], ...] = ()  # URIs of finished runs with damaged importances, with reasons
 
 
 Shares = dict[tuple[str, str], float]  # by output and feature
@@ -89,7 +89,7 @@ def _find_kind(run: ListedRun, manifest: Manifest) -> Kind:
 
 
 def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
-    """None where the run has none."""
+    """Read the shares of a run, None if it has none."""
     try:
         manifest = read_manifest(run.run)
         entry = None if manifest is None else manifest.summary(f"{NAME}.json")
@@ -100,7 +100,7 @@ def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
             raise InvalidRun(f"{entry['uri']}: is not the one that the manifest lists")
         rows = json.loads(data)
-        known = (row for row in rows if row["share"] is not None and manifest.n_rows)  # of a night without rows all are 0
+        known = (row for row in rows if row["share"] is not None and manifest.n_rows)  # all 0 in a run without rows
         shares = {(str(row["output"]), str(row["feature"])): float(row["share"]) for row in known}
     except InvalidRun as error:
         return error
@@ -110,7 +110,7 @@ def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
 
 
 def read_importances(runs: Sequence[ListedRun]) -> Importances:
-    """Read the importances of finished runs, of those that are of the kind of the last of them."""
+    """Read the importances of finished runs of the same kind as the last."""
     finished = [run for run in runs if run.state == "finished"]
     by_kind: dict[Kind, list[tuple[ListedRun, Shares]]] = {}
     last: Kind | None = None

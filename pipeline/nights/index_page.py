@@ -1,4 +1,4 @@
-"""An index over the nights as a page of HTML: everything is in it, nothing is fetched or run, and all texts are escaped."""
+"""Index page of runs: self-contained HTML without scripts, with all texts escaped."""
 
 import posixpath
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from .importance_shares import Importances, Line, OutputLines, read_importances
 from .listed_runs import REPORT, ListedRun
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-NUMBERS = ("rows", "rejected", "R²", "residual")  # columns of them
-WIDTH, HEIGHT, EDGE = 240, 36, 3  # of a line, in its own units
+NUMBERS = ("rows", "rejected", "R²", "residual")  # numeric columns
+WIDTH, HEIGHT, EDGE = 240, 36, 3  # of a line chart, in its own units
 STYLE = """
 :root { color-scheme: light dark; --paper: #fcfcfa; --ink: #1b1e23; --line: #1f4f82; --faint: #dedfda; --bad: #b91c1c; --warn: #9a3412 }
 body { background: var(--paper); color: var(--ink); font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; max-width: 72rem }
@@ -54,7 +54,7 @@ def _number(value: float | int | None, form: str) -> str:
 
 
 def link_to(page: str, target: str) -> str:
-    """Write where an object is as a page links to it."""
+    """Return the link from the page to an object."""
     (here, _, from_path), (there, _, to_path) = (uri.rpartition("://") for uri in (page, target))
     if here != there or (here and from_path.split("/")[0] != to_path.split("/")[0]):
         return quote(target, safe=":/", errors="surrogateescape")
@@ -76,7 +76,7 @@ def _state(run: ListedRun) -> str:
 
 
 def _night(run: ListedRun, page: str) -> dict[str, str | None]:
-    """What a run has in every column, as HTML; None where it has nothing."""
+    """Return a run's cells by column as HTML, None for empty ones."""
 
     def form(value: float | None, how: str) -> str | None:
         return None if value is None else format(value, how)
@@ -97,7 +97,7 @@ def _night(run: ListedRun, page: str) -> dict[str, str | None]:
 
 
 def _nights(runs: Sequence[ListedRun], page: str) -> str:
-    """A table of those columns that some run has something in."""
+    """Return the table of runs, with nonempty columns."""
     found = [_night(run, page) for run in reversed(runs)]
     heads = [head for head in (found[0] if found else ()) if any(night[head] is not None for night in found)]
     kinds = {head: f' class="{"n" if head in NUMBERS else head}"' for head in heads}
@@ -109,7 +109,7 @@ def _nights(runs: Sequence[ListedRun], page: str) -> str:
 
 
 def _points(line: Line) -> list[list[tuple[float, float]]]:
-    """Where the line goes, in pieces: a run without the feature breaks it."""
+    """Return the points of a line, in pieces interrupted by runs without the feature."""
     step = (WIDTH - 2 * EDGE) / max(1, len(line.shares) - 1)
     largest, pieces = max(line.known), list[list[tuple[float, float]]]([[]])
     for i, share in enumerate(line.shares):
@@ -157,7 +157,7 @@ def _importances(found: Importances) -> str:
 
 
 def write_index(folder: str, runs: Sequence[ListedRun], importances: Importances, page: str) -> str:
-    """Write runs as a page of its own."""
+    """Write the index page of runs."""
     states = [run.state for run in runs]
     counts = ", ".join(f"{states.count(state):,} {state}" for state in ("finished", "unfinished", "damaged") if state in states)
     title = f"{count(len(runs), 'run')} in {_text(folder)}"
@@ -168,7 +168,7 @@ def write_index(folder: str, runs: Sequence[ListedRun], importances: Importances
 
 
 def save_index(uri: str, folder: str, runs: Sequence[ListedRun]) -> None:
-    """Write an index over runs, in the place of one that is there. A finished run whose importances are damaged is shown as that.
+    """Save an index of runs, replacing an existing one; damaged importances are marked.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The runs of a folder, by date: finished, unfinished and damaged ones, and what each says of itself in a few words."""
+"""Listing of the runs below a folder: state, date, and key facts of each."""
 
 import hashlib
 import json
@@ -22,9 +22,9 @@ from ..stores.listing import Folder, list_folder
 from ..stores.places import normalise
 
 READERS = 16  # runs that are read at a time
-DEPTH = 6  # folders below the one that is listed
+DEPTH = 6  # depth of the search below the folder
 DRIFT, REPORT = "after/drift.json", ("report", "index.html")
-# Of years that runs have: of eight digits that are a number, as a model's, one in thirty would be a day otherwise, and an old one.
+# Plausible years: otherwise one in thirty eight-digit numbers, such as a model's, would be a date, and an old one.
 DAY = re.compile(r"(?<!\d)((?:19|20|21)\d{2})[-_/]?(0[1-9]|1[0-2])[-_/]?(0[1-9]|[12]\d|3[01])(?!\d)")
 State = Literal["finished", "unfinished", "damaged"]
 
@@ -94,30 +94,30 @@ class ListedRun:
 
 
 def find_day(name: str) -> str | None:
-    """Find a day in a name."""
+    """Find a date in a name."""
     days = set()
     for found in DAY.finditer(name):
         try:
             days.add(Date(*map(int, found.groups())).isoformat())
-        except ValueError:  # the 30th of February
+        except ValueError:  # such as the 30th of February
             continue
     return days.pop() if len(days) == 1 else None
 
 
 def find_job(name: str) -> str:
-    """Find what a run's name has before its day: nights of one job have the same."""
+    """Return the part of a run's name before its date, shared by the nights of one job."""
     return DAY.split(name, 1)[0]
 
 
 def _is_run(uri: str, here: Folder) -> bool:
-    """Whether a folder is a run, or what an interrupted `prune` left of one that had taken the place of another."""
+    """Return whether a folder is a run, or the remains of one from an interrupted `prune`."""
     if PLAN in here.files or MANIFEST in here.files:
         return True
     return REPLACEMENTS in here.folders and any(map(PLACE.fullmatch, list_folder(storage.join(uri, REPLACEMENTS)).folders))
 
 
 def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[str, Folder]]:
-    """Names of runs below a folder, and what lies in each; nothing is looked for within a run, and folders that are gone by now are passed over."""
+    """Find runs below a folder, with their objects; runs are not searched inside, and vanished folders are skipped."""
     uri = storage.join(folder, name) if name else folder
     try:
         here = list_folder(uri)
@@ -135,7 +135,7 @@ def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[st
 
 
 def _check_there(run: str, manifest: Manifest, here: Folder) -> None:
-    """What the manifest lists is there, with the size that it says."""
+    """Check that all listed objects exist with their sizes."""
     there = list_folder(manifest.home(run)) if manifest.place else here
     below = {name: list_folder(storage.join(manifest.home(run), name)).files if name in there.folders else {} for name in (PARTS, SUMMARY)}
     for entry in (*manifest.parts, *manifest.summaries):
@@ -146,7 +146,7 @@ def _check_there(run: str, manifest: Manifest, here: Folder) -> None:
 
 
 def _read_alarms(run: str, manifest: Manifest, here: Folder) -> tuple[str, ...] | None:
-    """What has drifted, as was found of this very run."""
+    """Read the alarms of this run's drift record."""
     data = storage.read_if_exists(storage.join(run, DRIFT)) if "after" in here.folders else None
     try:
         found = {} if data is None else json.loads(data)
@@ -158,7 +158,7 @@ def _read_alarms(run: str, manifest: Manifest, here: Folder) -> tuple[str, ...] 
 
 
 def _has_page(run: str, manifest: Manifest, here: Folder) -> bool:
-    """Whether there is a page that was made of this very run."""
+    """Return whether a report of this very run exists."""
     if REPORT[0] not in here.folders or AFTER not in here.files:
         return False
     try:
@@ -217,7 +217,7 @@ def _read_unfinished(run: str, name: str, here: Folder) -> ListedRun:
 
 
 def _look_again(run: str) -> Folder | None:
-    """What lies in a run by now; None where it is gone."""
+    """List a run's objects again; None if it is gone."""
     try:
         now = list_folder(run)
         return now if _is_run(run, now) else None
@@ -226,7 +226,7 @@ def _look_again(run: str) -> Folder | None:
 
 
 def _read(folder: str, name: str, here: Folder) -> ListedRun | None:
-    """None of a run that is gone by now."""
+    """Read a run; None if it is gone."""
     run = storage.join(folder, name) if name else folder
     try:
         manifest = read_manifest(run)
@@ -235,7 +235,7 @@ def _read(folder: str, name: str, here: Folder) -> ListedRun | None:
         now = _look_again(run)
         if now is None:
             return None
-        if MANIFEST in here.files and MANIFEST not in now.files:  # it is being removed
+        if MANIFEST in here.files and MANIFEST not in now.files:  # being removed
             return _read(folder, name, now)
         return ListedRun(run=run, name=name, date=find_day(name), state="damaged", why=str(error))
 

@@ -1,4 +1,4 @@
-"""Old runs taken away: whole ones, each with its manifest first, so that what is left of one that was interrupted is no finished run."""
+"""Removal of old runs, manifest first, so that an interrupted removal leaves no finished run."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from ..stores.removal import abort_uploads
 from .listed_runs import ListedRun, find_job, list_runs
 
 AGE = re.compile(r"(\d{1,5})d")
-LARGEST = 1 << 14  # bytes of an object that may name the latest run, whatever it is called; it has a place and a few numbers
+LARGEST = 1 << 14  # largest size of an object that may be a pointer to the latest run
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ def read_age(keep: str) -> int:
 
 
 def _find_place(run: str) -> str:
-    """Where a run lies, so that it is the same whichever links lead there."""
+    """Return the real path of a run, independent of links."""
     place = normalise(run)
     return os.path.realpath(place) if is_local(open_filesystem(place)[0]) else place
 
 
 def _find_objects(folder: str, names: Iterable[str]) -> set[str]:
-    """Objects that may name the latest run: in the folder, and in those on the way from there to runs."""
+    """Find objects that may point to the latest run, in the folder and on the way to runs."""
     parts = [name.split("/") for name in names]
     found = set[str]()
     for below in sorted({"/".join(each[:n]) for each in parts for n in range(len(each))} | {""}):
@@ -79,7 +79,7 @@ def _find_objects(folder: str, names: Iterable[str]) -> set[str]:
 
 
 def _read_named(objects: Iterable[str], latest: Sequence[str]) -> dict[str, str]:
-    """Where the newest runs lie, by the objects that say so: those that are given, and those of others that are such ones."""
+    """Return the runs that pointers name: those given, and any found."""
     found = dict[str, str]()
     for uri in latest:
         named = read_latest(uri)
@@ -87,14 +87,14 @@ def _read_named(objects: Iterable[str], latest: Sequence[str]) -> dict[str, str]
             raise UsageError(f"{uri}: not there; expected an object that names the latest run")
         found[uri] = _find_place(named.run)
     for uri in sorted(objects):
-        with suppress(InvalidRun):  # something else
+        with suppress(InvalidRun):  # not a pointer
             named = read_latest(uri)
             found |= {} if named is None else {uri: _find_place(named.run)}
     return found
 
 
 def _find_within(run: str) -> str | None:
-    """A run within a run, which would be lost with it."""
+    """Find a run within a run, which would be deleted with it."""
 
     def look(uri: str) -> Iterator[str]:
         try:
@@ -111,7 +111,7 @@ def _find_within(run: str) -> str | None:
 
 
 def _list_inputs(uri: str) -> Iterator[str]:
-    """What a plan names as what it is made of; also one that another version wrote, and nothing where it is none."""
+    """List the inputs that a plan of any version names; empty for other objects."""
     try:
         plan = json.loads(storage.read_if_exists(uri) or b"{}")
     except (ValueError, RecursionError):
@@ -125,7 +125,7 @@ def _list_inputs(uri: str) -> Iterator[str]:
 
 
 def _find_inputs(run: str) -> str | None:
-    """What a run was made of and lies in its folder, as where a day's data and its run share one: it would be lost with it."""
+    """Find inputs of a run that are in its own folder and would be deleted with it."""
     above, places = storage.join(run, REPLACEMENTS), [run]
     with suppress(NotThere):
         places += [storage.join(above, name) for name in list_folder(above).folders]
@@ -138,12 +138,11 @@ def _find_inputs(run: str) -> str | None:
 
 
 def _remove(run: str) -> None:
-    """Its manifest first, last what it is known by without: whatever ends this in between, what is left is an unfinished run, which the next one
-    removes."""
+    """Remove a run, manifest first and identifying objects last: an interruption leaves an unfinished run, which the next removal finishes."""
     commit.remove(storage.join(run, MANIFEST))
     try:
         here = list_folder(run)
-    except NotThere:  # by another one at the same time
+    except NotThere:  # concurrently
         return
     for name in (*here.folders, *here.files):
         if name not in (MANIFEST, REPLACEMENTS, PLAN):
@@ -151,11 +150,11 @@ def _remove(run: str) -> None:
     abort_uploads(run)
     commit.remove(storage.join(run, REPLACEMENTS))
     commit.remove(storage.join(run, PLAN))
-    commit.remove(run)  # a folder of this machine
+    commit.remove(run)  # a local folder
 
 
 def _why_held(run: str) -> str | None:
-    """A run leaves its table first; what is wrong with one run's table keeps no other from being removed."""
+    """Remove a run from its table; an error holds only this run."""
     try:
         remove_from_table(run)
     except LeafledgerError as error:
@@ -208,7 +207,7 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     runs = list_runs(place)
     objects = _find_objects(place, (run.name for run in runs))
     named = _read_named(objects, latest)
-    others = objects.difference(named)  # of which there may be many, read once
+    others = objects.difference(named)  # possibly many, each read once
     if any(not run.name for run in runs):
         raise UsageError(f"{place}: is a run itself, expected a folder of runs")
     newest = {find_job(run.name): run.name for run in runs if run.state == "finished" and run.date is not None}.values()
@@ -216,7 +215,7 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     for run in runs:
         if run.date is None or run.date >= before:
             continue
-        if not dry_run:  # another run may have moved them meanwhile
+        if not dry_run:  # another run may have moved them
             named = _read_named({*named, *_find_objects(place, [run.name])}.difference(latest, others), latest)
         why = _why_kept(run, newest, named.values())
         if why is None and not dry_run:

@@ -1,1 +1,1 @@
-"""A report of a finished run: one page that holds its figures, their numbers and their words, and asks for nothing else."""
+"""Report of a finished run: one self-contained page of figures, tables and text."""

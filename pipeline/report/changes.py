@@ -1,4 +1,4 @@
-"""What changed since another run, in words and figures: of what was found when the two were compared."""
+"""The report's section on changes since another run, from its drift record."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,16 +8,16 @@ from .figures.figure import Figure, Table, Track, Tracks, draw_bar, say_left_out
 from .figures.scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share, write_two
 from .page import Section
 
-Found = Mapping[str, Any]  # as drift.json has it
-KINDS = {"phi": "attribution", "missing": "missing values", "unseen": "unseen values"}  # in words, where they need them
+Found = Mapping[str, Any]  # the content of drift.json
+KINDS = {"phi": "attribution", "missing": "missing values", "unseen": "unseen values"}  # names for display
 OUTPUTS = 3
 FEATURES = 12
 STEPS = 10
 ALARMS = 5
 DIFFERENCES = 12
-ROUNDED = 1e-6  # of the largest step, below which rounding is nothing to be seen
-LINE = 300  # characters,
-OUTPUT = 16  # and of an output’s name beside a column’s
+ROUNDED = 1e-6  # of the largest step: smaller rounding is not shown
+LINE = 300  # characters of a line,
+OUTPUT = 16  # and of an output's name beside a column's
 
 
 def _last(uri: str) -> str:
@@ -33,7 +33,7 @@ def _number(value: float | None) -> float:
 
 
 def say_change(found: Found) -> str:
-    """Say in a sentence or two what changed."""
+    """Summarise the changes in a sentence or two."""
     first, n = found["outputs"][0], len(found["alarms"])
     several = f" of output {shorten_name(first['output'])}" if len(found["outputs"]) > 1 else ""
     total = "margin" if found["space"] == "margin" else "prediction"
@@ -46,7 +46,7 @@ def say_change(found: Found) -> str:
 
 
 def _draw_split(found: Found, split: Found, unit: str) -> Figure | None:
-    """From the mean before to the mean now, where attributions add up to the change."""
+    """Draw the change of the mean margin as a waterfall, if attributions add up to it."""
     if split["features"] is None or split["reference_mean"] is None or split["mean"] is None:
         return None
     moved = [(shift["feature"], _number(shift["change"])) for shift in _of(found, "phi", split["output"])]
@@ -117,7 +117,7 @@ def _draw_shares(found: Found, output: str) -> Figure | None:
 
 
 def _names(shifts: Sequence[Found], several: bool, most: int = NAME) -> list[str]:
-    """What each column has, of which feature and, where there are several, which output."""
+    """Name shifts by column, feature and, if there are several, output."""
     features, outputs = (shorten_names([shift[key] for shift in shifts], size) for key, size in (("feature", most), ("output", OUTPUT)))
     names = []
     for shift, feature, output in zip(shifts, features, outputs, strict=True):
@@ -127,7 +127,7 @@ def _names(shifts: Sequence[Found], several: bool, most: int = NAME) -> list[str
 
 
 def _draw_distances(found: Found) -> Figure | None:
-    """The columns that moved furthest."""
+    """Draw the columns with the largest distances."""
     known = [shift for shift in found["shifts"] if shift["distance"] is not None]
     shown = sorted(known, key=lambda shift: (-shift["drifted"], -shift["distance"]))[:FEATURES]
     if not shown:
@@ -176,7 +176,7 @@ def _draw_distances(found: Found) -> Figure | None:
 
 
 def _say_alarm(name: str, shift: Found) -> str:
-    """In the words of the figures. Distances are what has to move at least, for the rows before to be those of now."""
+    """Describe an alarm; distances are the share of rows that have to move."""
     if shift["kind"] in ("missing", "unseen"):
         return f"{name}: {write_share(shift['mean'])} of the rows, were {write_share(shift['reference_mean'])}"
     moved = "all rows" if shift["distance"] == 1 else f"at least {write_share(shift['distance'])} of the rows"
@@ -187,7 +187,7 @@ def _say_alarm(name: str, shift: Found) -> str:
 
 
 def _list_alarms(found: Found) -> list[str]:
-    """Orders of features first, then columns of all rows, then groups, which have their own words."""
+    """List alarms: order of features first, then columns of all rows, then groups."""
     several, said = len(found["outputs"]) > 1, found["alarms"]
     moved = [shift for shift in found["shifts"] if shift["drifted"]]
     orders = sum(_number(split["ndcg"]) < found["thresholds"]["ndcg"] for split in found["outputs"] if split["ndcg"] is not None)
@@ -201,7 +201,7 @@ def _list(lines: Sequence[str], most: int, noun: str) -> tuple[str, ...]:
 
 
 def write_changes(found: Found) -> Section:
-    """Write what changed as a section."""
+    """Write the section of changes."""
     unit = found["space"]
     outputs = found["outputs"][:OUTPUTS]
     figures: list[Figure | None] = [_draw_split(found, split, unit) for split in outputs]

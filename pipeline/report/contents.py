@@ -1,4 +1,4 @@
-"""What stands on a report's page: which sections a run has, and how much of each is shown, so that the page stays small."""
+"""Contents of a report's page: its sections, with limits that keep the page small."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,10 +21,10 @@ from .figures.swarm import draw_swarm
 from .page import Page, Section
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
-REASONS = 12  # of rejected pieces that are listed
-SMALL = 0.01  # share of a feature whose dependence tells nothing, unless it is a tenth of the largest
-FIRST = 3  # features of a group of rows that are listed
-OTHERS = 60  # outputs that are listed without figures
+REASONS = 12  # rejected pieces listed
+SMALL = 0.01  # smallest share of a feature with a dependence plot, unless it is a tenth of the largest
+FIRST = 3  # features listed for a group of rows
+OTHERS = 60  # outputs listed without figures
 UNIT = "The margin is what the model’s trees add up to for a row, before a link function, where the model has one, makes a prediction of it."
 Row = Mapping[str, Any]
 Summaries = Mapping[str, Sequence[Row]]
@@ -32,33 +32,16 @@ Summaries = Mapping[str, Sequence[Row]]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much is shown.
+    """Limits of a page."""
 
-    Attributes
-    ----------
-    outputs : int
-        With figures of their own.
-    features : int
-        Of each output, as bars and strips.
-    dependences : int
-        Of each output.
-    """
-
-    outputs: int
-    features: int
-    dependences: int
+    outputs: int  # with own figures
+    features: int  # of each output, as bars and strips
+    dependences: int  # dependence plots of each output
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """What was counted of an output's first features.
-
-    Attributes
-    ----------
-    names : tuple of str
-    asked : tuple of CountedColumn
-    counts : tuple of Counts
-    """
+    """Counts of an output's first features."""
 
     names: tuple[str, ...]
     asked: tuple[CountedColumn, ...]
@@ -67,32 +50,15 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """All that a report is made of.
-
-    Attributes
-    ----------
-    run : FinishedRun
-    summaries : mapping of str to sequence of mapping
-        Rows, by name.
-    drawn : mapping of str to Drawn
-        By output; of none where the run has no attributions of rows.
-    rows : tuple of Figure
-        Single rows.
-    changed : str
-        What changed since another run, in a sentence or two; empty where nothing was compared.
-    changes : Section or None
-        The same in figures.
-    made : Provenance or None
-        How the run was made, where that was kept.
-    """
+    """Material of a report."""
 
     run: FinishedRun
-    summaries: Summaries
-    drawn: Mapping[str, Drawn]
-    rows: tuple[Figure, ...]
-    changed: str = ""
-    changes: Section | None = None
-    made: Provenance | None = None
+    summaries: Summaries  # rows by name of the summary
+    drawn: Mapping[str, Drawn]  # by output; empty if the run stores no attributions by row
+    rows: tuple[Figure, ...]  # single rows
+    changed: str = ""  # summary of changes since another run; empty without comparison
+    changes: Section | None = None  # the same in figures
+    made: Provenance | None = None  # provenance of the run, if stored
 
 
 def _of(rows: Sequence[Row], output: str) -> list[Row]:
@@ -118,7 +84,7 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
         found = (draw_dependence(labels[name], asked, counts, plan.space) for name, asked, counts in each_of if name not in small)
         fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
-        fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # fields beside fields, and boxes beside boxes
+        fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # groups planes and boxes
         figures += fields
     if "interactions" in summaries:
         figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
@@ -144,7 +110,7 @@ def _draw_curves(rows: Sequence[Row], unit: str) -> Figure | None:
 
 
 def _list_others(material: Material, shown: Sequence[str]) -> Section | None:
-    """The first feature of outputs that have no figures."""
+    """List the first feature of outputs without figures."""
     rows, others = material.summaries.get("importance", ()), material.run.plan.written_outputs[len(shown) :]
     if not others:
         return None
@@ -197,7 +163,7 @@ def _write_r2(summaries: Summaries, totals: Mapping[str, Mapping[str, Any]], by:
 
 
 def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str]) -> Section | None:
-    """The first features of groups of rows, largest groups first."""
+    """Tabulate the first features of groups of rows, largest groups first."""
     rows = summaries.get("importance_by", ())
     if not rows:
         return None
@@ -243,7 +209,7 @@ def _write_rejected(run: FinishedRun) -> Section | None:
 
 
 def _write_found(material: Material, limits: Limits) -> list[Section | None]:
-    """What was found of the rows."""
+    """Write the sections of results."""
     run, summaries = material.run, material.summaries
     by = tuple(column.name for column in run.plan.by)
     base = "base value, where every row starts," if run.plan.row_output is None else "base value of the row’s own output"
@@ -263,12 +229,12 @@ def _write_found(material: Material, limits: Limits) -> list[Section | None]:
 
 
 def compose(material: Material, limits: Limits) -> Page:
-    """Put a page together."""
+    """Compose a page."""
     run, summaries = material.run, material.summaries
     sections = [
         material.changes,
         _write_rejected(run),
-        *(_write_found(material, limits) if run.manifest.n_rows else ()),  # of no rows summaries have zeros
+        *(_write_found(material, limits) if run.manifest.n_rows else ()),  # summaries of no rows have zeros
         Section("provenance", "Where this comes from", terms=list_provenance(run, material.made)),
     ]
     return Page(

@@ -1,4 +1,4 @@
-"""Grids that rows are counted on, chosen by what was measured of every column, so that nearly all rows lie on them."""
+"""Grids on which rows are counted, chosen from measured distributions so that nearly all rows fit."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ from ..runs.columns.top_attributions import feature_of
 from .counts.counts import BINS, QUANTILES, CountedColumn, Values, lay_edges
 from .figures.scale import make_axis
 
-SHARED = 0.01  # of attributions beyond either end of the axis that features have in common,
+SHARED = 0.01  # share of attributions beyond either end of the shared axis,
 OWN = 0.002  # of a feature's own axis,
 VALUES = 0.01  # and of its values
-POINTS = 12  # different numbers that are drawn one by one
+POINTS = 12  # distinct numbers drawn singly
 CATEGORIES = 10
 
 UNKEPT = "values are not kept beside these attributions; explain --values keeps them"
@@ -29,7 +29,7 @@ MANY = "there are too many categories to count"
 
 
 def find_ends(found: Sequence[Distribution], share: float) -> tuple[float, float]:
-    """Find an axis for numbers."""
+    """Choose the ends of an axis."""
     ends = [min(max(each.quantile(q), each.low), each.high) for each in found if each.n for q in (share, 1 - share)]
     if ends and min(ends) == max(ends):
         ends = [end for each in found if each.n for end in (each.low, each.high)]
@@ -38,13 +38,13 @@ def find_ends(found: Sequence[Distribution], share: float) -> tuple[float, float
 
 
 def _points(found: Distribution) -> np.ndarray:
-    """The values themselves, where they are few and finite."""
+    """Return the values themselves if few and finite."""
     points = found.points
     return points if points is not None and 0 < points.size <= POINTS and np.isfinite(points).all() else np.zeros(0)
 
 
 def choose_values(feature: Feature, column: str, found: Distribution | Categories | None) -> Values | None:
-    """Choose how a feature's values are told apart."""
+    """Choose the bins of a feature's values."""
     if found is None or not found.there:
         return None
     if isinstance(found, Categories):
@@ -63,7 +63,7 @@ def choose_values(feature: Feature, column: str, found: Distribution | Categorie
 
 
 def _say_lacking(kept: bool, name: str, combinations: Sequence[str], feature: str, found: Distribution | Categories | None) -> str:
-    """Say why a player's values are not told apart."""
+    """Explain why a player's values have no bins."""
     if not kept:
         return UNKEPT
     if name in combinations:

@@ -1,4 +1,4 @@
-"""A page: words, figures and tables in their order, and the templates that make one file of HTML of them."""
+"""The report's page: text, figures and tables, and the templates that make one HTML file."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,67 +18,32 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether the run is sound, in a word and a sentence.
+    """Whether the run is sound, in a word and a sentence."""
 
-    Attributes
-    ----------
-    kind : str
-        "sound", "partly" or "none", a class of the style sheet.
-    word, text : str
-    """
-
-    kind: str
+    kind: str  # "sound", "partly" or "none", a class of the style sheet
     word: str
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a page that can be linked to.
+    """A section of the page."""
 
-    Attributes
-    ----------
-    id : str
-        Its anchor.
-    title : str
-    text : tuple of str
-        Paragraphs.
-    items : tuple of str
-        Of a list.
-    figures : tuple of Figure
-    tables : tuple of (str, Table)
-    terms : tuple of (str, str)
-    menu : str
-        What the contents call it; by default its title.
-    """
-
-    id: str
+    id: str  # its anchor
     title: str
-    text: tuple[str, ...] = ()
-    items: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()  # paragraphs
+    items: tuple[str, ...] = ()  # list items
     figures: tuple[Figure, ...] = ()
     tables: tuple[tuple[str, Table], ...] = ()
     terms: tuple[tuple[str, str], ...] = ()
-    menu: str = ""
+    menu: str = ""  # title in the contents; by default that of the section
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All that a report says.
+    """Content of a report."""
 
-    Attributes
-    ----------
-    title : str
-        Of the window.
-    eyebrow, headline : str
-    lede : tuple of str
-    verdict : Verdict
-    facts : tuple of (str, str)
-    sections : tuple of Section
-    footer : str
-    """
-
-    title: str
+    title: str  # of the window
     eyebrow: str
     headline: str
     lede: tuple[str, ...]
@@ -89,7 +54,7 @@ class Page:
 
 
 def _show(value: Any) -> Any:
-    """Any text as one that does nothing but stand there; what macros made is HTML already, and is escaped."""
+    """Escape and clean any text; output of macros is HTML already."""
     return printable(value) if type(value) is str else value
 
 
@@ -107,7 +72,7 @@ def _environment() -> "Environment":
 
 
 def write_page(page: Page) -> str:
-    """Write a page as one file."""
+    """Render a page as one HTML file."""
     from markupsafe import Markup
 
     style = Markup("".join((TEMPLATES / name).read_text() for name in ("colours.css", "style.css")))  # noqa: S704 - our own

@@ -1,4 +1,4 @@
-"""A report: the run measured and counted, drawn, and published as one page below it."""
+"""Creation of a report: measuring, counting, drawing, and publishing one page below the run."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -34,10 +34,10 @@ from .page import MOST_BYTES, Section, write_page
 
 PAGE = "report/index.html"
 DRIFT = "after/drift.json"
-LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first whose page is small enough
-BYTES_OF_COUNTS = 1 << 26  # that a task holds
-COLUMNS = 500  # that are read at a time to find one row of theirs
-ROWS = ("Highest", "Lowest", "Median")  # margins
+LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first with a small enough page is used
+BYTES_OF_COUNTS = 1 << 26  # memory of a task
+COLUMNS = 500  # columns read at a time to find a row
+ROWS = ("Highest", "Lowest", "Median")  # margins of the shown rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class WrittenReport:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What changed since another run, and how they were compared."""
+    """Changes since another run, and how they were compared."""
 
-    reference: tuple[str, str]  # its folder, and the SHA-256 of its manifest
+    reference: tuple[str, str]  # its folder, and its manifest's SHA-256
     by: tuple[str, ...]
     thresholds: Mapping[str, float]
     said: str
@@ -73,7 +73,7 @@ def _first_features(summaries: Summaries, output: str, n: int) -> list[str]:
 
 
 def _choose(measured: Measured, summaries: Summaries, limits: Limits) -> dict[str, tuple[tuple[str, ...], tuple[Any, ...]]]:
-    """Names and grids of the first features of the first outputs."""
+    """Choose names and grids of the first features of the first outputs."""
     plan = measured.plan
     players, phi = plan.players, plan.columns[1]
     found = {}
@@ -87,7 +87,7 @@ def _choose(measured: Measured, summaries: Summaries, limits: Limits) -> dict[st
 
 
 def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any], progress: Progress) -> PartCounts:
-    """One pass over the columns that are drawn."""
+    """Count the drawn columns in one pass over the run."""
     plan, manifest = measured.plan, measured.manifest
     placement = make_placement(**where)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
@@ -112,7 +112,7 @@ def _read_row(run: FinishedRun, part: int, number: int) -> FoundRows:
                 columns = dict[str, pa.ChunkedArray]()
                 for at in range(0, len(names), COLUMNS):
                     read = parquet.read_row_group(group, names[at : at + COLUMNS], use_threads=False)
-                    single = as_plain(read.slice(row, 1)).take([0])  # so that the others are held no longer
+                    single = as_plain(read.slice(row, 1)).take([0])  # a copy, so that the other rows are freed
                     columns |= zip(single.column_names, single.columns, strict=True)
                 return FoundRows(1, (RowAddress(part, uri, number),), pa.table(columns))
             row -= n
@@ -120,7 +120,7 @@ def _read_row(run: FinishedRun, part: int, number: int) -> FoundRows:
 
 
 def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None]) -> tuple[Figure, ...]:
-    """Waterfalls of different rows."""
+    """Draw waterfalls of distinct rows."""
     *extremes, farthest = [None if spot is None else (spot.part, spot.row) for spot in spots]
     titles, figures = dict[tuple[int, int], str](), []
     for name, place in zip(ROWS, extremes, strict=True):
@@ -152,13 +152,13 @@ def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) 
 
 
 def _read_changes(run: FinishedRun) -> Changes | None:
-    """What was found when the run was compared before."""
+    """Read the run's earlier drift record."""
     kept = read_derived(run.uri, run.manifest.sha256, DRIFT)
     if kept is None:
         return None
     try:
         return _write_changes(json.loads(kept))
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:  # whoever may write there has changed it
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:  # anybody may have changed it
         raise InvalidRun(f"{storage.join(run.uri, DRIFT)}: is not as leafledger writes it; compare the runs again") from error
 
 
@@ -172,12 +172,12 @@ def _write_changes(found: Mapping[str, Any]) -> Changes:
 
 
 def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any], progress: Progress) -> Changes:
-    """What changed since another run: as it was found before, or by the same groups and thresholds, if there are any."""
+    """Compare with another run: the stored comparison, or a new one with the same groups and thresholds."""
     from ..drift.drift import drift, find_reference
 
     try:
         kept = _read_changes(run)
-    except InvalidRun:  # takes its place
+    except InvalidRun:  # no usable record: compare anew
         kept = None
     if kept is not None:
         reference, named = find_reference(run.uri, read_place("against", against))
@@ -192,7 +192,7 @@ def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any]
 
 
 def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress = no_progress) -> Material:
-    """Gather all that a page says of a run.
+    """Gather the material of a run's page.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
 
 
 def write_report(material: Material) -> bytes:
-    """Write a page that is small enough, of whatever there is."""
+    """Write a page of limited size."""
     for limits in LIMITS:
         data = write_page(compose(material, limits)).encode()
         if len(data) <= MOST_BYTES:
@@ -267,7 +267,7 @@ def report(
     except (InvalidRun, StorageError) as error:
         if is_current(finished.uri, finished.manifest):
             raise
-        raise _replaced(finished) from error  # whose files are removed then
+        raise _replaced(finished) from error  # whose files are removed after replacement
     if not is_current(finished.uri, finished.manifest):
         raise _replaced(finished)
     write_derived(finished.uri, finished.manifest.sha256, {PAGE: data})

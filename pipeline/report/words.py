@@ -1,4 +1,4 @@
-"""What a report says in words: its headline, whether the run is sound, the facts beside it, and where it all comes from."""
+"""Texts of a report: headline, soundness, key facts and provenance."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -18,14 +18,14 @@ from ..runs.records.provenance import Provenance
 from .figures.scale import shorten_name, shorten_names, write_number, write_share, write_two
 from .page import Verdict
 
-OUTPUTS = 8  # whose base values are listed
+OUTPUTS = 8  # outputs whose base values are listed
 GROUPS = 12
-NEXT = 20  # features whose names the headline’s must not be taken for
+NEXT = 20  # features whose names must stay distinct from the headline's
 Row = Mapping[str, Any]
 
 
 def last_name(uri: str | None) -> str:
-    """Take the last part of a place."""
+    """Return the last part of a URI."""
     return (uri or "").rstrip("/").rpartition("/")[2]
 
 
@@ -36,7 +36,7 @@ def _say_r2(first: str, share: float | None) -> str:
 
 
 def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> str:
-    """Say what matters most."""
+    """Write the headline: what matters most."""
     total, output = TOTALS[run.plan.space], run.plan.written_outputs[0]
     if not run.manifest.n_rows:
         return "No rows were explained"
@@ -58,7 +58,7 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
 
 
 def write_lede(run: FinishedRun) -> tuple[str, ...]:
-    """Say what was explained."""
+    """Describe what was explained."""
     plan = run.plan
     method = METHODS[plan.method]
     against = "" if plan.background is None else f", against the background {shorten_name(last_name(plan.background))}"
@@ -73,7 +73,7 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
 
 
 def _say_output(plan: Plan) -> str:
-    """Which output rows are explained for, where the model may have others."""
+    """Describe the explained output, if the model has others."""
     if plan.row_output is None:
         return "" if plan.output is None else f" Rows are explained for output {shorten_name(plan.outputs[0])} alone."
     of = (
@@ -85,7 +85,7 @@ def _say_output(plan: Plan) -> str:
 
 
 def judge(run: FinishedRun) -> Verdict:
-    """Say whether the run is sound as it was published."""
+    """Judge whether the run is sound as published."""
     manifest, total = run.manifest, TOTALS[run.plan.space]
     adds = "What this method says of a row has no sum to be checked by."
     if run.manifest.residual is not None:
@@ -103,7 +103,7 @@ def judge(run: FinishedRun) -> Verdict:
 
 
 def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tuple[tuple[str, str], ...]:
-    """List the numbers at the head of a report."""
+    """List the key numbers of a report."""
     plan, manifest = run.plan, run.manifest
     facts = [("rows", f"{manifest.n_rows:,}"), ("features", f"{len(plan.features):,}")]
     facts += [("groups", f"{len(plan.groups):,}")] if plan.groups else []
@@ -119,7 +119,7 @@ def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tupl
 
 
 def _list_made(made: Provenance) -> dict[str, str]:
-    """When, where and by what."""
+    """List time, machine and versions."""
     stages = ", ".join(f"{name} {write_number(seconds)} s" for name, seconds in made.seconds.items())
     workers = [f"{each.processes:,} {'process' if each.processes == 1 else 'processes'} on {_say_machine(each.machine)}" for each in made.workers]
     deployment = f" of deployment {shorten_name(made.flow.deployment)}" if made.flow is not None and made.flow.deployment else ""
@@ -140,7 +140,7 @@ def _say_machine(machine: Machine) -> str:
 
 
 def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[str, str], ...]:
-    """List where the numbers come from."""
+    """List the provenance of the numbers."""
     plan, manifest = run.plan, run.manifest
     parameters = ", ".join(f"{name} = {shorten_name(str(value))}" for name, value in plan.parameters if value not in ((), None))
     base = [f"{name} {write_number(value)}" for name, value in zip(shorten_names(plan.outputs[:OUTPUTS]), manifest.base, strict=False)]

@@ -1,1 +1,1 @@
-"""A run, from arguments to a published manifest."""
+"""Runs: from arguments to a published manifest."""

@@ -1,4 +1,4 @@
-"""All stages of a run, from its arguments to its manifest: what the command and ``leafledger.explain`` do."""
+"""All stages of a run in order, for the command and ``leafledger.explain``."""
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -34,20 +34,20 @@ _LOG = logging.getLogger("leafledger")
 
 
 class RunResult(NamedTuple):
-    """What became of a run."""
+    """Result of a run."""
 
     manifest: Manifest
-    already_finished: bool  # it was finished before, and there was nothing to do
-    kept: str  # in what it differs from what was asked for, where it was kept all the same
-    latest: Latest | None  # what ``latest`` names, where it was asked for
-    matched: str  # how features were matched with columns, where it was not by name
-    unlogged: str | None  # why MLflow has no link to it, where it was asked for
-    codes: str = ""  # which columns hold codes of categories that the model does not list
-    inputs: Inputs | None = None  # digests of the files that it was made of, where there are any
+    already_finished: bool  # it was finished before, so that nothing was done
+    kept: str  # differences from the requested run, if an existing run was kept
+    latest: Latest | None  # the pointer to the latest run, if requested
+    matched: str  # how features were matched with columns, if not by name
+    unlogged: str | None  # why logging to MLflow failed, if requested
+    codes: str = ""  # columns with codes of categories that the model does not list
+    inputs: Inputs | None = None  # digests of its input files, if any
 
 
 def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG.warning, earlier: Earlier | None = None) -> RunResult:
-    """Do all stages in turn. What an earlier attempt did is found and kept; of a finished run, ``latest`` alone is updated.
+    """Run all stages in order, reusing the work of earlier attempts; for a finished run only ``latest`` is updated.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
 
 
 def _work(run: Run, attempt: Attempt, progress: Progress) -> Manifest:
-    """From the plan to the manifest, and how that went."""
+    """Run the stages from planning to the manifest, and measure them."""
     if run.undigested:
         with attempt.stage("digesting"):
             attempt.inputs = digest_run(run, progress)

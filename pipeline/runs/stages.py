@@ -1,4 +1,4 @@
-"""A run, stage by stage, once its model is loaded: plan, count, broadcast, map, aggregate, publish, move.
+"""The stages of a run after loading: plan, count, broadcast, map, aggregate, publish, move.
 
 Each stage is one function; `explain_job` calls them in turn.
 """
@@ -41,16 +41,16 @@ from .records.rejected import Limit, find_given_up, read_rejected, write_rejecte
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """What became of the work items."""
+    """Results of all work items."""
 
-    parts: tuple[Part, ...]  # in the order of the plan, without what they took but for their seconds
-    rejected: tuple[Rejected, ...]  # likewise, after files whose footers could not be read
-    states: Mapping[str, Any]  # of all parts, merged, by the names of summaries; None where there are no parts
+    parts: tuple[Part, ...]  # in the order of the plan, without measurements except seconds
+    rejected: tuple[Rejected, ...]  # likewise, after files with unreadable footers
+    states: Mapping[str, Any]  # of all parts, merged, by names of summaries; None without parts
 
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """Tables and recipe where workers read them, and the same tables here."""
+    """Tables and recipe as broadcast to workers, and the tables in memory."""
 
     uri: str
     prepared: Prepared
@@ -58,7 +58,7 @@ class Broadcast:
 
 
 def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistics | None:
-    """Stage 3: commit the plan, count the background and keep the counts for later runs.
+    """Commit the plan, count the background and cache the counts (stage 3).
 
     Returns
     -------
@@ -86,7 +86,7 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
 
 
 def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progress: Progress = no_progress) -> Broadcast:
-    """Stage 4: commit the plan, prepare the tables if there is a background, and put them where workers can read them.
+    """Commit the plan, prepare the tables if there is a background, and broadcast them (stage 4).
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _prepare(run: Run, game: MarginalPlan, counted: BackgroundStatistics | None)
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:
-    """Stage 5: explain every work item, or reject it where its rows cannot be read. Parts that are there already are verified and kept.
+    """Explain every work item, or reject it if unreadable; existing parts are verified and kept (stage 5).
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
         No scheduler answers, or it has no workers any more.
     """
     plan, job = run.plan, run.job
-    given_up = find_given_up(plan.items, decided := read_rejected(job.out))  # what was decided stays decided; parts say what else
+    given_up = find_given_up(plan.items, decided := read_rejected(job.out))  # earlier rejections stand; the others follow from the parts
     rejected = [*plan.rejected, *(entry for entry in decided if entry.part in given_up)]
     limit = Limit(job.options.max_rejected, sum(1 + len(item.joined) for item in plan.items) + len(plan.rejected))
     limit.check(rejected)
@@ -160,7 +160,7 @@ def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Ex
 
 
 def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
-    """Stage 6: make summaries of the merged states.
+    """Make summaries of the merged states (stage 6).
 
     Returns
     -------
@@ -181,7 +181,7 @@ def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str
 
 
 def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 7: write what was rejected, verify the parts, write the summaries, then the manifest, or exchange that of the run that is replaced.
+    """Write the rejections, verify the parts, write the summaries, then write or replace the manifest (stage 7).
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
 
 
 def update_latest(run: Run, manifest: Manifest) -> Latest | None:
-    """Stage 8: let ``latest``, where it was asked for, name this run, unless it names one of a later date or too few rows are explained.
+    """Point ``latest`` to this run if requested, unless it names a later date or too few rows were explained (stage 8).
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Folders and object stores: reading, writing once, and arrays that workers map."""
+"""Folders and object stores: reading, writing once, and arrays mapped by workers."""

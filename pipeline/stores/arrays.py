@@ -1,4 +1,4 @@
-"""Tables of a method on their way to workers and to later runs: nested records of arrays in one ``.npy`` file, which every process maps once."""
+"""Nested records of arrays in one ``.npy`` file, mapped once per process, such as a method's tables."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A place for a while, near one that may not be touched yet, and removed with all that is in it."""
+"""Temporary folders beside a place that must not be touched yet."""
 
 import secrets
 from collections.abc import Iterator

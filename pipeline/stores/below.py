@@ -1,4 +1,4 @@
-"""What lies below a folder of a store, and what of it a glob finds. A folder that cannot be listed is an error; fsspec passes over it."""
+"""Recursive listing and globbing of folders; a folder that cannot be listed is an error, unlike in fsspec."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""The commit: objects that are created once, and the few that move. With ``storage``, which reads, the only code that touches files and objects.
+"""Writes to files and objects: created once, or replaced conditionally. Only ``storage`` and this module touch stores.
 
 Nothing is ever written in place: an object appears whole or not at all, creating one that exists changes nothing, and replacing one takes that nobody
 else did in the meantime.

@@ -1,4 +1,4 @@
-"""Conditional writes of stores other than S3, which creates and replaces by the same conditions in its own words, see ``commit``."""
+"""Conditional writes on stores other than S3, which ``commit`` handles itself."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""What this process has moved to and from stores: bytes, and what was tried again."""
+"""Counters of this process: bytes read from and written to stores, and retries."""
 
 import threading
 from typing import NamedTuple

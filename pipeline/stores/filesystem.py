@@ -1,4 +1,4 @@
-"""File systems by URI, through fsspec: how they are opened, how long they may take, and what goes wrong with them.
+"""File systems by URI through fsspec: opening, deadlines, and translation of errors.
 
 Whatever is tried again below, an operation on a store that does not answer ends within minutes.
 """

@@ -1,4 +1,4 @@
-"""Files that move: exchanged for others under their names, one writer after another, on this machine and between those that share a file system."""
+"""Atomic replacement of local files under a lock, also between machines that share a file system."""
 
 import fcntl
 import os

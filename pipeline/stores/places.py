@@ -1,4 +1,4 @@
-"""Places by URI: one normal form in which they are compared and written down, what lies within what, and no credentials in them."""
+"""URIs in one normal form, without credentials: comparison, containment and display."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""What is deleted: all below a place, and nothing beside it, also where its name would be a pattern; and uploads that nobody will end."""
+"""Deletion of everything below a place, with literal names, and of abandoned uploads."""
 
 import os
 import shutil

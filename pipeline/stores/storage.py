@@ -1,4 +1,4 @@
-"""Files and objects by URI: where they are and what they hold. With ``commit``, which writes them, the only code that touches them."""
+"""Reads of files and objects by URI. Only ``commit``, which writes, and this module touch stores."""
 
 import hashlib
 import os

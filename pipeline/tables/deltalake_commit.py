@@ -1,4 +1,4 @@
-"""Parts of a run as files of a Delta table: added where they lie, in one entry of the table's log, once.
+"""Commit of a run's parts to a Delta table: added in place, once, in one log entry.
 
 The table is the folder above the runs', and a run lies in a folder date=2026-11-22 of it: so that the log names parts by paths below the table, which
 all readers know, and those that take a partition's value from the path find it there. The log says of every run which manifest was committed last, in

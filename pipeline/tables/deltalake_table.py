@@ -1,4 +1,4 @@
-"""Tables of Delta Lake, through the library ``deltalake``: how they are opened, and which of their files count."""
+"""Delta Lake tables through the library ``deltalake``: opening, and listing of live files."""
 
 import os
 import re

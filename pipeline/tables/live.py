@@ -1,4 +1,4 @@
-"""What the log of a table says of its files: which of them count, and what their columns are called."""
+"""Live files of a lakehouse table, with the table's names of their columns."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

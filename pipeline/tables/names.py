@@ -1,4 +1,4 @@
-"""Names of tables that parts are committed to, as an option has them; nothing is imported to read one."""
+"""Names of lakehouse tables in options, parsed without importing a table library."""
 
 import re
 from typing import Literal, get_args

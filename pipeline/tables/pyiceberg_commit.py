@@ -1,4 +1,4 @@
-"""Parts of a run as files of an Iceberg table: added where they lie, in one snapshot, once.
+"""Commit of a run's parts to an Iceberg table: added in place, once, in one snapshot.
 
 Parts have no column of dates: the table is partitioned by it as it is, so that readers take it from the log, as of imported Hive folders; and it
 knows columns by their names, since parts number none. A property of the table says of every run which manifest was committed last. It changes in the

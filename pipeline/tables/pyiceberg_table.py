@@ -1,4 +1,4 @@
-"""Tables of Iceberg, through the library ``pyiceberg``: how they are opened, and which of their files count."""
+"""Iceberg tables through the library ``pyiceberg``: opening, and listing of live files."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Data sets that are tables: found by the log in their folder, and read at one of their versions."""
+"""Lakehouse tables as data sets: found by the log in their folder, and read at one version."""
 
 import re
 from collections.abc import Callable

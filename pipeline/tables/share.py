@@ -1,4 +1,4 @@
-"""What a finished run has for a table of all nights: its parts as they lie there, with the columns that a table can have."""
+"""A finished run's share of a lakehouse table: its parts and the columns that the table can hold."""
 
 import re
 from collections.abc import Callable, Container, Iterable, Mapping

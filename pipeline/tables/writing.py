@@ -1,4 +1,4 @@
-"""Tables of all nights that a run's parts are committed to: one row for each format."""
+"""Lakehouse tables that runs are committed to, with one implementation per format."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""One file for each command."""
+"""Subcommands, one module each."""

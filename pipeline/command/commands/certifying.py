@@ -1,4 +1,4 @@
-"""The command that makes certificates for a Dask cluster."""
+"""The command ``certificates``: TLS certificates for a Dask cluster."""
 
 from dataclasses import asdict
 from typing import Annotated

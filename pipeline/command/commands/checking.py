@@ -1,4 +1,4 @@
-"""The command that verifies a finished run."""
+"""The command ``check``: verification of a finished run."""
 
 import sys
 from dataclasses import asdict
@@ -15,7 +15,7 @@ from ..terminal.terminal import complain, is_logged, open_console, say
 
 
 def _find(run: str | None, date: str | None, latest: str | None) -> str:
-    """The run that is meant: named, that of a date, or what ``latest`` names, whose manifest has to be the one that it was moved to."""
+    """Find the run by name, date or ``latest``, whose manifest has to match the pointer's."""
     from ...runs.records.latest import read_latest
     from ...runs.records.manifest import read_manifest
     from ...stores.places import normalise
@@ -36,7 +36,7 @@ def _find(run: str | None, date: str | None, latest: str | None) -> str:
     if manifest.sha256 != named.manifest:
         raise InvalidRun(f"{place}: names {named.run} with manifest {named.manifest[:12]}, but there it is {manifest.sha256[:12]}")
     for name, said, is_there in (("n_rows", named.n_rows, manifest.n_rows), ("share", named.share, manifest.share)):
-        if said not in (None, is_there):  # which readers may go by
+        if said not in (None, is_there):  # which readers may rely on
             raise InvalidRun(f"{place}: names {named.run} with {name} {said}, but there it is {is_there}")
     return named.run
 
@@ -101,7 +101,7 @@ def check(
     from ..terminal.progress import watched
 
     run = _find(run, date, latest)
-    unseen = quiet or not (is_logged() or sys.stderr.isatty() or scheduler or workers)  # a job that checks here and now has said enough in the end
+    unseen = quiet or not (is_logged() or sys.stderr.isatty() or scheduler or workers)  # the result of a local check suffices for a job's output
     with watched(unseen) as progress:
         report = check_run(run, deep, model, all_rows, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress)
     how = "as stored" if report.as_stored else "as computed"

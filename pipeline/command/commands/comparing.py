@@ -1,4 +1,4 @@
-"""The command that compares rankings."""
+"""The command ``compare``: comparison of rankings."""
 
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ MEASURES = Group("Measures", sort_key=3)
 
 
 def _numbers(name: str, given: str, read: Callable[[str], Any]) -> list:
-    """Numbers with commas between them."""
+    """Read comma-separated numbers."""
     try:
         return [read(number) for number in given.split(",") if given]
     except ValueError:

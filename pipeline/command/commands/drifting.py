@@ -1,4 +1,4 @@
-"""The command that says what changed from one night to the next."""
+"""The command ``drift``: changes between two runs."""
 
 import math
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from ...drift.drift import Drift
 
 
-TOP = 10  # features that are shown of an output
-MOST = 20  # alarms that are shown
-NAME = 40  # characters of a name's line
+TOP = 10  # features shown of an output
+MOST = 20  # alarms shown
+NAME = 40  # characters of a line of a name
 MEASURES = Group("What is compared", sort_key=2)
 
 
@@ -62,7 +62,7 @@ def _rows_of(shift: "Shift", parts: bool) -> list[str | Text]:
 
 
 def _show_output(console: Console, found: "Drift", split: "Split") -> None:
-    """The features whose mean attribution changed most."""
+    """Show the features with the largest changes of mean attribution."""
     from ...methods.output_space import TOTALS
 
     several, total = len(found.outputs) > 1, TOTALS[found.space]
@@ -86,7 +86,7 @@ def _show_output(console: Console, found: "Drift", split: "Split") -> None:
 
 
 def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
-    """The groups that add most to the change of the mean margin."""
+    """Show the groups with the largest contributions to the change of the mean margin."""
     from ...methods.output_space import TOTALS
 
     several, total = len(found.outputs) > 1, TOTALS[found.space]
@@ -115,7 +115,7 @@ def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
 
 
 def show_drift(console: Console, found: "Drift") -> None:
-    """Show what changed: what differs besides the rows first, then margins and attributions, and what drifted."""
+    """Show changes: differences of plans, margins and attributions, then drifted columns."""
     console.width = max(console.width, 150)
     say(console, f"{found.run} against {found.reference}")
     for line in found.differs:

@@ -1,4 +1,4 @@
-"""The command that says what a model is made of."""
+"""The command ``inspect``: contents of a model, and costs of methods."""
 
 import sys
 import time
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ...in_memory.inspect.inspection import Inspection
 
 
-TOP = 10  # features, and outputs
-ALL = "all"  # methods
-PATIENCE = 2.0  # seconds without a line of progress
+TOP = 10  # features and outputs shown
+ALL = "all"  # all methods
+PATIENCE = 2.0  # seconds between lines of progress
 MARGINS = {
     "label": "a prediction in the label's units",
     "class": "a class's score, which a link turns into a probability, or the probability itself",
@@ -53,7 +53,7 @@ def _count_statistics(found: "InspectedStatistics") -> str:
 
 
 def show_inspection(console: Console, model: str, found: "Inspection") -> None:
-    """Show what a model is made of, the features that are asked for most, and what methods cost."""
+    """Show a model's trees, its most used features, and the costs of methods."""
     for name, text in _describe(model, found).items():
         console.print(Text.assemble((f"{name:<11}", "bold"), printable(text)), soft_wrap=True, highlight=False)
     table = Table(
@@ -82,7 +82,7 @@ def show_inspection(console: Console, model: str, found: "Inspection") -> None:
 
 
 def _watch_methods() -> "Callable[[str], None]":
-    """A line on standard error for every method, where somebody waits."""
+    """Return a progress callback with a line per method, on a terminal."""
 
     def on_method(name: str) -> None:
         if sys.stderr.isatty():
@@ -92,7 +92,7 @@ def _watch_methods() -> "Callable[[str], None]":
 
 
 def _watch_trees() -> "Callable[[int, int], None]":
-    """A line on standard error every now and then, where somebody waits and it takes long."""
+    """Return a progress callback with a line at intervals, on a terminal."""
     told = time.perf_counter()
 
     def on_tree(done: int, n_trees: int) -> None:
@@ -145,5 +145,5 @@ def inspect(
         n_rows = save_leaf_tables(loaded, tables, _watch_trees())
         if not json:
             say(console, f"tables of leaves: {tables}, {n_rows:,} rows")
-    if json:  # when nothing can fail any more: there is one document
+    if json:  # at the end, so that there is only one document
         write_document(found.to_dict())

@@ -1,4 +1,4 @@
-"""The command that lists the runs of a folder."""
+"""The command ``runs``: list of the runs of a folder."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 NUMBERS = ("rows", "rejected", "residual", "R²")
-WIDE = 140  # characters of the table, also where there is no terminal
+WIDE = 140  # characters of the table without a terminal
 
 
 def _cells(run: "ListedRun") -> tuple[str, ...]:

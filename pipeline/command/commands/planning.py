@@ -1,4 +1,4 @@
-"""The command that shows what a run would do."""
+"""The command ``plan``: plan of a run, with an optional forecast."""
 
 import dataclasses
 from dataclasses import asdict
@@ -18,7 +18,7 @@ Forecast = Annotated[bool, Parameter(group=INPUT, negative=())]
 
 
 def _write_value(value: Any) -> str:
-    """A parameter's value as it is written on the command line, shortened."""
+    """Format a parameter as on the command line, shortened."""
     if isinstance(value, str):
         return value
     entries = value if isinstance(value, tuple) else (value,)
@@ -30,7 +30,7 @@ def _write_value(value: Any) -> str:
 
 
 def _describe(game: Any) -> str:
-    """The background of a marginal game, its tables, and where its counts are kept."""
+    """Describe the background of a marginal game, its tables, and its cached counts."""
     size = f"at most {game.extent.n_bytes / 2**20:.1f} MiB of tables"
     if game.listing is None:
         return f"the model's own leaf weights, {size}"
@@ -39,13 +39,13 @@ def _describe(game: Any) -> str:
 
 
 def _describe_link(link: Any) -> str:
-    """The function that makes predictions of margins."""
+    """Describe the link from margins to predictions."""
     scale = "" if link.scale == 1 else f"{link.scale:g} times "
     return f"{link.name} of {scale}the margin"
 
 
 def _describe_labels(labels: Any) -> str:
-    """Their column, and what goes with them."""
+    """Describe the columns of labels and weights."""
     if labels is None:
         return ""
     weight = "" if labels.weight is None else f", weight {labels.weight}"
@@ -62,7 +62,7 @@ def _describe_place(run: Any) -> str:
 
 
 def _time(seconds: float) -> str:
-    """In words that one reads at a glance."""
+    """Format a duration in words."""
     if seconds < 100:
         return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 6000 else f"{seconds / 3600:,.1f} h"
@@ -73,7 +73,7 @@ def _size(n_bytes: float) -> str:
 
 
 def _describe_forecast(found: Any) -> dict[str, str]:
-    """Lines that say what the run will take, and how that was found."""
+    """Describe the forecast, and its basis."""
     stages = ", ".join(f"{name} {_time(seconds)}" for name, seconds in found.stages.items())
     row = ", ".join(f"{name} {1e6 * seconds:.3g} µs" for name, seconds in found.row.items())
     return {

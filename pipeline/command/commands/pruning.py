@@ -1,4 +1,4 @@
-"""The command that takes old runs away."""
+"""The command ``prune``: removal of old runs."""
 
 from dataclasses import asdict
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The command that writes a report of a finished run."""
+"""The command ``report``: a page about a finished run."""
 
 from typing import Annotated
 

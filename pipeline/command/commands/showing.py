@@ -1,4 +1,4 @@
-"""The command that shows single rows of a finished run."""
+"""The command ``show``: single rows of a finished run."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ...runs.lookup.row_lookup import FoundRows
 
 
-UNVERIFIED = Exit.PARTLY  # exit code where rows could not be explained again
+UNVERIFIED = Exit.PARTLY  # exit code if rows could not be recomputed
 Names = Annotated[tuple[str, ...], Parameter(group=INPUT, negative=(), consume_multiple=True)]
 
 
@@ -37,7 +37,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def _verify(run: "FinishedRun", found: "FoundRows", model: str | None) -> tuple[bool, str]:
-    """Whether the rows could be explained again, and what is to be said; InvalidRun where they differ."""
+    """Recompute the rows: return whether that was possible, and a message; InvalidRun if they differ."""
     from ...display.text import count
     from ...runs.check.verify_rows import verify_rows
 

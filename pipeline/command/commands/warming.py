@@ -1,4 +1,4 @@
-"""The command that compiles ahead, for images and for machines that others are made of."""
+"""The command ``warm``: compilation of kernels ahead of runs, as for images."""
 
 import os
 import subprocess
@@ -73,7 +73,7 @@ def warm(
 
 
 def _warm_level(cpu: str, methods: str | None, quiet: bool, as_json: bool) -> int:
-    """The same in a process of its own, since Numba knows one processor in a process."""
+    """Compile in a subprocess for another processor, since Numba has one per process."""
     from leafledger.kernels.compiled import find_lacking
 
     lacking = find_lacking(cpu)

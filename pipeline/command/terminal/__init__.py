@@ -1,1 +1,1 @@
-"""What every command shares: options, settings, progress, documents, signals."""
+"""Tools shared by commands: options, settings, progress, JSON documents, signals."""

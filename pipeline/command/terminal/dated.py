@@ -1,4 +1,4 @@
-"""Days in the places that a command is given, as ``explained/{date-1d}``."""
+"""Dates in paths on the command line, as ``explained/{date-1d}``."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ Day = Annotated[str | None, Parameter(group=INPUT)]
 
 
 def fill_day(place: str, date: str | None) -> str:
-    """Fill a day into a place, as it is typed.
+    """Fill a date into a path on the command line.
 
     Parameters
     ----------

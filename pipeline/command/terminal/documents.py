@@ -1,4 +1,4 @@
-"""What commands write with ``--json``: one document each, in strict JSON, and the fields that it has."""
+"""JSON documents of commands with ``--json``, and their documented fields."""
 
 import json
 import math
@@ -14,7 +14,7 @@ class Entry:
     """A field of a document."""
 
     name: str
-    kind: str  # of JSON: string, integer, number, boolean, array or object; "or null" where it may be
+    kind: str  # JSON type: string, integer, number, boolean, array or object, or "or null"
     meaning: str
 
 
@@ -176,7 +176,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
 
 
 def _strict(value: Any) -> Any:
-    """What JSON has: null for NaN, and a text for what is infinite."""
+    """Convert NaN to null, and infinities to text."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)
     if isinstance(value, Mapping):
@@ -198,7 +198,7 @@ def write_document(document: Mapping[str, Any]) -> None:
 
 
 def error_document(kind: str, exit_code: int, message: str) -> dict[str, Any]:
-    """Make the document of what failed.
+    """Make the document of an error.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def error_document(kind: str, exit_code: int, message: str) -> dict[str, Any]:
 
 
 def write_error(kind: str, exit_code: int, message: str) -> None:
-    """Write the document of a command that failed.
+    """Write the document of an error.
 
     Parameters
     ----------

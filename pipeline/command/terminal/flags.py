@@ -1,4 +1,4 @@
-"""Options as flags of the command line, in groups; and the list of methods in the help, which is made from the methods themselves."""
+"""Options as command line flags, in groups, and the methods' list in the help."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from ...runs.job.options import Options
 
 
 def list_methods() -> Table:
-    """List every method with its meaning and its parameters. Nothing else of the help imports kernels."""
+    """List every method with its meaning and parameters; the only part of the help that imports kernels."""
     from leafledger.kernels.methods import METHODS
 
     table = Table.grid(padding=(0, 2))
@@ -60,7 +60,7 @@ GROUPS = {
 
 
 def as_whole(text: str) -> int:
-    """Read a whole number, where Python takes 1_0 and digits of any script, and cyclopts rounds others and takes 0x10.
+    """Read an integer strictly: Python accepts 1_0 and digits of any script, cyclopts rounds and accepts 0x10.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ Json = Annotated[bool, Parameter(name="--json", group=INPUT, negative=())]
 Replace = Annotated[bool, Parameter(name="--replace", group=INPUT, negative=())]
 Quiet = Annotated[bool, Parameter(group=INPUT, negative=())]
 
-# What is called otherwise than in Python, and what Options reads from text.
+# Flags with other names than in Python, or read from text by Options.
 SPELT: dict[str, tuple[Any, Parameter]] = {
     "ids": (tuple[str, ...], Parameter(name="--id")),
     "predictions": (tuple[str, ...], Parameter(name="--prediction")),
@@ -115,7 +115,7 @@ def _make_flag(option: Field, group: Group, hint: Any) -> tuple[str, Any, Any]:
 
 
 def _make_flags() -> type[Options]:
-    """Options whose fields say which flags they are; what they mean is written in Options."""
+    """Make the dataclass of flags; their meanings are documented in Options."""
     options, hints = {option.name: option for option in fields(Options)}, get_type_hints(Options)
     flags = [_make_flag(options[name], group, hints[name]) for group, names in GROUPS.items() for name in names]
     made = make_dataclass("Flags", flags, bases=(Options,), namespace={"__module__": __name__}, frozen=True, kw_only=True)

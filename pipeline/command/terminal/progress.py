@@ -1,4 +1,4 @@
-"""What a person or a log sees of a run while it works."""
+"""Progress of commands: a bar on a terminal, or lines in a log."""
 
 import sys
 import time
@@ -25,7 +25,7 @@ def _how(done: Part | Rejected | WorkItem) -> str:
 
 
 def _is_another(done: Part | Rejected | WorkItem, before: int | None) -> bool:
-    """Whether it is of another part than what was done before it: files of a part that are left out come after it, one by one."""
+    """Return whether it is of another part than the piece before; rejected files of a part follow it one by one."""
     return not isinstance(done, Rejected) or done.part != before
 
 
@@ -48,7 +48,7 @@ def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
 
 
 class Bar:
-    """A progress bar on the terminal: parts, rows per second, time left. Enter it around the run."""
+    """A progress bar with parts, rows per second, and time left; a context manager around the run."""
 
     def __init__(self, console: Console):
         self._progress = Progress(
@@ -86,7 +86,7 @@ class Bar:
 
 @contextmanager
 def watched(quiet: bool) -> Iterator[Watch]:
-    """Show how far a command is while it works: a bar to who looks on, otherwise lines.
+    """Show progress of a command: a bar on a terminal, otherwise lines.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Options that are not given as flags: those of environment variables, which flags win over, and those of a file, which both win over."""
+"""Settings of options by environment variables and files; flags win over variables, variables over files."""
 
 import os
 import re
@@ -34,28 +34,28 @@ def completion(shell: Literal["bash", "zsh", "fish"]) -> None:
 PREFIX = "LEAFLEDGER_"
 OWN = ("CONFIG", "LOG_FORMAT")  # variables of every command
 ENVIRONMENT = "environment"
-SAME = {"plan": "explain"}  # whose settings a command takes
-ONE_CHOICE = ("replace", "if-changed")  # two ways to say one thing: whoever wins says it in either
+SAME = {"plan": "explain"}  # settings of another command that a command uses
+ONE_CHOICE = ("replace", "if-changed")  # two flags of one choice: the winning source decides both
 _CHOICE = {f"--{name}" for name in ONE_CHOICE}
-# What Kubernetes sets for a service that is called leafledger, or leafledger- and something; of a port also what it is.
+# Variables that Kubernetes sets for a service named leafledger, or leafledger-…; for ports also their types.
 SERVICE = re.compile(
     r"(\w+_)?(SERVICE_HOST=.*|SERVICE_PORT(_\w+)?=.*|PORT(_\d+_(TCP|UDP|SCTP))?=\w+://.*|PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=.*)"
 )
-YES = ("1", "t", "true", "y", "yes")  # as cyclopts reads it
+YES = ("1", "t", "true", "y", "yes")  # as in cyclopts
 Config = Callable[[App, tuple[str, ...], ArgumentCollection], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """An option of a command, and who said it."""
+    """An option of a command, with the source of its value."""
 
     option: str
-    value: str | None  # as it would be written as a flag, credentials hidden; None where nobody said it and there is no default
+    value: str | None  # as a flag's text, without credentials; None without value and default
     source: str  # flag, a variable's name, a file, default, or not given
 
 
 def show_settings(command: str, settings: Sequence[Setting], as_json: bool) -> None:
-    """Show the options of a command, what they are and who said so.
+    """Show the options of a command, with values and sources.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def show_settings(command: str, settings: Sequence[Setting], as_json: bool) -> N
 
 
 def option_names(arguments: Iterable[Argument]) -> dict[str, str]:
-    """Name the options of a command as files write them."""
+    """Return the names of a command's options in files."""
     return {name.removeprefix("--"): _name(argument) for argument in arguments if argument.parse for name in argument.names if name.startswith("--")}
 
 
@@ -84,7 +84,7 @@ def _name(argument: Argument) -> str:
 
 
 def read_settings(path: str | None, app: App) -> dict[str, dict[str, Any]]:
-    """Read a file of settings: a table for every command, in which options are named as flags."""
+    """Read a settings file: a table for every command, with options named as flags."""
     if path is None:
         return {}
     try:
@@ -110,7 +110,7 @@ def read_settings(path: str | None, app: App) -> dict[str, dict[str, Any]]:
 
 
 def check_variables(environment: Mapping[str, str], app: App) -> None:
-    """Refuse variables that would be passed over: whoever misspelt one would get another run than they asked for."""
+    """Refuse unknown variables with the prefix, since a misspelt one would be ignored silently."""
     given = {name.removeprefix(PREFIX): value for name, value in environment.items() if name.startswith(PREFIX)}
     for name, value in given.items():
         if name in OWN or SERVICE.fullmatch(f"{name}={value}"):
@@ -127,7 +127,7 @@ def _as_variable(option: str) -> str:
 
 
 def asks_document(tokens: Sequence[str], path: str | None, app: App) -> bool:
-    """Tell whether a command line asks for one JSON document, also where it is wrong: then the document says so.
+    """Return whether a command line asks for JSON, even if it is invalid, so that the error is JSON too.
 
     Parameters
     ----------
@@ -150,12 +150,12 @@ def asks_document(tokens: Sequence[str], path: str | None, app: App) -> bool:
         return said.lower() in YES
     try:
         return read_settings(path, app).get(whose, {}).get("json") is True
-    except UsageError:  # of which the command line says more
+    except UsageError:  # reported when the command line is parsed
         return False
 
 
 def _refuse_empty(environment: Mapping[str, str], command: str, arguments: ArgumentCollection) -> None:
-    """A variable for several values that has none would be passed over, and the file's be taken."""
+    """Refuse empty variables for several values, which would be ignored in favour of the file."""
     for option in option_names(argument for argument in arguments if not argument.tokens):
         name = f"{PREFIX}{_as_variable(command)}_{_as_variable(option)}"
         if name in environment and not environment[name].strip():
@@ -163,7 +163,7 @@ def _refuse_empty(environment: Mapping[str, str], command: str, arguments: Argum
 
 
 def _choose_once(arguments: ArgumentCollection) -> ArgumentCollection:
-    """What a further source may fill in: of options that say one thing none, where one was given; two that were given have to say the same."""
+    """Return options that further sources may fill: none of a choice with a given flag; two given flags have to agree."""
     said = {_name(argument): argument for argument in arguments if argument.tokens and not _CHOICE.isdisjoint(argument.names)}
     if len(said) == len(ONE_CHOICE):
         replace, changed = (said[name].convert() for name in ONE_CHOICE)
@@ -173,7 +173,7 @@ def _choose_once(arguments: ArgumentCollection) -> ArgumentCollection:
 
 
 def make_configs(path: str | None, app: App) -> list[Config]:
-    """Make what fills in options that are not given as flags.
+    """Make the sources that fill in options without flags.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def make_configs(path: str | None, app: App) -> list[Config]:
 
 
 def list_settings(arguments: Iterable[Argument]) -> list[Setting]:
-    """List what is in force of a command's options, and who said it.
+    """List the effective options of a command, with their sources.
 
     Parameters
     ----------

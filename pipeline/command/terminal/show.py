@@ -1,4 +1,4 @@
-"""What the command shows of summaries and comparisons: tables, the largest first."""
+"""Terminal tables of summaries and comparisons, largest values first."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,8 @@ from ...errors import InvalidRun
 from ...stores import storage
 from .terminal import print_whole, say
 
-TOP = 10  # features, and pairs of them
-WIDE = 170  # characters of a table with a column for each measure, also where there is no terminal
+TOP = 10  # features and pairs shown
+WIDE = 170  # characters of a table with a column per measure, without a terminal
 
 
 def _write_cell(value: Any, form: str | None) -> str | Text:
@@ -26,14 +26,14 @@ def _write_cell(value: Any, form: str | None) -> str | Text:
 
 
 def _show_summary(console: Console, uri: str, name: str, display: Sequence[Shown]) -> None:
-    """Show the first rows of a summary, per output."""
+    """Show the first rows of a summary, by output."""
     rows = json.loads(storage.read(uri))
     outputs = dict.fromkeys(row.get("output") for row in rows)
     for output in outputs:
         mine = sorted((row for row in rows if row.get("output") == output), key=lambda row: row["rank"])
         table = Table(title=Text(printable(f"{name}, output {output}")) if len(outputs) > 1 else name)
         for shown in display:
-            table.add_column(shown.title, justify="left" if shown.form is None else "right", overflow="fold")  # cut names may be the same
+            table.add_column(shown.title, justify="left" if shown.form is None else "right", overflow="fold")  # truncated names may coincide
         for row in mine:
             if row["rank"] > TOP:
                 break
@@ -47,7 +47,7 @@ def _say_line(console: Console, line: str) -> None:
 
 
 def show_summaries(console: Console, run: str, manifest: Any) -> None:
-    """Show the summaries of a run that have something to show, as their method declares it.
+    """Show the summaries of a run as its method declares them.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
             entry = manifest.summary(f"{summary.name}.json")
             if summary.display and entry is not None:
                 _show_summary(console, storage.join(run, entry["uri"]), summary.name, summary.display)
-    except (KeyError, TypeError, ValueError) as error:  # whoever may write there has changed them
+    except (KeyError, TypeError, ValueError) as error:  # the summaries may have been changed by anybody
         raise InvalidRun(f"{run}: its summaries are not as leafledger writes them: {type(error).__name__}: {error}; see leafledger check") from error
 
 
@@ -83,7 +83,7 @@ def _write_measure(row: Any) -> str:
 
 
 def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:
-    """A row per ranking, its measures with standard errors in brackets."""
+    """Show a row per ranking, with measures and standard errors."""
     table = Table(title=Text(printable(title)), caption=Text(printable(caption)))
     table.add_column("ranking", no_wrap=True)
     measures = dict.fromkeys(measure for measure, _ in cells)
@@ -96,7 +96,7 @@ def _show_measures(console: Console, title: str, caption: str, names: Iterable[s
 
 
 def show_comparison(console: Console, found: Any) -> None:
-    """Show measures of every ranking, and how far it agrees with the first, per output.
+    """Show measures of every ranking, and its agreement with the first, by output.
 
     Parameters
     ----------

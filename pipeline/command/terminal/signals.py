@@ -1,4 +1,4 @@
-"""The signal by which whoever runs commands asks one to end: systemd, Slurm, Kubernetes, `kill`."""
+"""SIGTERM as an exception, sent by systemd, Slurm, Kubernetes and ``kill``."""
 
 import signal
 import threading
@@ -8,19 +8,19 @@ from typing import Any
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM came; libraries take it as they take Ctrl-C."""
+    """SIGTERM arrived; libraries handle it as Ctrl-C."""
 
 
 def _raise(_number: int, _frame: Any) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # whoever sends another one does not want to wait
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # a second SIGTERM ends the process at once
     raise Terminated
 
 
 @contextmanager
 def heeding_sigterm() -> Iterator[None]:
-    """Raise Terminated where SIGTERM comes, so that metrics and lineage say how it ended, and the first process of a container ends at all.
+    """Raise Terminated on SIGTERM, so that metrics and lineage record the end, and a container's first process ends.
 
-    Without it the process is gone at once, but for one that is the first in a container, which the signal does not reach.
+    By default the process ends at once, except a container's first process, which ignores the signal.
 
     Yields
     ------

@@ -1,4 +1,4 @@
-"""Where the command writes: lines and tables as plain text, and streams that cost what is shown, never the run, where they cannot be written."""
+"""Output of commands: plain lines and tables, logs, and streams that survive closed or full outputs."""
 
 import errno
 import json
@@ -23,16 +23,16 @@ WIDEST = 400  # characters of a table
 
 
 class Stream:
-    """A standard stream that may be closed, full, a pipe that nobody reads, or of an encoding that lacks characters."""
+    """A standard stream that survives being closed, full, without a reader, or of a limited encoding."""
 
     def __init__(self, stream: TextIO | None):
         self._stream = stream
-        self.lost: OSError | None = None  # the first thing that could not be written
+        self.lost: OSError | None = None  # the first write error
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
 
     def write(self, text: str) -> int:
-        """Write, or lose what cannot be written.
+        """Write a text, and record what cannot be written.
 
         Parameters
         ----------
@@ -47,11 +47,11 @@ class Stream:
         return len(text)
 
     def flush(self) -> None:
-        """Write what is held back, or lose it."""
+        """Flush the buffer, or record the error."""
         self._try("flush")
 
     def isatty(self) -> bool:
-        """Tell whether a person looks on.
+        """Return whether the stream is a terminal.
 
         Returns
         -------
@@ -69,12 +69,12 @@ class Stream:
             self._discard()
 
     def _discard(self) -> None:
-        """Let what the stream still holds go nowhere, or Python would try again when it ends, and end with an exit code of its own."""
+        """Discard the stream's buffer, since Python would retry at exit and end with its own exit code."""
         try:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self.fileno())
             os.close(nowhere)
-        except (OSError, AttributeError):  # it has no descriptor
+        except (OSError, AttributeError):  # without a file descriptor
             pass
 
     def __getattr__(self, name: str) -> Any:
@@ -82,17 +82,17 @@ class Stream:
 
 
 def _fill_descriptors() -> None:
-    """Open what is closed of the three standard streams: the next file would get its number, and what libraries write to it."""
+    """Open closed standard streams, since the next opened file would get their number, and libraries' output."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 
 @contextmanager
 def guarded_streams() -> Iterator[None]:
-    """Let standard output and standard error be Streams for a while; what could not be written is said on the other one at the end.
+    """Replace standard output and error by Streams; write errors of one are reported on the other at the end.
 
     Yields
     ------
@@ -106,14 +106,14 @@ def guarded_streams() -> Iterator[None]:
         yield
     finally:
         out.flush()
-        if out.lost is not None and out.lost.errno != errno.EPIPE:  # whoever closed a pipe has seen enough
+        if out.lost is not None and out.lost.errno != errno.EPIPE:  # a closed pipe is no error
             complain(f"standard output: cannot write: {out.lost.strerror}")
         err.flush()
         sys.stdout, sys.stderr = held
 
 
 def open_console(quiet: bool = False) -> Console:
-    """Open standard output for tables and lines, in which nothing is markup.
+    """Open standard output for tables and lines without markup.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def open_console(quiet: bool = False) -> Console:
 
 
 def print_whole(console: Console, table: Table) -> None:
-    """Print a table as wide as it needs to be, up to WIDEST characters: names that do not wrap, or numbers, leave the others no room.
+    """Print a table in its full width, up to WIDEST characters: names that cannot wrap leave no room for others.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def print_whole(console: Console, table: Table) -> None:
 
 
 def say(console: Console, line: str) -> None:
-    """Show a line, whatever stands in it.
+    """Print a line without interpretation.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def say(console: Console, line: str) -> None:
 
 
 def write_raw(text: str) -> None:
-    """Write a text as it is on standard output.
+    """Write a text unchanged on standard output.
 
     Parameters
     ----------
@@ -164,9 +164,9 @@ def write_raw(text: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """How lines on standard error are written."""
+    """Format of lines on standard error."""
 
-    form: Literal["text", "json"] | None = None  # None as people read them, without time, level and run
+    form: Literal["text", "json"] | None = None  # None for plain lines, without time, level and run
     run: str = ""
 
 
@@ -175,7 +175,7 @@ _LOG: ContextVar[Log] = ContextVar("log", default=PLAIN)
 
 
 def is_logged() -> bool:
-    """Tell whether lines on standard error are those of a log.
+    """Return whether lines on standard error are log records.
 
     Returns
     -------
@@ -186,7 +186,7 @@ def is_logged() -> bool:
 
 @contextmanager
 def logged(how: Log) -> Iterator[None]:
-    """Write lines on standard error otherwise for a while, those of warnings too where they are those of a log.
+    """Write lines on standard error, and warnings in a log, in another format inside the context.
 
     Parameters
     ----------
@@ -208,7 +208,7 @@ def logged(how: Log) -> Iterator[None]:
 
 @contextmanager
 def named(run: str) -> Iterator[None]:
-    """Say in the log which run its lines are about, for a while.
+    """Add the run to log lines inside the context.
 
     Parameters
     ----------
@@ -227,7 +227,7 @@ def _log_warning(message: Warning | str, category: type[Warning], *_: Any, **__:
 
 
 def complain(line: str, level: str = "warning") -> None:
-    """Write a line on standard error, under the command's name where it is not one of a log.
+    """Write a line on standard error, prefixed by the command's name unless in a log.
 
     Parameters
     ----------
@@ -247,12 +247,12 @@ def log(line: str, level: str = "info") -> None:
     level : str
         ``info``, ``warning`` or ``error``.
     """
-    if sys.stderr is not None:  # or print would take standard output
+    if sys.stderr is not None:  # print(file=None) would use standard output
         print(_as_logged(line, level), file=sys.stderr, flush=True)  # noqa: T201 - where a command's log and errors go
 
 
 def _as_logged(line: str, level: str) -> str:
-    """A line as it is written, without credentials: it may be about arguments that were not read yet, or that somebody else refused."""
+    """Format a line without credentials, since it may quote arguments."""
     how, time = _LOG.get(), datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     line, run = redact(line), redact(how.run)
     if how.form is None:

@@ -1,4 +1,4 @@
-"""Categories as their codes: positions in the model's list, by their values or, for CatBoost, by hashes of them; and numbers that stand for none."""
+"""Encoding of categories as codes of the model's list, by value or CatBoost hash, and of missing-value numbers."""
 
 import math
 from decimal import Decimal
@@ -11,39 +11,39 @@ import pyarrow.compute as pc
 from ...models.catboost.cityhash import DIGITS, HashedCategory, hash_texts
 from ...models.model import Feature, Model
 
-LARGEST_EXACT = 1 << 53  # from here on float64 does not have every integer
-SHOWN = 10  # names in a message
-MOST_DIGITS = 38  # of decimals that hold every integer
-NO_INTEGER = Decimal(10 ** (MOST_DIGITS - 1))  # that no column of integers holds
+LARGEST_EXACT = 1 << 53  # from here on float64 skips integers
+SHOWN = 10  # names listed in a message
+MOST_DIGITS = 38  # digits of decimals that hold every integer
+NO_INTEGER = Decimal(10 ** (MOST_DIGITS - 1))  # a decimal beyond all integer columns
 UNTOLD = "booleans, of which the model does not tell whether it has them as 0 and 1 or as False and True: give texts"
 
 
 def is_text(found: pa.DataType) -> bool:
-    """Tell whether a column holds texts."""
+    """Return whether a column holds texts."""
     return pa.types.is_string(found) or pa.types.is_large_string(found) or pa.types.is_string_view(found)
 
 
 def _as_text(values: pa.Array) -> pa.Array:
-    if pa.types.is_boolean(values.type):  # as Python and pandas write them
+    if pa.types.is_boolean(values.type):  # as Python and pandas write booleans
         return pc.if_else(values, "True", "False")
     return values.cast(pa.string())
 
 
 def _exact_category(category: float, of_integers: bool) -> Any:
-    """A category as the values' own type has it, or what no value is equal to."""
+    """Return a category in the values' type, or one that no value equals."""
     whole = category == category // 1
     if of_integers:
         return Decimal(int(category)) if whole else NO_INTEGER
-    return float(category) + 0.0 if float(category) == category else math.nan  # -0.0 is 0.0, here and in the values
+    return float(category) + 0.0 if float(category) == category else math.nan  # -0.0 becomes 0.0, here and in the values
 
 
 def _is_beyond(decimals: pa.Array) -> pa.Array:
-    return pc.or_(pc.greater(decimals, LARGEST_EXACT), pc.less(decimals, -LARGEST_EXACT))  # narrow ones have no absolute values in Arrow
+    return pc.or_(pc.greater(decimals, LARGEST_EXACT), pc.less(decimals, -LARGEST_EXACT))  # Arrow has no absolute values of narrow decimals
 
 
 def _numeric_positions(values: pa.Array, categories: tuple) -> pa.Array:
-    """Positions of numbers that are equal to a category exactly, also where float64 could not tell them from others."""
-    if is_text(values.type):  # of a path
+    """Return positions of numbers that equal a category exactly, also beyond float64's precision."""
+    if is_text(values.type):  # from a path
         values = values.cast(pa.int64() if all(isinstance(category, int) for category in categories) else pa.float64())
     if pa.types.is_decimal(values.type) and pc.any(_is_beyond(values)).as_py():
         raise ValueError(f"decimals beyond {LARGEST_EXACT} cannot be told apart, expected integers")
@@ -66,7 +66,7 @@ def encode(values: pa.Array, categories: tuple, booleans: tuple[str, ...] = ()) 
 
 
 def hash_values(values: pa.Array, booleans: tuple[str, ...] = DIGITS) -> np.ndarray:
-    """Hash categories as CatBoost does: by their texts, of integers in decimals; every distinct value once."""
+    """Hash categories as CatBoost does, by text (integers in decimals), each distinct value once."""
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
     if not pa.types.is_dictionary(values.type):
@@ -76,7 +76,7 @@ def hash_values(values: pa.Array, booleans: tuple[str, ...] = DIGITS) -> np.ndar
         if not booleans:
             raise ValueError(UNTOLD)
         distinct = pc.if_else(distinct, booleans[1], booleans[0])
-    distinct.validate(full=True)  # texts are not decoded, so that nothing else finds what is no UTF-8
+    distinct.validate(full=True)  # refuses invalid UTF-8, since texts are not decoded elsewhere
     hashes = np.append(hash_texts(distinct.cast(pa.string())).astype(np.float64), np.nan)
     hashes[:-1][distinct.is_null().to_numpy(zero_copy_only=False)] = np.nan
     return hashes[pc.fill_null(values.indices.cast(pa.int64()), len(distinct)).to_numpy(zero_copy_only=False)]
@@ -92,14 +92,14 @@ def encode_hashes(hashes: np.ndarray, categories: tuple[HashedCategory, ...]) ->
 
 
 def check_codes(codes: np.ndarray) -> None:
-    """Refuse what XGBoost takes for no category, and LightGBM cuts to the first one."""
+    """Refuse codes that XGBoost treats as no category and LightGBM truncates."""
     between = codes[(codes > -1.0) & (codes < 0.0)]
     if between.size:
         raise ValueError(f"code {between[0]} of a category, expected a whole number")
 
 
 def say_codes(model: Model) -> str:
-    """Say which columns hold codes of categories that the model does not list.
+    """List columns with codes of categories that the model does not store.
 
     Returns
     -------
@@ -114,7 +114,7 @@ def say_codes(model: Model) -> str:
 
 
 def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -> np.ndarray:
-    """Put NaN where a number stands for a missing value."""
+    """Replace the missing-value number by NaN."""
     if feature.missing is None:
         return values
     compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)

@@ -1,4 +1,4 @@
-"""Groups of rows by the values of columns of the data: which rows are of which, and what groups are called."""
+"""Groups of rows by values of data columns: assignment of rows, and names of groups."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,15 +13,15 @@ from leafledger.kernels.slices.labels import Labels
 from ...errors import InvalidColumn, SchemaMismatch
 from .categories import is_text
 
-NONE = "–"  # what stands for no value, as people read it
+NONE = "–"  # display of a missing value
 
 
 @dataclass(frozen=True, slots=True)
 class GroupColumn:
-    """A column of the data; rows with the same values in all of them are a group."""
+    """A column of the data; rows with equal values in all such columns form a group."""
 
     name: str
-    type: str  # of its values, as Arrow calls it
+    type: str  # Arrow's name of its type
 
 
 def _value_type(found: pa.DataType) -> pa.DataType:
@@ -29,13 +29,13 @@ def _value_type(found: pa.DataType) -> pa.DataType:
 
 
 def _groups(found: pa.DataType) -> bool:
-    """Rows are grouped by values of this type; values of others are hardly ever the same."""
+    """Return whether rows can be grouped by values of this type; those of others are rarely equal."""
     kinds = pa.types.is_integer, pa.types.is_boolean, pa.types.is_date, pa.types.is_null
     return is_text(found) or any(is_one(found) for is_one in kinds)
 
 
 def check_group_columns(names: Iterable[str], types: Mapping[str, pa.DataType], where: str) -> None:
-    """Refuse columns by whose values no rows are grouped.
+    """Refuse columns that cannot group rows.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def check_group_columns(names: Iterable[str], types: Mapping[str, pa.DataType], 
 
 
 def same_values(a: GroupColumn, b: GroupColumn) -> bool:
-    """Tell whether groups by two columns can be the same: texts, integers, booleans or dates of both, of any width; nulls alone go with each."""
+    """Return whether groups by two columns are comparable: both of texts, integers, booleans or dates, of any width; null types match any."""
     types = [pa.type_for_alias(column.type) for column in (a, b)]
     kinds = is_text, pa.types.is_integer, pa.types.is_boolean, pa.types.is_date
     return any(map(pa.types.is_null, types)) or any(all(map(is_one, types)) for is_one in kinds)
 
 
 def make_group_columns(names: Iterable[str], types: Mapping[str, pa.DataType]) -> tuple[GroupColumn, ...]:
-    """Describe the columns that make groups.
+    """Describe the columns that group rows.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ def check_described(columns: Iterable[GroupColumn]) -> None:
 
 
 def type_values(values: Any, column: GroupColumn) -> pa.Array:
-    """Give values of groups the type that their column has in the data.
+    """Convert values of groups to the type of their column in the data.
 
     Parameters
     ----------
@@ -105,15 +105,15 @@ def type_values(values: Any, column: GroupColumn) -> pa.Array:
 
 
 def _list_values(name: str, known: pa.Array) -> list[Any]:
-    """The values of a column's codes, and None for that of rows without one."""
+    """List the values of a column's codes, then None for rows without a value."""
     try:
         return [*known.to_pylist(), None]
-    except (OverflowError, ValueError) as error:  # of dates, which tables of groups have as texts
+    except (OverflowError, ValueError) as error:  # dates, which tables of groups store as texts
         raise InvalidColumn(f"column {name!r} has dates before the year 1 or beyond 9999, by which no rows are grouped") from error
 
 
 def write_values(values: Sequence[Any]) -> list[str]:
-    """Write the values of a group as people read them, so that no two groups read the same.
+    """Format the values of a group for display, distinct for distinct groups.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def write_values(values: Sequence[Any]) -> list[str]:
 
 
 def name_groups(batch: pa.RecordBatch, by: Sequence[GroupColumn]) -> tuple[np.ndarray, np.ndarray]:
-    """Find which group each row is in, and what groups are called.
+    """Find the group of each row, and the names of groups.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def name_groups(batch: pa.RecordBatch, by: Sequence[GroupColumn]) -> tuple[np.nd
 
 
 def group_rows(labels: Labels, batch: pa.RecordBatch, by: Sequence[GroupColumn]) -> Labels:
-    """Say of a slice of rows which group each is in.
+    """Set the group of each row of a batch.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Labels of rows: which columns hold them and what goes with them, and how they are read."""
+"""Label and weight columns of rows, and their validation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,21 +14,21 @@ from ...models.model import Feature
 from . import schema
 
 COUNT, REFUSE = "count", "refuse"
-# Sums of fourth powers of labels times squared weights stay finite, over any number of rows there is.
+# Keeps sums of fourth powers of labels times squared weights finite, over any number of rows.
 LARGEST_LABEL, LARGEST_WEIGHT = 1e60, 1e30
 
 
 @dataclass(frozen=True, slots=True)
 class LabelColumns:
-    """Columns of the data."""
+    """Label columns of the data."""
 
     label: str
     weight: str | None
-    missing: str  # "count" leaves rows without a label out, "refuse" ends the run
+    missing: str  # "count" skips rows without a label, "refuse" fails the run
 
     @property
     def numbers(self) -> tuple[str, ...]:
-        """Their names: of the label, and of the weight if there is one."""
+        """Names of the label column, and of the weight column if any."""
         return (self.label,) if self.weight is None else (self.label, self.weight)
 
 
@@ -44,7 +44,7 @@ def _refuse(bad: np.ndarray, where: str, first_row: int, says: Callable[[int], s
 
 
 def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str, first_row: int, names: Sequence[str]) -> None:
-    """Refuse labels and weights that the loss cannot be shared out with.
+    """Refuse labels and weights for which the loss cannot be decomposed.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str
 
 
 def lay_out(label: np.ndarray, weight: np.ndarray) -> Labels:
-    """Lay labels and weights out as kernels take them.
+    """Convert labels and weights to kernel arrays.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def lay_out(label: np.ndarray, weight: np.ndarray) -> Labels:
 
 
 def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_row: int) -> Labels:
-    """Read the labels of a slice of rows.
+    """Read the labels of a batch of rows.
 
     Parameters
     ----------

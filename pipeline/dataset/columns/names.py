@@ -1,4 +1,4 @@
-"""What features are called in the data, where a library writes their names otherwise into its files or not at all; and features by position."""
+"""Matching of feature names with columns, where libraries alter or omit names; and features by position."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from typing import Any
 from ...errors import SchemaMismatch, UsageError
 from ...models.model import Feature, Model
 
-SHOWN = 10  # names in a message
+SHOWN = 10  # names listed in a message
 
 
 def _some(names: Sequence[str]) -> str:
@@ -19,7 +19,7 @@ def _some(names: Sequence[str]) -> str:
 def spell(
     features: Sequence[Feature], columns: Iterable[str], where: str, apart: Iterable[str] = (), asked: Iterable[str] = ()
 ) -> tuple[tuple[str, ...], bool]:
-    """Name features as the columns are named: LightGBM writes an underscore for every space, and models of plain matrices have no names.
+    """Rename features as the columns: LightGBM replaces spaces by underscores, and models of plain matrices have no names.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def spell(
 
 
 def call(model: Model, names: Sequence[str], by_position: bool) -> Model:
-    """Call a model's features as the columns are called. Features without names have names from then on.
+    """Rename a model's features as the columns; features without names get names.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def call(model: Model, names: Sequence[str], by_position: bool) -> Model:
 
 
 def _by_name(features: Sequence[Feature], columns: Sequence[str], where: str) -> tuple[str, ...]:
-    written: dict[str, list[str]] = {}  # as LightGBM writes them
+    written: dict[str, list[str]] = {}  # names in LightGBM's spelling
     for name in sorted({*columns}):
         written.setdefault(name.replace(" ", "_"), []).append(name)
     names = []
@@ -80,7 +80,7 @@ def _by_name(features: Sequence[Feature], columns: Sequence[str], where: str) ->
 
 
 def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, apart: set[str], asked: set[str]) -> tuple[tuple[str, ...], bool]:
-    """By the names that the library makes up, where all are there; else by position, as the libraries do."""
+    """Match by the library's generated names if all exist, else by position, as the libraries do."""
     n, there, standing = len(made_up), {*columns}, [name for name in columns if name not in apart]
     in_order = [name for name in standing if name not in asked]
     if there.issuperset(made_up):
@@ -102,7 +102,7 @@ def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, a
             f"{where}: the model has no names for its {n} features; besides ids, labels and what the path carries the data have {len(in_order)} "
             f"columns ({_some(in_order)}), expected {n} in the model's order, or columns called {_some(made_up)}"
         )
-    if standing[:n] != in_order:  # a model trained on it too would take the label, which stands last, for a feature
+    if standing[:n] != in_order:  # a model trained on all columns would take the label, which is last, for a feature
         early = next(name for name in standing if name in asked)
         raise SchemaMismatch(
             f"{where}: column {early!r} stands before columns that go by position, since the model has no names, and may be one of its {n} features "
@@ -112,7 +112,7 @@ def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, a
 
 
 def say_positions(model: Model) -> str:
-    """Say that features were matched by position.
+    """Report that features were matched by position.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def say_positions(model: Model) -> str:
 
 
 def name_at(given: Any, places: Mapping[str, int], where: str) -> Any:
-    """Turn a position into the name that stands there.
+    """Return the name at a position.
 
     Parameters
     ----------

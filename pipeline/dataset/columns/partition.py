@@ -1,4 +1,4 @@
-"""Who plays: every feature, or the groups of a partition that was given; and the tables of a model that is played so."""
+"""Partitions of features into groups: reading, completion, and numbering of players."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,8 +14,8 @@ from ...models.model import Feature
 from ...stores import storage
 from .names import name_at
 
-Groups = tuple[tuple[str, tuple[str, ...]], ...]  # every group with its features, in the model's order; empty where there is no partition
-Partition = Mapping[str, Iterable[str | int]] | str | PathLike  # groups with their features, by name or position, or where such an object is in JSON
+Groups = tuple[tuple[str, tuple[str, ...]], ...]  # groups with their features, in the model's order; empty without a partition
+Partition = Mapping[str, Iterable[str | int]] | str | PathLike  # groups with their features by name or position, or a JSON file of them
 
 
 def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -27,7 +27,7 @@ def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read(partition: Partition) -> tuple[Any, str]:
-    """What was given, and where it is."""
+    """Read the partition, and where it comes from."""
     if not isinstance(partition, str | PathLike):
         return partition, "partition"
     where = str(partition)
@@ -52,9 +52,9 @@ def _members(name: Any, given: Any, where: str) -> tuple[str | int, ...]:
 
 
 def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Groups:
-    """List all groups: those of the partition, and one of its own, under its own name, for every feature that it does not name.
+    """List all groups: those of the partition, and a group of its own for every feature not in it.
 
-    Groups come in the order of their first feature, features in the model's order, so that equal partitions are equal however they are written.
+    Groups are ordered by their first feature, and features as in the model, so that equal partitions compare equal.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: is a {type(given).__name__}, expected an object: group -> list of feature names or positions")
     places = {feature.name: j for j, feature in enumerate(features)}
-    spaced = {feature.name: feature.name for feature in features if feature.underscored}  # where the columns of the data are not known
+    spaced = {feature.name: feature.name for feature in features if feature.underscored}  # for unknown columns of the data
     group_of: dict[str, str] = {}
     for group, listed in given.items():
         for member in _members(group, listed, where):
@@ -102,7 +102,7 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
 
 
 def group_numbers(groups: Groups, features: Sequence[Feature]) -> np.ndarray | None:
-    """Number the group of every feature."""
+    """Return the group number of every feature."""
     if not groups:
         return None
     group_of = {feature: number for number, (_, members) in enumerate(groups) for feature in members}

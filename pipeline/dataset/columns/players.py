@@ -1,4 +1,4 @@
-"""Who the players are, where columns of a model are looked up by several features at once: CatBoost's target statistics of combinations."""
+"""Players of models with CatBoost's target statistics of feature combinations."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,37 +11,29 @@ from ...errors import SchemaMismatch
 from ...models.model import Model
 from .partition import Groups, group_numbers
 
-TIMES = "×"  # between the names of the features of a combination
+TIMES = "×"  # separator of the features of a combination
 
 
 @dataclass(frozen=True, slots=True)
 class Players:
-    """The players of a model.
+    """The players of a model."""
 
-    Attributes
-    ----------
-    numbers : (columns,) int32, or None
-        The player of every column of the ensemble; None where each is its own.
-    combinations : dict of int to tuple of int
-        Players that are several others at once, numbered behind these: features, or groups of them.
-    """
-
-    numbers: np.ndarray | None
-    combinations: dict[int, tuple[int, ...]]
+    numbers: np.ndarray | None  # (columns,) int32, player of every column of the ensemble; None if each is its own
+    combinations: dict[int, tuple[int, ...]]  # by number, after the other players: the features or groups that a combination consists of
 
 
 def _find_sources(statistics: Statistics) -> Iterator[np.ndarray]:
-    """Of every column of statistics, the features whose categories it is looked up by; bits in a combination count for none."""
+    """Find the features whose categories key each column of statistics; bits of combinations do not count."""
     for projection in statistics.projection:
         elements = slice(statistics.element_start[projection], statistics.element_start[projection + 1])
         yield statistics.source[statistics.element[elements][statistics.kind[elements] == CATEGORY]]
 
 
 def number_players(model: Model, groups: Groups) -> Players:
-    """Number the players: features or groups first, then combinations of them.
+    """Number the players: features or groups first, then combinations.
 
-    A statistic of one feature, or of features of one group, belongs to it, as its splits do. One of several belongs to all of them at once, who are a
-    player of their own, as in CatBoost's own SHAP values.
+    A statistic of one feature, or of features of one group, belongs to it, as its splits do. One of several is a player of its own, as in CatBoost's
+    SHAP values.
 
     Parameters
     ----------
@@ -60,7 +52,7 @@ def number_players(model: Model, groups: Groups) -> Players:
 
 
 def combination_names(model: Model, groups: Groups) -> tuple[str, ...]:
-    """Name the combinations of features, or of groups, by what they are of: ``city×job``.
+    """Name combinations by their features or groups: ``city×job``.
 
     Parameters
     ----------

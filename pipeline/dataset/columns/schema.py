@@ -1,4 +1,4 @@
-"""Columns of the data against the features of the model, by name; and how a column's values become the numbers that ranks are made of."""
+"""Validation of data columns against the model's features, and names of output columns."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ def _is_number(found: pa.DataType) -> bool:
 
 
 def has_several_types(feature: Feature) -> bool:
-    """Tell whether a feature's categories are of several types, such as texts beside numbers, which no column of Arrow or Parquet holds."""
+    """Return whether categories have several types, such as texts and numbers, which no Arrow column can hold."""
     return len({float if type(category) is int else type(category) for category in feature.categories or ()}) > 1
 
 
@@ -68,8 +68,8 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
     if feature.categories:
         hashed = isinstance(feature.categories[0], HashedCategory)
         wants_text = hashed or isinstance(feature.categories[0], str)
-        # An integer written as text is the same category: CatBoost stores integer categories so.
-        # Of booleans CatBoost stores "True", but "1" in JSON that was saved with a pool.
+        # An integer as text is the same category, since CatBoost stores integer categories as text. It stores booleans as "True", but as "1" in JSON
+        # saved with a pool.
         is_boolean = pa.types.is_boolean(value_type)
         booleans = is_boolean and bool(feature.booleans if hashed else {"True", "False"} & {*feature.categories})
         written = is_text(value_type) or pa.types.is_integer(value_type) or booleans
@@ -87,7 +87,7 @@ def check_column(feature: Feature, found: pa.DataType, where: str) -> None:
 
 
 def say_trained(feature: Feature) -> str:
-    """Say what training saw of a feature."""
+    """Describe the values of a feature in training."""
     if feature.categories:
         return "categories or on their codes, and cannot tell which"
     if feature.categorical:
@@ -96,7 +96,7 @@ def say_trained(feature: Feature) -> str:
 
 
 def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Schema, partitions: Iterable[str], where: str) -> None:
-    """Refuse data whose columns do not fit. Columns that nobody asks for are passed over.
+    """Refuse data whose columns do not fit; other columns are ignored.
 
     Parameters
     ----------
@@ -129,10 +129,10 @@ def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Sc
 
 
 def index_columns(schema: pa.Schema) -> tuple[str, ...]:
-    """Find the columns that pandas wrote for a frame's index, which are none of the frame's own."""
+    """Find the columns of a data frame's index that pandas wrote, which are not data."""
     try:
         found = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    except (ValueError, RecursionError):  # anybody may have written it
+    except (ValueError, RecursionError):  # pandas metadata may come from anybody
         return ()
     listed = found.get("index_columns") if isinstance(found, dict) else None
     return tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
@@ -143,7 +143,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def column_values(feature: Feature, column: pa.Array, single_precision: bool = False) -> np.ndarray:
-    """Turn a column into numbers. Its type was checked before, see `check_column`.
+    """Convert a column, of a type checked by `check_column`, to numbers.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     if pa.types.is_decimal(column.type):
-        column = column.cast(pa.string())  # Arrow's own cast to double does not give the nearest
+        column = column.cast(pa.string())  # Arrow's own cast of decimals to double does not round to nearest
     if single_precision and pa.types.is_integer(column.type):
         column = column.cast(pa.float32(), safe=False)
     if not (pa.types.is_float64(column.type) or pa.types.is_float32(column.type)):
@@ -195,7 +195,7 @@ def _column_values(feature: Feature, column: pa.Array, single_precision: bool = 
 
 
 def check_numbers(numbers: Sequence[str], types: Mapping[str, pa.DataType], where: str) -> None:
-    """Refuse columns of labels, weights and predictions whose types do not fit.
+    """Refuse columns of labels, weights and predictions with unsuitable types.
 
     Parameters
     ----------
@@ -213,7 +213,7 @@ def check_numbers(numbers: Sequence[str], types: Mapping[str, pa.DataType], wher
 
 
 def _untaken(names: list[str], taken: Iterable[str]) -> list[str]:
-    """The names, none of which another column has."""
+    """Make names distinct from those taken."""
     twice = sorted({*names} & {*taken})
     if twice:
         raise SchemaMismatch(f"output column {twice[0]!r} would stand twice; rename the id column or the feature it comes from")
@@ -221,7 +221,7 @@ def _untaken(names: list[str], taken: Iterable[str]) -> list[str]:
 
 
 def player_columns(name: str, players: Sequence[str], outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Name further columns of players, such as those of standard errors, outputs outermost.
+    """Name additional columns by output and player, such as standard errors.
 
     Parameters
     ----------
@@ -246,7 +246,7 @@ def player_columns(name: str, players: Sequence[str], outputs: Sequence[str], ta
 
 
 def name_columns(name: str, outputs: Sequence[str], taken: Sequence[str]) -> list[str]:
-    """Name columns of which there is one for every output.
+    """Name columns, one for every output.
 
     Parameters
     ----------
@@ -268,7 +268,7 @@ def name_columns(name: str, outputs: Sequence[str], taken: Sequence[str]) -> lis
 def output_columns(
     players: Sequence[str], outputs: Sequence[str], ids: Sequence[str], interactions: bool, names: tuple[str, str], n_scores: int = 0
 ) -> tuple[list[str], list[str], list[str]]:
-    """Name the columns of margins or predictions, attributions and interactions, outputs outermost.
+    """Name the columns of totals, attributions and interactions, by output.
 
     Parameters
     ----------

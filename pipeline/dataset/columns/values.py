@@ -1,4 +1,4 @@
-"""Rows of a slice as the numbers that become bins: the columns of the data, and the statistics that are looked up by them."""
+"""Conversion of a batch's columns to feature values for binning, including statistics."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,11 +15,11 @@ from ...models.model import Feature
 from . import schema
 from .categories import check_codes, encode_hashes, hash_values, mark_missing
 
-Features = Sequence[Feature] | Mapping[int, Feature]  # by their position in the model
+Features = Sequence[Feature] | Mapping[int, Feature]  # by position in the model
 
 
 def read_features(features: Features, bins: BinTables) -> tuple[Feature, ...]:
-    """Choose the features whose columns have to be read.
+    """Select the features whose columns are read.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def read_features(features: Features, bins: BinTables) -> tuple[Feature, ...]:
 
 
 def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[pa.Array], out: np.ndarray) -> None:
-    """Turn the columns of a slice into numbers.
+    """Convert the columns of a batch to feature values.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def fill_values(features: Sequence[Feature], bins: BinTables, columns: Sequence[
 
 
 def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarray, out: np.ndarray) -> None:
-    """Take numbers as they are, codes of categories among them.
+    """Use numbers as feature values, with categories as codes.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def fill_numbers(features: Sequence[Feature], bins: BinTables, numbers: np.ndarr
 
 
 def hash_column(feature: Feature, column: pa.Array) -> np.ndarray:
-    """Hash the values of a feature whose statistics are looked up by them.
+    """Hash the values of a feature with statistics.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def hash_column(feature: Feature, column: pa.Array) -> np.ndarray:
 
 @contextmanager
 def _naming(feature: Feature) -> Iterator[None]:
-    """Name the column in what is refused inside."""
+    """Name the column in errors raised inside."""
     try:
         yield
     except (pa.ArrowException, ValueError) as error:
@@ -127,7 +127,7 @@ def _naming(feature: Feature) -> Iterator[None]:
 
 
 def _check_missing(features: Sequence[Feature], values: np.ndarray) -> None:
-    """Refuse missing values for which the model has no way, ``values (used, n)``."""
+    """Refuse missing values that the model cannot handle, ``values (used, n)``."""
     for feature, column in zip(features, values, strict=False):
         missing = np.isnan(column).sum() if feature.refuses_missing else 0
         if missing:
@@ -138,12 +138,12 @@ def _check_missing(features: Sequence[Feature], values: np.ndarray) -> None:
 
 
 def _fill_statistics(features: Sequence[Feature], bins: BinTables, hashes: Mapping[int, np.ndarray], out: np.ndarray, n: int) -> None:
-    """Look statistics up, and with them find the categories that were never seen in training where no split of their own knows them."""
+    """Look up statistics, and mark categories as unseen that neither statistics nor splits know."""
     statistics = bins.statistics
     at = np.searchsorted(bins.read, statistics.source).tolist()
     inputs, seen = np.empty((len(at), n)), np.empty((len(at), n), bool)
     for values, j in zip(inputs, at, strict=True):
-        with np.errstate(over="ignore"):  # as the library rounds what is too large: to infinity
+        with np.errstate(over="ignore"):  # too large values round to infinity, as in the library
             values[:] = hashes[j] if j in hashes else out[j, :n].astype(np.float32)
     look_up(inputs, statistics, out[bins.read.size :, :n], seen)
     for known, j in zip(seen, at, strict=True):

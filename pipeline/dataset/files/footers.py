@@ -1,4 +1,4 @@
-"""Footers of Parquet files, read here: one after another, or several at a time where a store lets readers wait."""
+"""Parquet footers read sequentially, or in parallel where the store is slow to answer."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -17,16 +17,16 @@ from .matching import Matched, Matching, make_shape
 from .row_groups import AS_READ, DAMAGED, columns_of, largest_held
 
 FOOTER_READERS = 16
-FEW, WAITS = 32, 2  # files that tell whether readers wait for them, and how many times as long as they work
-BLOCK = 1024  # files that wait for a reader; one that waits takes more memory than what is kept of its footer
+FEW, WAITS = 32, 2  # files to measure, and the ratio of waiting to work from which parallel reading pays
+BLOCK = 1024  # files queued for readers; a queued file takes more memory than what is kept of its footer
 
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """What a file's footer says, matched against the model; footers of wide files are too large to keep."""
+    """The part of a file's footer that is kept, matched against the model."""
 
-    rows: tuple[int, ...]  # of every row group
-    row_group: int  # bytes of the largest
+    rows: tuple[int, ...]  # rows of every row group
+    row_group: int  # bytes of the largest row group
     n_chunks: int
     identity: str
     matched: Matched
@@ -36,7 +36,7 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
     """Read the footer of a file and match its columns."""
     file = live.file
     with storage.opened(file.uri) as opened:
-        if file.local and file.size <= WHOLE:  # all of it is digested anyway
+        if file.local and file.size <= WHOLE:  # small files are digested entirely anyway
             opened = pa.BufferReader(opened.read())
         try:
             parquet = pq.ParquetFile(opened, **AS_READ)
@@ -58,7 +58,7 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
 
 
 def _try_footer(live: LiveFile, matching: Matching) -> Footer | InvalidData:
-    """What the footer says, or that it cannot be read; a schema that does not match is refused all the same."""
+    """Return the footer, or the error if unreadable; a schema that does not match is still refused."""
     try:
         return read_footer(live, matching)
     except InvalidData as error:
@@ -66,7 +66,7 @@ def _try_footer(live: LiveFile, matching: Matching) -> Footer | InvalidData:
 
 
 def read_footers(files: Sequence[LiveFile], matching: Matching) -> Iterator[Footer | InvalidData]:
-    """Read the footers of files: one after another where they come at once, since readers would wait for each other, which takes twice as long.
+    """Read the footers of files sequentially if they arrive fast, since parallel readers would then take twice as long.
 
     Parameters
     ----------

@@ -1,8 +1,8 @@
-"""Which file it is: what tells a Parquet file from another one of the same name, size and time.
+"""Identity of a Parquet file, to detect a replaced file of the same name, size and time.
 
-Times are kept by copies, and some stores have none. So the footer counts too, with the sizes and the smallest and largest values of all columns; and
-where the store does not vouch for the bytes, some of them, or all where the footer does not say enough. Inodes, devices and times of changes to a
-name do not count: a backup's links, a restored disk or another machine's mount change them, and the rows are the same.
+Copies keep times, and some stores have none. So the footer counts too, with sizes and minima and maxima of all columns; where the store does not
+guarantee the bytes, also sampled blocks, or all bytes if the footer has too few statistics. Inodes, devices and change times do not count: backups,
+restored disks and other mounts change them, but not the rows.
 """
 
 import hashlib
@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 
 from ...stores import storage
 
-LENGTH, MAGIC = 4, 4  # bytes at a file's end: of the footer's length, and of what the file is known by
-BLOCK, BLOCKS = 1 << 14, 16  # bytes that are looked at together, and how often
-WHOLE = BLOCK * BLOCKS  # bytes of a small file, which is read whole
+LENGTH, MAGIC = 4, 4  # bytes at a file's end: the footer's length, and the magic number
+BLOCK, BLOCKS = 1 << 14, 16  # bytes of a sampled block, and number of blocks
+WHOLE = BLOCK * BLOCKS  # size of files that are digested entirely
 PIECE = 1 << 22  # bytes read at a time
-CHARACTERS = 32  # of a digest
+CHARACTERS = 32  # hexadecimal digits of a digest
 
 
 def _digest_footer(file: Any) -> str:
@@ -29,7 +29,7 @@ def _digest_footer(file: Any) -> str:
 
 
 def _says_enough(metadata: pq.FileMetaData, columns: Sequence[int]) -> bool:
-    """Whether every column that is read has its smallest and largest value in every row group."""
+    """Return whether every column that is read has minimum and maximum in every row group."""
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         for chunk in map(group.column, columns):
             found = chunk.statistics
@@ -47,14 +47,14 @@ def _digest_bytes(file: Any, starts: list[int], n_bytes: int) -> str:
 
 
 def _digest_some(file: Any, size: int) -> str:
-    """Of blocks evenly apart, the first and the last among them."""
+    """Digest evenly spaced blocks, including the first and the last."""
     if size <= WHOLE:
         return _digest_bytes(file, [0], size)
     return _digest_bytes(file, np.linspace(0, size - BLOCK, BLOCKS).astype(np.int64).tolist(), BLOCK)
 
 
 def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, columns: Sequence[int]) -> str:
-    """Make a text that differs for any other file in the place of this one."""
+    """Compute a text that differs for any other file under this name."""
     of_bytes = ""
     if not found.proven:
         if not found.etag or not _says_enough(metadata, columns):
@@ -65,7 +65,7 @@ def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, column
 
 
 def is_still(identity: str, found: storage.Object | None) -> bool:
-    """Tell whether the store shows a file with the mark that it had.
+    """Return whether the store's mark of the file is unchanged.
 
     Parameters
     ----------
@@ -78,5 +78,5 @@ def is_still(identity: str, found: storage.Object | None) -> bool:
 
 
 def has_footer(identity: str, file: Any) -> bool:
-    """Tell whether an open file has the footer that it had."""
+    """Return whether an open file has the recorded footer."""
     return _digest_footer(file) == identity.rsplit(" ", 2)[1]

@@ -1,4 +1,4 @@
-"""Parquet files that a URI names, as their footers have them: matched against the model, their row groups grouped into work items."""
+"""Listing of a data set: files, footers matched against the model, and their division into work items."""
 
 import dataclasses
 import hashlib
@@ -29,7 +29,7 @@ _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """A small file whose rows follow those of other files in a work item."""
+    """A further small file of a work item."""
 
     uri: str
     etag: str
@@ -39,24 +39,24 @@ class Joined:
 
 @dataclass(frozen=True, slots=True)
 class WorkItem:
-    """One deterministic piece of work: some row groups of one file, some rows of a large one, or several small files one after another."""
+    """A deterministic unit of work: row groups of one file, rows of a large one, or several small files."""
 
     part: int
     uri: str
-    etag: str  # of the file, see identity
+    etag: str  # identity of the file, see identity
     row_groups: tuple[int, ...]
-    skip: int  # rows of the row groups before the item's
-    n_rows: int  # of all files
-    first_row: int  # of the file, for messages
+    skip: int  # rows in the row groups before the item's first row
+    n_rows: int  # number of rows of all files
+    first_row: int  # number of its first row in the file, for messages
     partition: Hive
-    joined: tuple[Joined, ...] = dataclasses.field(default=(), metadata={EMPTY: True})  # files after the first
+    joined: tuple[Joined, ...] = dataclasses.field(default=(), metadata={EMPTY: True})  # further files
 
     def __str__(self) -> str:
         return f"{self.uri}: row groups {list(self.row_groups)}"
 
     @property
     def pieces(self) -> tuple["WorkItem", ...]:
-        """The item file by file."""
+        """The item split by file."""
         if not self.joined:
             return (self,)
         first = replace(self, n_rows=self.n_rows - sum(file.n_rows for file in self.joined), joined=())
@@ -66,43 +66,43 @@ class WorkItem:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Rows that cannot be explained, and why."""
+    """Rows that cannot be explained, with the reason."""
 
-    part: int | None  # of the work item; None for a file whose footer cannot be read
+    part: int | None  # of the work item; None for a file with an unreadable footer
     uri: str
-    row_groups: tuple[int, ...]  # none for a file whose footer cannot be read
+    row_groups: tuple[int, ...]  # empty for a file with an unreadable footer
     n_rows: int | None  # None for such a file
     reason: str  # says where: file, row groups, column
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What the footers of a data set say."""
+    """Footers of a data set."""
 
-    uri: str  # names the data set as it is now: a table at its version
-    files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # known by their etags; columns that the path carries, rows of row groups
-    row_group: int  # bytes that are held of the largest, in columns that are read
-    n_chunks: int  # column chunks that a file has at most
-    rejected: tuple[Rejected, ...]  # files whose footers cannot be read
-    model: Model  # its features are called as the columns are
-    types: Mapping[str, pa.DataType]  # of columns that are passed through from files, and of those that make groups of rows
-    alike: bool = True  # what is passed through is in all files, or in the paths of all
+    uri: str  # the data set as listed: a table with its version
+    files: tuple[tuple[storage.Object, Hive, tuple[int, ...]], ...]  # with their etags; columns from the path, rows of row groups
+    row_group: int  # bytes of the largest in the columns that are read
+    n_chunks: int  # largest number of column chunks of a file
+    rejected: tuple[Rejected, ...]  # files with unreadable footers
+    model: Model  # with features named as the columns
+    types: Mapping[str, pa.DataType]  # types of passed-through columns of files, and of grouping columns
+    alike: bool = True  # passed-through columns are in all files, or in all paths
 
     @property
     def n_rows(self) -> int:
-        """Rows of all files whose footers can be read."""
+        """Rows of all files with readable footers."""
         return sum(sum(rows) for _, _, rows in self.files)
 
     @property
     def digest(self) -> str:
-        """SHA-256 of which files there are: it changes whenever their bytes do."""
+        """SHA-256 of the files' identities, which changes with their bytes."""
         return hashlib.sha256(json.dumps(sorted([file.uri, file.etag, sum(rows)] for file, _, rows in self.files)).encode()).hexdigest()
 
 
 def _partition(path: str) -> Hive:
-    """Columns of the folders ``name=value`` that a file lies in, one in another; what stands above other folders is none of its own.
+    """Return the columns ``name=value`` from a file's nested folders, ending at the first other folder.
 
-    A web server's URI writes the characters of these names as it writes any others, beside what is written so in the names themselves.
+    A web server's URI percent-encodes characters of these names in addition to the encoding in the names themselves.
     """
     found: dict[str, str | None] = {}
     for folder in reversed(path.split("/")[:-1]):
@@ -114,20 +114,20 @@ def _partition(path: str) -> Hive:
 
 
 def _differ(names: Sequence[str], others: Sequence[str]) -> str:
-    """The first feature that two files spell otherwise."""
+    """Return the first feature that two files spell differently."""
     mine, theirs = next((a, b) for a, b in zip(names, others, strict=True) if a != b)
     return f"has column {mine!r}, it is {theirs!r}"
 
 
 def _list_files(uri: str) -> Snapshot:
-    """Files that count by a table's log, or else by their names."""
+    """List files by a table's log, or by name."""
     return read_snapshot(uri) or Snapshot(uri, tuple(LiveFile(file, _partition(file.uri)) for file in list_parquet(uri)))
 
 
 def list_data(uri: str, model: Model, asked: ExtraColumns = NOTHING, read: ReadFooters = read_footers) -> Listing:
-    """List the files of a data set, read their footers, and match them against the model and what else is asked for.
+    """List the files of a data set, read their footers, and match them against the model.
 
-    Every refusal of data happens here, unless some files can be read and others not: those are returned as rejected.
+    Data are refused here, except for single unreadable files among readable ones, which are returned as rejected.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def list_data(uri: str, model: Model, asked: ExtraColumns = NOTHING, read: ReadF
             rejected.append(Rejected(None, file.uri, (), None, str(footer)))
             continue
         matched = footer.matched
-        if matched is not last:  # files that were matched together agree
+        if matched is not last:  # files matched together agree
             alike = alike and not (found and matched.types.keys() != types_of.keys())
             for name, is_type in matched.types.items():
                 first_type, first_uri = types_of.setdefault(name, (is_type, file.uri))
@@ -187,7 +187,7 @@ def list_data(uri: str, model: Model, asked: ExtraColumns = NOTHING, read: ReadF
 
 
 def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
-    """Runs of consecutive row groups of about ``item_rows`` rows."""
+    """Split into runs of consecutive row groups of about ``item_rows`` rows."""
     groups: list[list[int]] = []
     rows = 0
     for i, count in enumerate(counts):
@@ -200,7 +200,7 @@ def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
 
 
 def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[WorkItem, ...]:
-    """Cut the rows of a data set into work items, in the order of files and rows.
+    """Divide the rows of a data set into work items, in order.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[Wor
     tuple of WorkItem
         Every row is in exactly one of them, and item i has part number i. They depend on the arguments alone.
     """
-    items, alike = list[WorkItem](), dict[tuple[int, ...], tuple[int, ...]]()  # row groups, of which most files have the same
+    items, alike = list[WorkItem](), dict[tuple[int, ...], tuple[int, ...]]()  # row groups; most files share them
     for file, partition, rows in found.files:
         for group in (alike.setdefault(each, each) for each in _group(rows, item_rows)):
             n_rows, first_row = sum(rows[i] for i in group), sum(rows[: group[0]])
@@ -226,7 +226,7 @@ def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[Wor
 
 
 def join_items(items: Sequence[WorkItem], item_rows: int) -> tuple[WorkItem, ...]:
-    """Put items of whole files together."""
+    """Join items of small whole files."""
     pieces, joined, held, n_rows = Counter(item.uri for item in items), list[WorkItem](), list[WorkItem](), 0
 
     def close() -> None:

@@ -1,4 +1,4 @@
-"""Columns of files matched with the features of a model and what else is asked for: once for all files whose columns are alike."""
+"""Matching of file columns with the model's features, once for all files with the same schema."""
 
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,46 +20,46 @@ from ..columns.grouping import check_group_columns
 from ..columns.names import spell
 from .path_texts import check_text, text_type
 
-NUMBER = b"PARQUET:field_id"  # what Arrow calls a column's number in its metadata
-SHAPES = 8  # that are kept; neighbours mostly have one, and those of wide files are large
+NUMBER = b"PARQUET:field_id"  # Arrow's metadata key of a column's field id
+SHAPES = 8  # cached matches; neighbouring files mostly share one, and wide ones are large
 
 
 @dataclass(frozen=True, slots=True)
 class ExtraColumns:
-    """Columns of the data that are asked for besides the features; paths may carry them."""
+    """Columns besides the features, in files or paths."""
 
-    ids: tuple[str, ...] = ()  # passed through
+    ids: tuple[str, ...] = ()  # passed-through columns
     numbers: tuple[str, ...] = ()  # labels, weights, predictions
-    by: tuple[str, ...] = ()  # whose values make groups of rows
-    values: bool = False  # those of all features are passed through
+    by: tuple[str, ...] = ()  # grouping columns
+    values: bool = False  # pass through the values of all features
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """All names, each once."""
         return tuple(dict.fromkeys((*self.ids, *self.numbers, *self.by)))
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What decides how the columns of a file match: files that are equal in it match alike."""
+    """Properties that determine a file's match."""
 
-    fields: bytes  # names and types in their order, as Arrow writes them
-    index: tuple[str, ...]  # columns that pandas wrote for a frame's index
-    carried: tuple[str, ...]  # columns that the path carries
+    fields: bytes  # names and types in order, serialised by Arrow
+    index: tuple[str, ...]  # index columns written by pandas
+    carried: tuple[str, ...]  # columns from the path
     found: pa.Schema = field(compare=False)
-    uri: str = field(compare=False)  # of a file that has it, for messages
+    uri: str = field(compare=False)  # a file with this shape, for messages
 
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """What columns are for a model."""
+    """Columns as matched with a model."""
 
-    names: tuple[str, ...]  # of the features, as the columns are called
+    names: tuple[str, ...]  # column names of the features
     by_position: bool  # see `spell`
-    read: frozenset[str]  # columns that may be in files and are read
-    in_file: dict[str, pa.DataType]  # of all columns of the files
-    by: dict[str, pa.DataType]  # of columns that make groups of rows
-    types: dict[str, pa.DataType]  # of columns that have one type in all files
+    read: frozenset[str]  # columns to read from files
+    in_file: dict[str, pa.DataType]  # of all columns in the files
+    by: dict[str, pa.DataType]  # of grouping columns
+    types: dict[str, pa.DataType]  # of columns with one type in all files
 
 
 def list_used(model: Model) -> list[Feature]:
@@ -68,13 +68,13 @@ def list_used(model: Model) -> list[Feature]:
 
 
 def make_shape(found: pa.Schema, live: LiveFile) -> Shape:
-    """Collect what decides how the columns of a file match."""
-    fields = found.remove_metadata().serialize().to_pybytes()  # what the footer says besides, as of the number of rows, matters to no column
+    """Collect the properties that determine a file's match."""
+    fields = found.remove_metadata().serialize().to_pybytes()  # metadata of the schema does not matter
     return Shape(fields, schema.index_columns(found), tuple(name for name, _ in live.partition), found, live.file.uri)
 
 
 class Matching:
-    """Features of a model and what else is asked for, against the columns of any number of files. Pickle takes it, without what was matched.
+    """Matches a model's features with the columns of any number of files. Pickled without its cache.
 
     Parameters
     ----------
@@ -88,12 +88,12 @@ class Matching:
 
     def __init__(self, features: tuple[Feature, ...], used: Sequence[int], asked: ExtraColumns, hashes: Mapping[int, np.ndarray]):
         self._features, self._used, self._asked, self._hashes = features, used, asked, hashes
-        # What is refused is looked at again for every file, so that each is refused in its own name.
+        # Refusals are not cached, so that each file is named.
         self.match, self._check_columns = lru_cache(SHAPES)(self._match), lru_cache(SHAPES)(self._check)
 
     @classmethod
     def of(cls, model: Model, asked: ExtraColumns) -> "Matching":
-        """Match columns against a model's features."""
+        """Make the matching for a model."""
         return cls(model.features, read_columns(model.ensemble).tolist(), asked, known_hashes(model.ensemble.statistics))
 
     def __reduce__(self) -> tuple[type["Matching"], tuple[Any, ...]]:
@@ -104,7 +104,7 @@ class Matching:
         names, by_position = spell(self._features, [*found.names, *shape.carried], shape.uri, [*shape.carried, *shape.index], asked.names)
         passed = names if asked.values else ()
         in_file = {column.name: column.type for column in found}
-        by = {name: in_file.get(name, pa.string()) for name in asked.by}  # what the path carries are texts
+        by = {name: in_file.get(name, pa.string()) for name in asked.by}  # values from paths are texts
         return Matched(
             names=names,
             by_position=by_position,
@@ -121,7 +121,7 @@ class Matching:
         return [replace(feature, name=name) for feature, name in zip(self._features, matched.names, strict=True)]
 
     def check(self, shape: Shape, live: LiveFile) -> None:
-        """Refuse a file whose columns, or values that its path carries, do not fit.
+        """Refuse a file whose columns or path values do not fit.
 
         Parameters
         ----------
@@ -140,7 +140,7 @@ class Matching:
 
 
 def _check_table(found: pa.Schema, columns: Columns, asked: Iterable[str], uri: str) -> None:
-    """Refuse a file that calls a column otherwise than its table does, or has one that is asked for and that its table does not have."""
+    """Refuse a file that renames columns of its table, or has columns that the table lacks."""
     for column in found:
         number = (column.metadata or {}).get(NUMBER)
         other = columns.find_other(column.name, None if number is None else int(number))
@@ -155,5 +155,5 @@ def _check_table(found: pa.Schema, columns: Columns, asked: Iterable[str], uri: 
 def _check_carried(features: Iterable[Feature], hashes: Mapping[int, np.ndarray], carried: Mapping[str, str | None], uri: str) -> None:
     for place, feature in enumerate(features):
         value = carried.get(feature.name)
-        if value is not None and not schema.has_several_types(feature):  # no split asks for such a one, see check_categories
+        if value is not None and not schema.has_several_types(feature):  # such features are in no split, see check_categories
             check_text(feature, value, f"{uri} (its path)", hashes.get(place))

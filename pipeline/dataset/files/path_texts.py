@@ -1,4 +1,4 @@
-"""Texts that paths carry in the place of columns: what they are of the model's features, and of which type."""
+"""Column values from file paths (Hive partitioning): validation and types."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from ..columns.schema import AS_CATEGORIES, column_values, say_trained
 
 
 def _is_category(feature: Feature, text: str, hashes: np.ndarray | None) -> bool:
-    """Whether the model knows a category; of numbers that it has none, so that every one will do."""
+    """Return whether the model knows a category, by its list or by hash; without a list, any text is accepted."""
     (code,) = column_values(feature, pa.array([text]))
     if not feature.categories or code < len(feature.categories):
         return True
@@ -18,7 +18,7 @@ def _is_category(feature: Feature, text: str, hashes: np.ndarray | None) -> bool
 
 
 def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | None = None) -> None:
-    """Refuse a text, as a path has it, that cannot be a value of the feature's own type."""
+    """Refuse a path value that is invalid for the feature."""
     if feature.perhaps_codes:
         codes = "give them in the files, as numbers" if feature.categorical else "give it in the files"
         advice = AS_CATEGORIES if feature.categories else codes
@@ -39,7 +39,7 @@ def check_text(feature: Feature, text: str, where: str, hashes: np.ndarray | Non
 
 
 def text_type(text: str | None) -> pa.DataType:
-    """Find the type of a column of numbers whose value a path carries."""
+    """Return the type of a numeric column whose value is in the path."""
     if text is None:
         return pa.null()
     try:

@@ -1,4 +1,4 @@
-"""Some of the rows of a work item, which may be of several files: those of its readable files, or those from one row to another."""
+"""Division of work items: by file, by row range, or without unreadable files."""
 
 from collections.abc import Container, Sequence
 from dataclasses import replace
@@ -13,7 +13,7 @@ def _put_together(item: WorkItem, pieces: Sequence[WorkItem]) -> WorkItem:
 
 
 def leave_out(item: WorkItem, uris: Container[str]) -> WorkItem:
-    """Leave files out of an item.
+    """Remove files from an item.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def leave_out(item: WorkItem, uris: Container[str]) -> WorkItem:
 
 
 def split_files(item: WorkItem, n: int) -> list[WorkItem]:
-    """Cut an item into groups of its files, which follow each other.
+    """Split an item into groups of consecutive files.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def split_files(item: WorkItem, n: int) -> list[WorkItem]:
 
 
 def take_rows(item: WorkItem, skip: int, n_rows: int) -> WorkItem:
-    """Take rows of an item that lie together.
+    """Take a range of an item's rows.
 
     Parameters
     ----------

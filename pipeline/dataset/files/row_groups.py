@@ -1,6 +1,6 @@
-"""Row groups of a file, so many fetched at a time that they fit: of what Arrow has fetched ahead it lets nothing go before the next time.
+"""Reading of row groups within bounded memory: Arrow keeps prefetched data until the next read.
 
-One that does not fit is fetched piece by piece, by pages.
+A row group too large to fetch is read by pages.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,47 +10,47 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)  # what a file raises that cannot be read, the last one where it is a column's name
-AS_READ: dict[str, Any] = {"coerce_int96_timestamp_unit": "us"}  # timestamps of the old kind: in nanoseconds they would end in 2262
-READ_BYTES = 1 << 26  # as they are stored, of row groups that are fetched together, or of one that is fetched piece by piece
-PAGES_BYTES = 4 << 20  # held of a column read by pages: its dictionary, a page as stored and as read, a megabyte each as most write them
-COLUMN_BYTES = 16 << 10  # of a column's reader, whatever it reads
-PIECE_BYTES = 1 << 18  # of a column that are fetched at a time, at least
+DAMAGED = (pa.ArrowException, OSError, UnicodeDecodeError)  # exceptions of unreadable files, the last for column names
+AS_READ: dict[str, Any] = {"coerce_int96_timestamp_unit": "us"}  # old timestamps in nanoseconds would end in 2262
+READ_BYTES = 1 << 26  # stored bytes of row groups fetched together; larger ones are read by pages
+PAGES_BYTES = 4 << 20  # memory of a column read by pages: its dictionary, a page stored and decoded, mostly a megabyte each
+COLUMN_BYTES = 16 << 10  # memory of a column's reader
+PIECE_BYTES = 1 << 18  # least bytes of a column per fetch
 
 
 def columns_of(metadata: pq.FileMetaData, names: Iterable[str]) -> list[int]:
-    """Find the columns of a file that belong, or by their names may belong, to some of its fields."""
+    """Find the columns of a file that belong, or by their names may belong, to given fields."""
     asked = set(names)
 
-    def is_asked(path: str) -> bool:  # names may have dots, and so does the path of a field within another; where it ends cannot be told
+    def is_asked(path: str) -> bool:  # names may contain dots, as do paths of nested fields, so the boundary is ambiguous
         return path in asked or ("." in path and any(start in asked for start in accumulate(path.split("."), "{}.{}".format)))
 
-    # A file's schema and its footer hold on to each other until they are found to be garbage, which of many files takes gigabytes.
+    # Schema and footer form a reference cycle, which takes gigabytes over many files before garbage collection.
     found = metadata.row_group(0) if metadata.num_row_groups else metadata.schema
     paths = ((found.column(c).path_in_schema if metadata.num_row_groups else found.column(c).path) for c in range(metadata.num_columns))
     return [c for c, path in enumerate(paths) if is_asked(path)]
 
 
 def _column_bytes(metadata: pq.FileMetaData, row_group: int, columns: Sequence[int]) -> tuple[int, int]:
-    """Bytes of some columns of a row group as they are stored, and as they are read."""
+    """Return the stored and decoded bytes of some columns of a row group."""
     chunks = [*map(metadata.row_group(row_group).column, columns)]
     return sum(chunk.total_compressed_size for chunk in chunks), sum(chunk.total_uncompressed_size for chunk in chunks)
 
 
 def _is_paged(stored: int, n_columns: int) -> bool:
-    """Whether a row group is fetched by pages: it does not fit, and that takes less."""
+    """Return whether a row group is read by pages: it is too large, and pages take less memory."""
     return stored > max(READ_BYTES, n_columns * PAGES_BYTES)
 
 
 def largest_held(metadata: pq.FileMetaData, columns: Sequence[int]) -> int:
-    """Find how much is held at most of a row group that is read."""
+    """Return the largest memory of reading a row group."""
     sizes = [_column_bytes(metadata, group, columns) for group in range(metadata.num_row_groups)]
     most = max((len(columns) * PAGES_BYTES if _is_paged(stored, len(columns)) else whole for stored, whole in sizes), default=0)
     return most + len(columns) * COLUMN_BYTES
 
 
 def choose_pieces(metadata: pq.FileMetaData, row_groups: Iterable[int], names: Iterable[str]) -> dict[str, Any]:
-    """Choose how the columns of row groups are fetched."""
+    """Choose how row groups are fetched."""
     columns = columns_of(metadata, names)
     if not any(_is_paged(_column_bytes(metadata, group, columns)[0], len(columns)) for group in row_groups):
         return {}
@@ -58,7 +58,7 @@ def choose_pieces(metadata: pq.FileMetaData, row_groups: Iterable[int], names: I
 
 
 def _together(metadata: pq.FileMetaData, row_groups: Sequence[int], names: Iterable[str]) -> Iterator[list[int]]:
-    """Neighbours that are fetched together."""
+    """Group neighbouring row groups that are fetched together."""
     if sum(metadata.row_group(group).total_byte_size for group in row_groups) <= READ_BYTES:
         yield list(row_groups)
         return

@@ -1,4 +1,4 @@
-"""The rows of a work item: the columns that are asked for, from the file and from its path, a slice at a time."""
+"""Reading of a work item's rows, batch by batch, with columns of files and paths."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,45 +18,45 @@ from .texts import FEW_ROWS, decode, find_texts
 
 
 def _open_parquet(file: Any, **options: Any) -> pq.ParquetFile:
-    """A file whose pages are verified."""
+    """Open a file with page checksums verified."""
     return pq.ParquetFile(file, page_checksum_verification=True, **AS_READ, **options)
 
 
 def _append(batch: pa.RecordBatch, name: str, text: str | None) -> pa.RecordBatch:
-    """Add a column that the path carries, the same text on every row."""
+    """Append a column from the path, constant over rows."""
     return batch.append_column(name, pa.repeat(pa.scalar(text, pa.string()), batch.num_rows))
 
 
 def _says(values: pa.Array, text: str | None) -> pa.Array:
-    """Whether each value is what a text of a path says."""
+    """Return whether each value equals the text from the path."""
     if text is None:
         return values.is_null()
-    if pa.types.is_float16(values.type):  # which Arrow neither reads from texts nor compares
+    if pa.types.is_float16(values.type):  # Arrow neither parses nor compares float16
         return pc.equal(values.cast(pa.float32()), float(np.float16(text)))
     return pc.equal(values, pa.scalar(text).cast(values.type))
 
 
 def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
-    """Refuse a column that says something else than the path."""
+    """Refuse a column that contradicts the path."""
     column = batch.column(name)
     values = column.unique().dictionary_decode() if pa.types.is_dictionary(column.type) else column
     try:
         same = pc.all(_says(values, text), skip_nulls=False).as_py()
-    except (pa.ArrowException, NotImplementedError, ValueError):  # no text is a value of such a type, or this one is not
+    except (pa.ArrowException, NotImplementedError, ValueError):  # no text is a value of this type, or this one is not
         same = False
     if not same:
         raise InvalidColumn(f"column {name!r} is {text!r} in the path, and something else in the file")
 
 
 def _check_unchanged(item: WorkItem) -> None:
-    """Refuse a file that is another one than the run was planned with."""
+    """Refuse a file that changed since planning."""
     found = storage.stat_if_exists(item.uri)
     if not is_still(item.etag, found):
         raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
 
 
 def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
-    """Read an item's rows, a slice at a time.
+    """Read an item's rows in batches.
 
     Parameters
     ----------
@@ -80,14 +80,14 @@ def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Itera
         _check_unchanged(piece)
         try:
             yield from _read_slices(piece, wanted, slice_rows)
-        except (InvalidData, StorageError):  # as where the store does not go on with the bytes of another file, or these are taken for pages of this
+        except (InvalidData, StorageError):  # the store or the reader may notice that the file was replaced
             _check_unchanged(piece)
             raise
-        _check_unchanged(piece)  # else the rows may be of two files
+        _check_unchanged(piece)  # otherwise rows may come from two files
 
 
 def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
-    carried, columns = dict(item.partition), list[str]()  # none are known of a file whose footer cannot be read
+    carried, columns = dict(item.partition), list[str]()  # unknown for a file with an unreadable footer
     with ExitStack() as stack:
         file = stack.enter_context(storage.opened(item.uri))
         try:
@@ -98,7 +98,7 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             columns = [name for name in wanted if name in present]
             pieces = choose_pieces(parquet.metadata, item.row_groups, columns)
             texts, others = find_texts(parquet, item.row_groups, columns)
-            source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns take turns: nobody goes on from there
+            source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns are read in turns
             known = {"metadata": parquet.metadata, "read_dictionary": texts}
             encoded = _open_parquet(source, **known, **pieces) if texts or pieces else parquet
             read = read_batches(encoded, item.row_groups, columns, min(slice_rows, FEW_ROWS) if others else slice_rows)
@@ -118,7 +118,7 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
 
 
 def window(batches: Iterable[pa.RecordBatch], skip: int, n_rows: int) -> Iterator[pa.RecordBatch]:
-    """Take some of the rows of a sequence of batches.
+    """Take a range of rows of a sequence of batches.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def window(batches: Iterable[pa.RecordBatch], skip: int, n_rows: int) -> Iterato
 
 
 def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -> str:
-    """The first row group and column that cannot be read, in words, where it is one of these and not the file as a whole."""
+    """Describe the first row group and column that cannot be read, if the file as a whole can."""
     for group in row_groups:
         for name in columns:
             try:
@@ -155,7 +155,7 @@ def _find_damage(file: Any, row_groups: Sequence[int], columns: Sequence[str]) -
 
 @contextmanager
 def located(item: WorkItem) -> Iterator[None]:
-    """Say of which rows it is that a column cannot be converted inside.
+    """Name the rows in conversion errors raised inside.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def located(item: WorkItem) -> Iterator[None]:
 
 
 def miscounted(item: WorkItem, n_rows: int) -> InvalidData:
-    """Make what to raise where an item has other rows than were planned.
+    """Make the error for an item with an unexpected number of rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Some of the rows of work items, spread over all of them: for what is tried on a few rows before it is done with all."""
+"""Samples of rows spread evenly over work items."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from .row_groups import DAMAGED
 
 
 def spread(items: Sequence[WorkItem], n_items: int) -> list[WorkItem]:
-    """Choose items at even distances of rows, so that large ones are chosen sooner.
+    """Choose items at even distances of rows, which favours large ones.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def spread(items: Sequence[WorkItem], n_items: int) -> list[WorkItem]:
 
 
 def _count_rows(item: WorkItem) -> list[int]:
-    """Rows of the item's row groups; none where the footer cannot be read, which whoever reads the rows says better."""
+    """Return the rows of the item's row groups; 0 if the footer is unreadable, which reading will report."""
     try:
         with storage.opened(item.uri) as opened:
             metadata = pq.read_metadata(opened)
@@ -45,7 +45,7 @@ def _count_rows(item: WorkItem) -> list[int]:
 
 
 def cut(item: WorkItem, n_rows: int, where: float) -> WorkItem:
-    """Take some rows of an item that lie together.
+    """Take a range of an item's rows.
 
     Parameters
     ----------

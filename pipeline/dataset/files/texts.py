@@ -1,4 +1,4 @@
-"""Columns of texts, decoded a bounded number of bytes at a time: in a file a value stands once, however long it is and on however many rows."""
+"""Text columns decoded in bounded memory: a long text is stored once in a file, but repeated in rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -11,12 +11,12 @@ from .row_groups import columns_of
 
 TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 DIFFERENCES = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
-FEW_ROWS = 256  # that are read at a time of columns stored so: of a long text on many rows a file has little
-TEXT_BYTES = 1 << 26  # of texts that are decoded at a time, unless a single row has more
+FEW_ROWS = 256  # rows read at a time of such columns, since long texts repeat
+TEXT_BYTES = 1 << 26  # bytes of texts decoded at a time, unless a single row has more
 
 
 def find_texts(parquet: pq.ParquetFile, row_groups: Sequence[int], names: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Choose the columns of texts that can be read as dictionaries."""
+    """Choose the text columns to read as dictionaries."""
     found = [name for name in names if parquet.schema_arrow.field(name).type in TEXTS]
     chunks = [parquet.metadata.row_group(group).column(c) for group in row_groups for c in columns_of(parquet.metadata, found)]
     differing = {chunk.path_in_schema for chunk in chunks if not DIFFERENCES.isdisjoint(chunk.encodings)}
@@ -24,19 +24,19 @@ def find_texts(parquet: pq.ParquetFile, row_groups: Sequence[int], names: Iterab
 
 
 def _to_decode(batch: pa.RecordBatch, schema: pa.Schema) -> list[str]:
-    """Columns that were read as dictionaries and are none."""
+    """Return the columns that were read as dictionaries but are texts."""
     return [field.name for field in batch.schema if pa.types.is_dictionary(field.type) and not pa.types.is_dictionary(schema.field(field.name).type)]
 
 
 def _lengths(texts: pa.Array) -> np.ndarray:
-    """Bytes of every text, ``(n,) int64``."""
-    if pa.types.is_string_view(texts.type) or pa.types.is_binary_view(texts.type):  # of which Arrow tells no lengths
+    """Return the bytes of every text, ``(n,) int64``."""
+    if pa.types.is_string_view(texts.type) or pa.types.is_binary_view(texts.type):  # Arrow computes no lengths of these types
         texts = texts.cast(pa.large_binary())
     return pc.fill_null(pc.binary_length(texts), 0).to_numpy(zero_copy_only=False).astype(np.int64)
 
 
 def _text_bytes(batch: pa.RecordBatch, names: list[str]) -> np.ndarray:
-    """Bytes of every row's texts, ``(n,) int64``."""
+    """Return the bytes of every row's texts, ``(n,) int64``."""
     found = np.zeros(batch.num_rows, np.int64)
     for name in names:
         column = batch.column(name)
@@ -49,7 +49,7 @@ def _text_bytes(batch: pa.RecordBatch, names: list[str]) -> np.ndarray:
 
 
 def _cut(batch: pa.RecordBatch, names: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """Pieces whose texts fit, and how many bytes these have."""
+    """Split a batch into pieces whose texts fit, with their bytes."""
     ends = np.cumsum(_text_bytes(batch, names))
     start, done = 0, 0
     while start < batch.num_rows:

@@ -1,1 +1,1 @@
-"""Two measured runs set side by side."""
+"""Comparison of two measured runs."""

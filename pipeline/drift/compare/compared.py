@@ -1,4 +1,4 @@
-"""The rows of two nights, or of a group of them in both, compared: every column, and what the change of the mean margin is made of."""
+"""Comparison of two runs, or of one group of rows: shifts of columns, and splits of margins."""
 
 import math
 
@@ -14,7 +14,7 @@ from .split import Split, split_change, take_night
 
 
 def compare_columns(current: Measured, reference: Measured) -> tuple[tuple[Split, ...], tuple[Shift, ...]]:
-    """Compare every column of two nights.
+    """Compare every column of two runs.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def compare_columns(current: Measured, reference: Measured) -> tuple[tuple[Split
         nights = take_night(reference, find_means(reference, output), output), take_night(current, find_means(current, output), output)
         mine = shift_phi(output, current, reference, nights)
         before, now = (np.array([getattr(shift, name) for shift in mine], np.float64) for name in ("reference_mean_abs", "mean_abs"))
-        ndcg = math.nan if np.isnan(before).any() or np.isnan(now).any() else measure_ndcg(before, now)  # of a night without rows
+        ndcg = math.nan if np.isnan(before).any() or np.isnan(now).any() else measure_ndcg(before, now)  # a run without rows
         splits.append(split_change(output, *nights, plan.additive, ndcg))
         shifts += [shift_total(kind, output, current, reference, nights), *mine]
     return tuple(splits), (*shifts, *shift_values(current, reference))

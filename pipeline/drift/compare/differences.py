@@ -1,4 +1,4 @@
-"""What differs between two runs besides their rows: what makes them two things is refused, all else is said."""
+"""Differences between two runs' plans: incomparable ones are refused, others are reported."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -11,9 +11,9 @@ from ...runs.records.plan import Plan
 from ..measure.distribution import Distribution
 from ..measure.measured_run import Measured
 
-SOME = 5  # names that are listed
+SOME = 5  # names listed
 SHOWN = 60  # characters of a name
-ALIKE: dict[str, Callable[[Plan], object]] = {  # what two runs have to have in common
+ALIKE: dict[str, Callable[[Plan], object]] = {  # required to be equal in both runs
     "method": lambda plan: plan.method,
     "parameters": lambda plan: plan.parameters,
     "space": lambda plan: plan.space,
@@ -24,7 +24,7 @@ ALIKE: dict[str, Callable[[Plan], object]] = {  # what two runs have to have in 
 
 
 def refuse_unlike(current: Measured, reference: Measured) -> None:
-    """Refuse runs whose numbers mean different things.
+    """Refuse runs whose numbers have different meanings.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def _columns(current: Measured, reference: Measured) -> Iterator[str]:
 
 
 def list_differences(current: Measured, reference: Measured) -> tuple[str, ...]:
-    """List what differs besides the rows, in words.
+    """List the plans' differences in words, except the rows.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Groups of rows of two nights side by side: those that are new or gone, those of too few rows, and how the others changed."""
+"""Drift by group of rows: new, vanished and small groups, and the changes of the others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,29 +18,29 @@ from .mix import Mix, split_mix
 from .shifts import Shift
 from .split import Split
 
-FEW_ROWS = 50  # in either night, of which tests tell little
+FEW_ROWS = 50  # rows below which a group is not tested
 NEW, GONE, FEW, TESTED = "new", "gone", "few", "tested"
-SOME = 5  # groups that are listed in words
+SOME = 5  # groups listed in words
 SHOWN = 60  # characters of a group
 
 
 @dataclass(frozen=True, slots=True)
 class GroupDrift:
-    """How a group of rows changed.
+    """Change of a group of rows.
 
     Attributes
     ----------
     group : str
         In words, such as "carrier=AA".
     values : tuple
-        Of the columns that make groups; None where rows have none.
+        Of the grouping columns; None for missing values.
     state : str
-        "tested"; "new" or "gone" where one night has no rows of it; "few" where one has fewer than FEW_ROWS.
+        "tested"; "new" or "gone" if only one run has rows of it; "few" if one has fewer than FEW_ROWS.
     reference_rows, rows : int
     outputs : tuple of Split
-        As of all rows. None of a group that one night alone has.
+        As for all rows; empty if only one run has the group.
     shifts : tuple of Shift
-        As of all rows. None of a group that is not tested.
+        As for all rows; empty if the group is not tested.
     """
 
     group: str
@@ -53,7 +53,7 @@ class GroupDrift:
 
 
 def refuse_other_types(current: Measured, reference: Measured, groups: tuple[MeasuredGroups, MeasuredGroups]) -> None:
-    """Refuse columns whose values are of other types in the two nights: none of their groups would be the same.
+    """Refuse grouping columns with different types in the two runs, since no groups would match.
 
     Parameters
     ----------
@@ -66,13 +66,13 @@ def refuse_other_types(current: Measured, reference: Measured, groups: tuple[Mea
 
 
 def list_groups(groups: tuple[MeasuredGroups, MeasuredGroups]) -> list[str]:
-    """List the groups of both nights, in the order of their values, none last."""
+    """List the groups of both runs, sorted by values, with None last."""
     names = np.array(sorted({*groups[0].groups, *groups[1].groups}), str)
     return [str(names[g]) for g in sort_groups(names)[0]]
 
 
 def compare_groups(groups: tuple[MeasuredGroups, MeasuredGroups]) -> tuple[GroupDrift, ...]:
-    """Compare every group of rows that both nights have.
+    """Compare every group of rows that both runs have.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def compare_groups(groups: tuple[MeasuredGroups, MeasuredGroups]) -> tuple[Group
 
 
 def mix_groups(groups: tuple[MeasuredGroups, MeasuredGroups], outputs: Sequence[str]) -> tuple[Mix, ...]:
-    """Split the change of every output's mean margin into what comes of the mix of groups, and of the groups themselves.
+    """Split the change of every output's mean margin into the mix of groups and changes within groups.
 
     Parameters
     ----------
@@ -121,7 +121,7 @@ def _list(found: Sequence[GroupDrift], say_rows: bool) -> str:
 
 
 def list_states(by: Sequence[GroupColumn], found: Sequence[GroupDrift]) -> tuple[str, ...]:
-    """Say which groups are new, gone, or of too few rows to be tested.
+    """List in words the new, vanished and untested groups.
 
     Returns
     -------

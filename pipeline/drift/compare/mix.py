@@ -1,4 +1,4 @@
-"""The change of a mean between nights whose rows are in groups: what comes of how many rows each group has, and what of the groups themselves."""
+"""Decomposition of a mean's change into the mix of groups and changes within groups (Kitagawa 1955)."""
 
 import json
 import math
@@ -9,20 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class GroupMix:
-    """What a group adds to the change of the mean."""
+    """A group's contribution to the change of the mean."""
 
-    values: tuple[Any, ...]  # of the columns that make groups
-    reference_share: float  # of the rows
+    values: tuple[Any, ...]  # of the grouping columns
+    reference_share: float  # share of the rows
     share: float
-    reference_mean: float  # of its margins; NaN where it has no rows
+    reference_mean: float  # mean of its margins; NaN without rows
     mean: float
-    mix: float  # since it has another share of the rows
-    within: float  # since its mean is another one
+    mix: float  # contribution of its changed share
+    within: float  # contribution of its changed mean
 
 
 @dataclass(frozen=True, slots=True)
 class Mix:
-    """The change of the mean margin of an output: ``mix`` and ``within`` add up to it, each over the groups."""
+    """Decomposition of the change of an output's mean margin: the sums of ``mix`` and ``within`` over the groups add up to it."""
 
     output: str
     change: float
@@ -31,17 +31,17 @@ class Mix:
     groups: tuple[GroupMix, ...]
 
 
-Group = tuple[int, float]  # rows, and their mean
+Group = tuple[int, float]  # number of rows, and their mean
 NOBODY: Group = (0, math.nan)
 
 
 def split_mix(output: str, names: Sequence[str], reference: Mapping[str, Group], current: Mapping[str, Group]) -> Mix:
-    """Split the change of a mean (Kitagawa 1955): with shares w and means m of the groups of two nights, of which m̄ are all rows' means,
+    """Split the change of a mean (Kitagawa 1955). With shares w and means m of the groups in both runs, and m̄ the means of all rows,
 
     mix = sum (w1 - w0) ((m0 + m1) / 2 - (m̄0 + m̄1) / 2), within = sum (w0 + w1) / 2 (m1 - m0).
 
-    That all rows' means are taken off adds up to nothing, since shares change by 0 in all: so a group that grows adds to the mean where it is above
-    it. A group that one night alone has is all mix.
+    Subtracting m̄ changes no sum, since changes of shares add up to 0: so a growing group contributes positively if its mean is above that of all
+    rows. A group of only one run is all mix.
     """
     totals = [sum(rows for rows, _ in night.values()) for night in (reference, current)]
     if not all(totals):

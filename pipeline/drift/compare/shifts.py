@@ -1,4 +1,4 @@
-"""Every column of two nights side by side: a row for each attribution, margin, value, and share of missing and unseen values."""
+"""Shifts between two runs: one record for each margin, attribution, value, and missing or unseen share."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -22,12 +22,12 @@ PHI, VALUE, MISSING, UNSEEN, GROUPS = "phi", "value", "missing", "unseen", "grou
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """How a column changed from the reference to the current night; NaN where that is not known."""
+    """Change of a column from the reference to the current run; unknown numbers are NaN."""
 
-    kind: str  # margin or prediction, phi, value, groups; or of values, missing and unseen: then means are shares of the rows
+    kind: str  # margin or prediction, phi, value, groups; or missing and unseen, whose means are shares of the rows
     output: str  # "" for values
     feature: str  # "" for margins
-    reference_rows: int  # values that are there; of shares, rows
+    reference_rows: int  # number of nonmissing values; for shares, of rows
     rows: int
     reference_mean: float
     mean: float
@@ -37,21 +37,21 @@ class Shift:
     mean_abs: float
     change_abs: float
     standard_error_abs: float
-    reference_share: float  # of the sum of all mean |phi|
+    reference_share: float  # share in the sum of mean |phi| over features
     share: float
     reference_rank: int | None  # by mean |phi|
     rank: int | None
     psi: float
-    psi_expected: float  # without drift
+    psi_expected: float  # expected without drift
     wasserstein: float
-    distance: float  # of Kolmogorov and Smirnov; total variation of categories; difference of shares
+    distance: float  # Kolmogorov–Smirnov; total variation of categories; difference of shares
     p: float
-    corrected: float  # p, for all tests of the two nights
-    data: float = math.nan  # of the change of mean phi, what the data did,
-    model: float = math.nan  # and what the model did
+    corrected: float  # p, corrected for all tests of both runs
+    data: float = math.nan  # change of mean phi due to the data,
+    model: float = math.nan  # and due to the model
     drifted: bool = False
-    group: str = ""  # of the rows: its values as a JSON list; "" of all rows
-    unsure: bool = False  # most values of both nights lie too close together: distances, where there are any, are what is seen at least
+    group: str = ""  # of the rows: its values as a JSON list; "" for all rows
+    unsure: bool = False  # most values of both runs share a histogram bin: distances are lower bounds
 
 
 def _shift(kind: str, output: str, feature: str, before: Means, now: Means, apart: Apart) -> Shift:
@@ -105,7 +105,7 @@ def shift_total(kind: str, output: str, current: Measured, reference: Measured, 
 
 
 def _rank(values: np.ndarray) -> tuple[np.ndarray, list[int] | list[None]]:
-    """Shares and ranks; not known of a night without rows."""
+    """Return shares and ranks, unknown for a run without rows."""
     if np.isnan(values).any():
         return np.full(values.size, np.nan), [None] * values.size
     total = values.sum()
@@ -113,7 +113,7 @@ def _rank(values: np.ndarray) -> tuple[np.ndarray, list[int] | list[None]]:
 
 
 def shift_phi(output: str, current: Measured, reference: Measured, nights: tuple[Night, Night]) -> list[Shift]:
-    """Compare attributions. What one of two models does not have contributes 0."""
+    """Compare attributions; features that one of two models lacks have 0."""
     before, now = (night.phi for night in nights)
     players = list(dict.fromkeys((*now, *before)))
     pairs = [(before.get(player, nothing(nights[0].total.rows)), now.get(player, nothing(nights[1].total.rows))) for player in players]
@@ -131,7 +131,7 @@ def shift_phi(output: str, current: Measured, reference: Measured, nights: tuple
 
 
 def _inputs(measured: Measured) -> dict[str, tuple[int, int, int | None]]:
-    """Rows, missing values and unseen ones of features, as the model saw them; or as they are, which alone is known of groups of rows."""
+    """Return counts of missing and unseen values by feature, as the model saw them, or by group from the values themselves."""
     found: dict[str, tuple[int, int, int | None]] = {}
     for feature in measured.plan.features:
         values = measured.value(feature.name)
@@ -152,12 +152,12 @@ def _shift_share(kind: str, feature: str, before: tuple[int, int], now: tuple[in
 
 
 def _known(measured: Measured) -> dict[str, set[str]]:
-    """Categories of the features of which a model lists them."""
+    """Return the categories of features that the model lists."""
     return {feature.name: set(map(str, feature.categories or ())) for feature in measured.plan.features if lists_categories(feature)}
 
 
 def _fold(found: ColumnDistribution, known: set[str]) -> ColumnDistribution:
-    """Count all other categories among the unseen."""
+    """Count all other categories as unseen."""
     if not isinstance(found, Categories) or found.counts is None:
         return found
     kept = tuple(each for each in found.counts if each[0] in known)
@@ -166,16 +166,16 @@ def _fold(found: ColumnDistribution, known: set[str]) -> ColumnDistribution:
 
 
 def shift_values(current: Measured, reference: Measured) -> Iterator[Shift]:
-    """Compare the values of features that both runs have, and how many are missing or no category of the model.
+    """Compare the values of features in both runs, and their missing and unseen shares.
 
-    Categories that one of two models does not list are one with those that neither does: values that stay the same do not move with the list.
+    Categories that only one model lists count as unseen, so that equal data do not shift with the list.
     """
     before, now = _inputs(reference), _inputs(current)
     lists = [_known(reference), _known(current)]
     for feature in current.plan.features:
         name = feature.name
         old, new = reference.value(name), current.value(name)
-        for known in (each[name] for each in lists if name in each):  # what one model does not know has no name in its night
+        for known in (each[name] for each in lists if name in each):  # a run has no names for categories that its model does not list
             old, new = (None if found is None else _fold(found, known) for found in (old, new))
         if old is not None and new is not None:
             yield _shift(VALUE, "", name, _means(old), _means(new), _compare(old, new))
@@ -187,7 +187,7 @@ def shift_values(current: Measured, reference: Measured) -> Iterator[Shift]:
 
 
 def shift_groups(by: str, before: Mapping[str, int], now: Mapping[str, int]) -> Shift:
-    """Compare how many rows groups have.
+    """Compare the shares of groups of rows.
 
     Parameters
     ----------
@@ -206,19 +206,19 @@ def shift_groups(by: str, before: Mapping[str, int], now: Mapping[str, int]) -> 
 
 
 def judge(shifts: list[Shift], thresholds: Thresholds) -> list[Shift]:
-    """Correct all tests for their number, and say which columns drifted."""
+    """Correct all tests for their number, and decide which columns drifted."""
     corrected = correct_p(np.array([shift.p for shift in shifts], np.float64)).tolist()
     return [replace(shift, corrected=q, drifted=_drifts(shift, q, thresholds)) for shift, q in zip(shifts, corrected, strict=True)]
 
 
 def _drifts(shift: Shift, corrected: float, thresholds: Thresholds) -> bool:
     far = thresholds.share if shift.kind in (MISSING, UNSEEN) else thresholds.distance
-    sure = corrected <= thresholds.false_discovery_rate and shift.distance >= far  # NaN is neither
+    sure = corrected <= thresholds.false_discovery_rate and shift.distance >= far  # false for NaN
     return sure or (thresholds.psi is not None and shift.psi - shift.psi_expected >= thresholds.psi)
 
 
 def set_parts(shifts: list[Shift], parts: Mapping[tuple[str, str], tuple[float, float]]) -> list[Shift]:
-    """Say of attributions what the data did and what the model did.
+    """Set the changes of attributions due to the data and the model.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The change of the mean margin shared out among the features: what each adds to it, exactly, since attributions add up on every row."""
+"""Exact decomposition of the change of the mean margin over the features, by additivity."""
 
 import math
 from collections.abc import Mapping
@@ -15,21 +15,21 @@ from ...runs.check.check_parts import ROUNDING
 from ..measure.means import Means, means_of
 from ..measure.measured_run import Measured
 
-OF_SUMS = 1e-12  # of what is added up, that sums of many numbers in float64 may miss
+OF_SUMS = 1e-12  # relative error allowed in sums of many float64 numbers
 
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """Means of one night and output."""
+    """Means of one run for one output."""
 
-    total: Means  # of margins or predictions
-    base: float  # value; where every row has one of its own, what attributions leave of the mean margin; NaN where that is not known either
+    total: Means  # mean margin or prediction
+    base: float  # base value; with an output per row, the mean margin less attributions; NaN if unknown
     phi: Mapping[str, Means]  # by player
-    left: float  # mean of the margins less base value and attributions: rounding of what is stored; 0 where attributions need not add up
+    left: float  # mean of margins less base value and attributions: rounding of stored values; 0 if not additive
 
 
 def _reach(measured: Measured, k: int) -> float:
-    """How large the predictions of an output can be, in units of which rounding is a fraction."""
+    """Return the largest magnitude of an output's predictions, the scale of rounding errors."""
     plan, manifest = measured.plan, measured.manifest
     base, bound = (np.array(numbers, np.float64)[:, None] for numbers in (manifest.base, manifest.bound))
     ends = np.array([[found.low, found.high] for found in map(measured.total, plan.written_outputs)])
@@ -37,7 +37,7 @@ def _reach(measured: Measured, k: int) -> float:
 
 
 def take_night(measured: Measured, phi: Mapping[str, Means], output: str) -> Night:
-    """Put the means of an output together, and check that they add up."""
+    """Collect the means of an output, and check additivity."""
     plan, manifest = measured.plan, measured.manifest
     attributed, k = math.fsum(each.mean for each in phi.values()), plan.written_outputs.index(output)
     base = manifest.base[k]
@@ -62,21 +62,21 @@ def take_night(measured: Measured, phi: Mapping[str, Means], output: str) -> Nig
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """The change of the mean margin of an output, and what it is made of: the parts add up to it."""
+    """Decomposition of the change of an output's mean margin; the parts add up to it."""
 
     output: str
     reference_mean: float
     mean: float
     change: float
     standard_error: float
-    base: float | None  # change of the base value: 0 with one model. None, as below, where attributions need not add up, or base values are not known
+    base: float | None  # change of the base value: 0 for one model; None, as below, if not additive or unknown
     features: float | None  # sum of the changes of mean phi
-    rounding: float | None  # what rounding leaves
-    ndcg: float  # of the order of the features by mean |phi|; NaN where a night has no rows
+    rounding: float | None  # rounding error
+    ndcg: float  # of the order of features by mean |phi|; NaN if a run has no rows
 
 
 def split_change(output: str, reference: Night, current: Night, additive: bool, ndcg: float) -> Split:
-    """Share out the change of the mean margin."""
+    """Decompose the change of the mean margin."""
     before, now = reference.total, current.total
     adds_up = additive and before.rows > 0 and now.rows > 0 and not math.isnan(current.base - reference.base)
     features = math.fsum((*(each.mean for each in current.phi.values()), *(-each.mean for each in reference.phi.values())))

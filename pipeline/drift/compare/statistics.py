@@ -1,4 +1,4 @@
-"""Two distributions of one column set side by side: the same places for both, and every measure of how far they are apart."""
+"""Comparison of two distributions of a column: alignment of their histograms, and all distance measures."""
 
 import math
 from dataclasses import dataclass, replace
@@ -18,20 +18,20 @@ from leafledger.kernels.distributions.histogram import coarsen, round_histogram
 
 from ..measure.distribution import Categories, Distribution, find_edges
 
-MOST = 0.5  # of the values of a night; where so many are in one cell, how far they moved may not be seen,
-SURE = 0.01  # unless what is seen is at most so likely by chance
+MOST = 0.5  # share of values in one bin from which movement within the bin may hide,
+SURE = 0.01  # unless the visible distance is significant at this level
 
 
 @dataclass(frozen=True, slots=True)
 class Apart:
-    """How far two distributions of a column are apart; NaN where that cannot be told."""
+    """Distances of two distributions of a column; unknown ones are NaN."""
 
     psi: float = math.nan
-    psi_expected: float = math.nan  # without drift
-    wasserstein: float = math.nan  # in the column's units; of categories there is none
-    distance: float = math.nan  # of Kolmogorov and Smirnov; of categories, total variation; of shares, their difference
-    p: float = math.nan  # NaN too where both nights have one and the same value alone: that is no test, and corrects no other
-    unsure: bool = False  # most values of both nights are in one cell, and how they moved within it is not known: distances are what is seen at least
+    psi_expected: float = math.nan  # expected without drift
+    wasserstein: float = math.nan  # in the column's units; none for categories
+    distance: float = math.nan  # Kolmogorov–Smirnov; for categories total variation, for shares their difference
+    p: float = math.nan  # also NaN if all values of both runs are equal: no test, and none to correct for
+    unsure: bool = False  # most values of both runs are in one bin, whose inner movement is unknown: distances are lower bounds
 
 
 def _spread(places: np.ndarray, mine: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -48,9 +48,9 @@ def _round(found: Distribution, bits: int) -> Distribution:
 
 
 def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Count two nights' values in the same places: one by one where that is known of both, else by the wider of their cells.
+    """Align two runs' histograms: single values if known for both, otherwise the wider of both bins.
 
-    Where one night keeps them in fewer bits, those of both are rounded to these: no value moves by being stored otherwise.
+    If one run stores fewer bits, both are rounded to these, so that storage causes no shift.
     """
     bits = min(reference.bits, current.bits)
     if bits < 64:
@@ -63,13 +63,13 @@ def align(reference: Distribution, current: Distribution) -> tuple[np.ndarray, n
 
 
 def _hides(lower: np.ndarray, upper: np.ndarray, a: np.ndarray, b: np.ndarray) -> bool:
-    """Some cell of more than one value, other than that of 0, has most values of both nights."""
+    """Return whether a bin of several values, other than 0, holds most values of both runs."""
     several = (lower < upper) & (np.maximum(np.abs(lower), np.abs(upper)) > np.finfo(np.float64).tiny)
     return bool((several & (a > MOST * a.sum()) & (b > MOST * b.sum())).any())
 
 
 def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
-    """Measure how far two distributions of numbers are apart. Missing values are left out, infinite ones are the first and the last."""
+    """Compare two distributions of numbers; missing values are left out, infinities are extreme values."""
     if not reference.there or not current.there:
         return Apart()
     lower, upper, a, b = align(reference, current)
@@ -86,7 +86,7 @@ def compare_numbers(reference: Distribution, current: Distribution) -> Apart:
 
 
 def compare_categories(reference: Categories, current: Categories) -> Apart:
-    """Measure how far counts of categories are apart. Missing values are left out; those that a model does not know are one more category."""
+    """Compare counts of categories; missing values are left out, unknown ones are one category."""
     if not reference.there or not current.there or reference.counts is None or current.counts is None:
         return Apart()
     nights = [{**{(name,): n for name, n in each.counts or ()}, (): each.unseen or 0} for each in (reference, current)]
@@ -97,7 +97,7 @@ def compare_categories(reference: Categories, current: Categories) -> Apart:
 
 
 def compare_shares(reference: int, n_reference: int, current: int, n_current: int) -> Apart:
-    """Measure how far two shares of rows are apart."""
+    """Compare two shares of rows."""
     if not n_reference or not n_current:
         return Apart()
     distance, p = measure_shares(reference, n_reference, current, n_current)

@@ -1,4 +1,4 @@
-"""What counts as drift: how sure it has to be, and how large."""
+"""Thresholds of drift: significance and effect size."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -15,13 +15,13 @@ RATE = "false_discovery_rate"
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """A column has drifted where a test says so, corrected for all tests of the two nights, and it is far enough from what it was."""
+    """A column has drifted if its corrected test is significant and its distance is large enough."""
 
-    false_discovery_rate: float = 0.01  # of nights without any drift, at most so many have an alarm; of all alarms so many are false, on the average
-    distance: float = 0.05  # of Kolmogorov and Smirnov, or total variation: so many of the rows are elsewhere
-    share: float = 0.01  # of the rows, by which those change that are missing or unseen
-    psi: float | None = None  # a column has drifted too where its PSI is so much above what is expected without drift
-    ndcg: float = 0.9  # and the order of the features, where it is worth less (as Amazon SageMaker Clarify has it)
+    false_discovery_rate: float = 0.01  # largest share of false alarms among all alarms on average, and of runs with alarms if nothing drifts
+    distance: float = 0.05  # Kolmogorov–Smirnov, or total variation: share of rows that moved
+    share: float = 0.01  # change of the share of missing or unseen rows
+    psi: float | None = None  # if given: a column also drifts if its PSI exceeds the expected value by this
+    ndcg: float = 0.9  # the order of features drifts below this NDCG (as in Amazon SageMaker Clarify)
 
 
 def read_thresholds(given: Given | None) -> Thresholds:

@@ -1,4 +1,4 @@
-"""Both nights explained by both models: what the data did to each mean attribution, and what the model did."""
+"""Separation of data and model effects: both runs' rows are explained by both models."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ Night = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class PlayerParts:
-    """Of the change of a feature's mean attribution, what the data did and what the model did: they add up to it."""
+    """Change of a feature's mean attribution due to the data and due to the model, which add up to it."""
 
     player: str
     data: float
@@ -35,19 +35,19 @@ class PlayerParts:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Of the change of an output's mean margin, what the data did and what the model did: the base value's share and those of the features."""
+    """Change of an output's mean margin due to the data and due to the model: base value and features."""
 
     output: str
     data: float
     model: float
-    base_data: float  # 0: a background goes with the model
+    base_data: float  # 0: a background belongs to the model
     base_model: float
     players: tuple[PlayerParts, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where explaining again is done, as for `explain`."""
+    """Placement of the additional explanations, as in `explain`."""
 
     scheduler: str | None
     workers: int | None
@@ -57,7 +57,7 @@ class Where:
 
 
 def refuse_both_ways(measured: Measured) -> None:
-    """Refuse runs the change of whose mean margin is not that of base value and attributions."""
+    """Refuse runs whose mean margin is not the sum of base value and attributions."""
     plan, expected = measured.plan, "expected attributions that add up to it with one base value for all rows"
     if not plan.additive:
         raise UsageError(f"{measured.uri}: both ways share out the mean margin, to which method {plan.method!r} need not add up; {expected}")
@@ -66,7 +66,7 @@ def refuse_both_ways(measured: Measured) -> None:
 
 
 def _arguments(plan: Plan) -> dict[str, Any]:
-    """What a run was asked for, but for its data and what it wrote of rows: all of this goes with the model."""
+    """Return a run's arguments except data and per-row outputs: they belong to the model."""
     return {
         "method": plan.method,
         "parameters": dict(plan.parameters),
@@ -82,12 +82,12 @@ def _arguments(plan: Plan) -> dict[str, Any]:
 
 
 def _explained_by(measured: Measured) -> tuple[Any, ...]:
-    """What decides the attributions of any rows."""
+    """Return the properties that determine the attributions of any rows."""
     return measured.manifest.model_digest, measured.plan.background_digest, _arguments(measured.plan)
 
 
 def _name_output(plan: Plan) -> dict[str, Any]:
-    """Names by which the only output that was explained is found and called as it was: a position may be the name of another one."""
+    """Return the selection and the name of the single explained output; a position may be another output's name."""
     if plan.output is None:
         return {}
     (name,), n = plan.outputs, len(load_ensemble(plan.model).outputs)
@@ -99,16 +99,14 @@ def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
 
 
 def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict[str, Night]:
-    """Means of the attributions to every output of one run's model on the other run's rows; the base values as those of the player ""."""
+    """Explain the other run's rows by one run's model; return means of attributions by output, base values as player ""."""
     plan, out = model.plan, storage.join(folder, hashlib.sha256(f"{model.uri} {data.uri}".encode()).hexdigest()[:16])
-    # Each night's categories are those of its own model, which explained it; that the other one knows hardly any of them is something it did.
+    # Unknown categories are not refused: they are part of the model's effect.
     told = _arguments(plan) | _name_output(plan) | {"allow_unseen": True}
     there: dict[str, Any] = {name: getattr(where, name) for name in ("scheduler", "workers", "plain_tcp", "wait")}
     options = Options(global_only=True, **there, **told)
     job, beside = make_job(plan.model, data.plan.data, out, options), (*data.plan.ids, *(column.name for column in data.plan.by))
-    job = replace(
-        job, options=replace(job.options, ids=beside)
-    )  # columns that are no features, where these go by position; no rows are written of them
+    job = replace(job, options=replace(job.options, ids=beside))  # columns besides the features, if matched by position; rows are not written
     manifest = explain_job(job, where.progress).manifest
     if manifest.model_digest != plan.model_digest:
         raise NotRepeatable(f"{plan.model}: SHA-256 is {manifest.model_digest[:12]}, the model of {model.uri} had {plan.model_digest[:12]}")
@@ -128,7 +126,7 @@ def _take(measured: Measured, manifest: Manifest) -> dict[str, Night]:
 
 
 def split_two_ways(output: str, old_old: Night, old_new: Night, new_old: Night, new_new: Night) -> Parts:
-    """Split changes of means into what the data did and what the model did, in both orders, averaged."""
+    """Split changes of means into data and model effects, averaged over both orders."""
     players = list(dict.fromkeys((*new_new, *old_old)))
     parts = []
     for player in players:
@@ -140,7 +138,7 @@ def split_two_ways(output: str, old_old: Night, old_new: Night, new_old: Night, 
 
 
 def explain_both_ways(current: Measured, reference: Measured, where: Where) -> tuple[Parts, ...]:
-    """Explain both nights by both models, in a place beside the run that is removed afterwards.
+    """Explain both runs by both models, in a temporary place beside the run.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""A finished run measured: the distribution of every column."""
+"""Measurement of a finished run: the distribution of every column."""

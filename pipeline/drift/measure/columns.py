@@ -1,4 +1,4 @@
-"""Which columns of a run's parts are measured, and what each is of."""
+"""Columns of a run's parts that are measured, and their kinds."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -20,9 +20,9 @@ class Column:
     """A column of the parts."""
 
     name: str
-    kind: Kind  # margin or prediction, attribution of a player, value of a feature
-    output: str  # of the model; "" for values
-    of: str  # the player or feature; "" for totals
+    kind: Kind  # margin or prediction, attribution of a player, or value of a feature
+    output: str  # output of the model; "" for values
+    of: str  # player or feature; "" for totals
 
 
 def list_columns(plan: Plan) -> tuple[Column, ...]:
@@ -39,12 +39,12 @@ def list_columns(plan: Plan) -> tuple[Column, ...]:
 
 
 def has_categories(feature: Feature) -> bool:
-    """Tell whether values are categories, of which there is no order."""
+    """Return whether values are unordered categories."""
     return feature.categorical or feature.hashed
 
 
 def lists_categories(feature: Feature) -> bool:
-    """Tell whether the model says what its categories are: all of them, and not their hashes or codes alone."""
+    """Return whether the model lists all of a feature's categories, not only hashes or codes."""
     return (
         bool(feature.categories) and feature.tells_seen and not feature.hashed and not isinstance((feature.categories or (None,))[0], HashedCategory)
     )

@@ -1,4 +1,4 @@
-"""What is kept of a column of numbers, or of categories: so much that any two can be compared without their rows."""
+"""Distributions of numeric and categorical columns, sufficient for comparisons without rows."""
 
 import math
 from dataclasses import dataclass
@@ -10,57 +10,57 @@ from leafledger.kernels.distributions.histogram import Histogram, cell_edges
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Distribution:
-    """Numbers of a column: how many there are of each, or, where they are many, in each cell; and exact moments of the finite ones."""
+    """Histogram of a numeric column (single values if few), with exact moments of finite values."""
 
-    rows: int  # all
+    rows: int  # all rows
     missing: int
     infinite: int
-    mean: float  # of the finite ones, as all below; NaN where there are none
-    spread: float  # sum of squared distances from the mean
+    mean: float  # of finite values, as all below; NaN if there are none
+    spread: float  # sum of squared deviations from the mean
     mean_abs: float
     spread_abs: float  # the same of magnitudes
     low: float
     high: float
-    found: Histogram  # infinities among them
-    bits: int = 64  # of the narrowest type of floating-point numbers that parts keep the column in
+    found: Histogram  # including infinities
+    bits: int = 64  # width of the narrowest float type in the parts
 
     @property
     def n(self) -> int:
-        """Finite values."""
+        """Number of finite values."""
         return self.rows - self.missing - self.infinite
 
     @property
     def there(self) -> int:
-        """Values that are not missing."""
+        """Number of nonmissing values."""
         return self.rows - self.missing
 
     @property
     def std(self) -> float:
-        """Standard deviation, with the number of values below the root; NaN where there are none."""
+        """Population standard deviation; NaN without values."""
         return math.sqrt(self.spread / self.n) if self.n else math.nan
 
     @property
     def standard_error(self) -> float:
-        """Of the mean; NaN of fewer than two values."""
+        """Standard error of the mean; NaN for fewer than two values."""
         return _standard_error(self.spread, self.n)
 
     @property
     def standard_error_abs(self) -> float:
-        """Of the mean magnitude; NaN of fewer than two values."""
+        """Standard error of the mean magnitude; NaN for fewer than two values."""
         return _standard_error(self.spread_abs, self.n)
 
     @property
     def counts(self) -> np.ndarray:
-        """Values of every place: ``(places,) int64``, ascending."""
+        """Counts of every bin, ``(places,) int64``, ascending."""
         return self.found.counts
 
     @property
     def points(self) -> np.ndarray | None:
-        """The places ``(places,) float64`` where they are values; None where they are cells."""
+        """Values ``(places,) float64`` if bins are single values, else None."""
         return None if self.found.level else cell_edges(self.found.cells, 0)[0]
 
     def edges(self) -> tuple[np.ndarray, np.ndarray]:
-        """Find where the values of each count lie.
+        """Return the edges of every count's bin.
 
         Returns
         -------
@@ -71,7 +71,7 @@ class Distribution:
         return find_edges(self.found.cells, self.found.level, self.low, self.high)
 
     def quantile(self, share: float) -> float:
-        """Find the value that a share of the values, missing ones aside, does not exceed.
+        """Return a quantile of nonmissing values.
 
         Parameters
         ----------
@@ -94,38 +94,38 @@ class Distribution:
         return float(lower[at] + (upper[at] - lower[at]) * min(max(within, 0.0), 1.0))
 
     def cdf(self, values: np.ndarray) -> np.ndarray:
-        """Find the share of the values, missing ones aside, that lie below others, as if they were spread evenly over their cells."""
+        """Return the share of nonmissing values below others, assuming uniform distribution within bins."""
         values = np.asarray(values, np.float64)
         if not self.there:
             return np.full(values.shape, np.nan)
         lower, upper = self.edges()
         before = np.concatenate(([0], np.cumsum(self.counts)))
-        at = np.searchsorted(lower, values, side="right") - 1  # the last cell that begins at the value or before it
+        at = np.searchsorted(lower, values, side="right") - 1  # the last bin that starts at or before the value
         inside = np.clip(at, 0, None)
         with np.errstate(invalid="ignore", divide="ignore"):
             within = (values - lower[inside]) / (upper[inside] - lower[inside])
-        point = upper[inside] <= lower[inside]  # all values of the cell are one
+        point = upper[inside] <= lower[inside]  # single-valued bin
         within = np.where(point, values > lower[inside], np.clip(np.nan_to_num(within), 0.0, 1.0))
         return np.where(at < 0, 0.0, before[inside] + within * self.counts[inside]) / self.there
 
 
 @dataclass(frozen=True, slots=True)
 class Categories:
-    """Texts or codes of a column, counted."""
+    """Counts of texts or codes."""
 
-    rows: int  # all
+    rows: int  # all rows
     missing: int
-    unseen: int | None  # that are no category of the model; None where the model does not list its categories
-    counts: tuple[tuple[str, int], ...] | None  # by value, each at least once, in the order of the values; None where there are too many to count
+    unseen: int | None  # not among the model's categories; None if it lists none
+    counts: tuple[tuple[str, int], ...] | None  # by value, positive, sorted by value; None if too many to count
 
     @property
     def there(self) -> int:
-        """Values that are not missing."""
+        """Number of nonmissing values."""
         return self.rows - self.missing
 
 
 def find_edges(cells: np.ndarray, level: int, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
-    """Find where the values of cells lie.
+    """Return the edges of bins.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Distributions as a Parquet object: a row for every column of a run, with its cells or categories as lists."""
+"""Distributions as a Parquet object: a row for every column of a run, with histograms as lists."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from ...dataset.columns.grouping import GroupColumn
 from .columns import Column
 from .distribution import Categories, Distribution
 
-FORMAT = "3"  # of the object; another one is made again
+FORMAT = "3"  # format version; objects of others are remade
 KEY = b"leafledger"
 NUMBERS = ("mean", "spread", "mean_abs", "spread_abs", "low", "high")
 SCHEMA = pa.schema(
@@ -39,8 +39,8 @@ SCHEMA = pa.schema(
 )
 
 
-BY = b"by"  # the columns that make groups, in an object of groups
-GROUP = pa.field("group", pa.string(), nullable=False)  # values of a group as a JSON list, there
+BY = b"by"  # metadata key of the grouping columns
+GROUP = pa.field("group", pa.string(), nullable=False)  # values of a group as a JSON list
 
 
 def _row(column: Column, found: Distribution | Categories) -> dict:
@@ -60,7 +60,7 @@ def _write(table: pa.Table) -> bytes:
 
 
 def _read_table(data: bytes, schema: pa.Schema) -> pa.Table | None:
-    """None where it is the object of another version, or holds something else."""
+    """Read a table; None if it has another version or schema."""
     try:
         with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as parquet:
             table = parquet.read()
@@ -77,7 +77,7 @@ def _are_of(rows: Sequence[dict], columns: Sequence[Column]) -> bool:
 
 
 def pack(columns: Sequence[Column], found: Sequence[Distribution | Categories]) -> bytes:
-    """Write distributions."""
+    """Serialise distributions."""
     return _write(pa.Table.from_pylist([_row(column, each) for column, each in zip(columns, found, strict=True)], SCHEMA))
 
 
@@ -92,14 +92,14 @@ def _read(row: dict) -> Distribution | Categories:
 
 
 def unpack(data: bytes, columns: Sequence[Column]) -> tuple[Distribution | Categories, ...] | None:
-    """Read distributions."""
+    """Parse distributions."""
     table = _read_table(data, SCHEMA)
     rows = [] if table is None else table.to_pylist()
     return tuple(map(_read, rows)) if table is not None and _are_of(rows, columns) else None
 
 
 def pack_groups(by: Sequence[GroupColumn], columns: Sequence[Column], groups: Mapping[str, Sequence[Distribution | Categories]]) -> bytes:
-    """Write distributions of groups of rows."""
+    """Serialise distributions of groups of rows."""
     rows = [{GROUP.name: name} | _row(column, each) for name, found in groups.items() for column, each in zip(columns, found, strict=True)]
     schema = SCHEMA.insert(0, GROUP).with_metadata({KEY: FORMAT, BY: json.dumps([asdict(column) for column in by])})
     return _write(pa.Table.from_pylist(rows, schema))
@@ -108,7 +108,7 @@ def pack_groups(by: Sequence[GroupColumn], columns: Sequence[Column], groups: Ma
 def unpack_groups(
     data: bytes, names: Sequence[str], columns: Sequence[Column]
 ) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[Distribution | Categories, ...]]] | None:
-    """Read distributions of groups of rows."""
+    """Parse distributions of groups of rows."""
     table = _read_table(data, SCHEMA.insert(0, GROUP))
     if table is None:
         return None

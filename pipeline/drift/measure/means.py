@@ -1,4 +1,4 @@
-"""Means of attributions: from the columns of a run, or from its summaries where it has no columns of them."""
+"""Means of attributions, from measured columns or from a run's summaries."""
 
 import hashlib
 import math
@@ -19,7 +19,7 @@ IMPORTANCE, INPUTS = "importance", "inputs"
 
 @dataclass(frozen=True, slots=True)
 class Means:
-    """Of a column, with their standard errors; NaN where they are not known."""
+    """Means of a column with standard errors; unknown ones are NaN."""
 
     rows: int
     mean: float
@@ -29,12 +29,12 @@ class Means:
 
 
 def nothing(rows: int) -> Means:
-    """Give the means of what a model does not have: it contributes 0 to every row."""
+    """Return the means of a feature that a model lacks: 0 on every row."""
     return Means(rows, 0.0, 0.0, 0.0, 0.0)
 
 
 def means_of(found: Distribution) -> Means:
-    """Take the means of a distribution."""
+    """Return the means of a distribution."""
     return Means(found.n, found.mean, found.standard_error, found.mean_abs, found.standard_error_abs)
 
 
@@ -63,7 +63,7 @@ def read_summary(run: str, manifest: Manifest, name: str) -> list[dict] | None:
 
 
 def _from_row(row: dict, n: int) -> Means:
-    if not n:  # of which summaries have zeros
+    if not n:  # summaries of no rows have zeros
         return Means(0, math.nan, math.nan, math.nan, math.nan)
     variance, square = row["std"] ** 2, row["std"] ** 2 + row["mean"] ** 2 - row["mean_abs"] ** 2
     errors = (math.sqrt(max(each, 0.0) / (n - 1)) if n > 1 else math.nan for each in (variance, square))
@@ -72,7 +72,7 @@ def _from_row(row: dict, n: int) -> Means:
 
 
 def find_means(measured: Measured, output: str) -> dict[str, Means]:
-    """Find the means of the attributions to one output.
+    """Return the means of the attributions to one output.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One part of a run measured: what a Dask task does. Names come in, counts and moments go out, never rows."""
+"""Measurement of one part of a run: a Dask task that returns counts and moments, never rows."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,45 +26,45 @@ from ...runs.records.plan import Plan
 from ...runs.records.plan_file import read_plan, read_recipe
 from .columns import VALUE, Column, has_categories, list_columns, lists_categories
 
-TABLE_BYTES = 1 << 24  # of cells that are filled at a time
-TASK_BYTES = WORKER_OVERHEAD + 16 * TABLE_BYTES  # of a worker, with the columns that are read at a time
-TEXTS = 1_000  # different values of a column whose categories the model does not list; where there are more, they are not counted one by one
+TABLE_BYTES = 1 << 24  # of histograms filled at a time
+TASK_BYTES = WORKER_OVERHEAD + 16 * TABLE_BYTES  # memory of a worker, with columns read at a time
+TEXTS = 1_000  # distinct values counted of a column whose categories the model does not list
 
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """What tasks are told."""
+    """Arguments of the measuring tasks."""
 
     run: str
     plan_digest: str
 
 
 NOWHERE = np.zeros(0, np.int64)  # no row of a row group
-Rows = Sequence[Sequence[np.ndarray | slice]]  # of every group of rows and row group of a part, which rows are the group's
+Rows = Sequence[Sequence[np.ndarray | slice]]  # rows of every group in every row group of a part
 
 
 class Values(NamedTuple):
-    """Categories of a column, counted."""
+    """Counts of a column's categories."""
 
     rows: int
     missing: int
     unseen: int | None
-    counts: dict[str, int] | None  # None where there are more than TEXTS
+    counts: dict[str, int] | None  # None for more than TEXTS values
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPart:
-    """What comes of a part, by the columns' places in `list_columns`."""
+    """Measurements of a part, by position in `list_columns`."""
 
-    numbers: tuple[int, ...]  # columns that are numbers
-    spreads: Spreads  # of these
-    counts: tuple[Histogram, ...]  # of these
+    numbers: tuple[int, ...]  # numeric columns
+    spreads: Spreads  # of the numeric columns
+    counts: tuple[Histogram, ...]  # of the numeric columns
     categories: dict[int, Values]  # of the others
-    bits: tuple[int, ...]  # of numbers in the part, as of `Distribution.bits`
+    bits: tuple[int, ...]  # of numbers in the part, see `Distribution.bits`
 
 
 def merge_values(a: Values, b: Values) -> Values:
-    """Add counts of two lists of categories. The result does not depend on the order: too many are too many, wherever they are."""
+    """Add counts of categories; too many remain too many, in any order."""
     counts = None
     if a.counts is not None and b.counts is not None:
         counts = {name: a.counts.get(name, 0) + b.counts.get(name, 0) for name in {**a.counts, **b.counts}}
@@ -74,7 +74,7 @@ def merge_values(a: Values, b: Values) -> Values:
 
 
 def _count_known(feature: Feature, column: pa.Array) -> Values:
-    """Counts by the model's categories."""
+    """Count values by the model's categories."""
     categories = feature.categories or ()
     codes = column_values(feature, column)
     there = codes[~np.isnan(codes)].astype(np.int64)
@@ -86,7 +86,7 @@ def _count_known(feature: Feature, column: pa.Array) -> Values:
 
 
 def _count_texts(column: pa.Array) -> Values:
-    """Counts by values as people write them."""
+    """Count values by their text."""
     texts = as_texts(column)
     counts: dict[str, int] | None = None
     found = pc.value_counts(texts.drop_null())
@@ -96,20 +96,20 @@ def _count_texts(column: pa.Array) -> Values:
 
 
 def count_values(feature: Feature, column: pa.Array) -> Values:
-    """Count the values of a feature that has categories."""
+    """Count the values of a categorical feature."""
     return _count_known(feature, column) if lists_categories(feature) else _count_texts(column)
 
 
 def _numbers(feature: Feature | None, column: pa.Array) -> np.ndarray:
     if feature is not None:
         return column_values(feature, column)
-    return column.to_numpy(zero_copy_only=False).astype(np.float64)  # null is NaN
+    return column.to_numpy(zero_copy_only=False).astype(np.float64)  # null becomes NaN
 
 
 def _measure_numbers(
     parquet: pq.ParquetFile, columns: Sequence[Column], features: Mapping[str, Feature], rows: Rows
 ) -> tuple[list[list[Spreads]], list[list[Histogram]]]:
-    """States of columns of numbers, of every group of rows, as many columns at a time as their cells fit."""
+    """Measure numeric columns for every group of rows, as many at a time as memory allows."""
     n_groups = len(rows)
     spreads, counts = [list[Spreads]() for _ in rows], [list[Histogram]() for _ in rows]
     at_a_time = max(1, TABLE_BYTES // (TALLY_BYTES * max(1, n_groups)))
@@ -149,7 +149,7 @@ def _measure_categories(parquet: pq.ParquetFile, column: Column, feature: Featur
 
 
 def _join(states: Sequence[Spreads]) -> Spreads:
-    """Columns side by side."""
+    """Concatenate columns."""
     return Spreads(*(np.concatenate(arrays) for arrays in zip(*states, strict=True))) if states else SPREADS.init(1, 0)
 
 
@@ -181,5 +181,5 @@ def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
 
 
 def warm(asked: Measuring) -> None:  # noqa: ARG001 - what is measured does not matter
-    """Compile, or read from the cache, the kernel that measuring parts calls."""
+    """Compile or load the kernel that measuring calls."""
     count_column(np.zeros(1), start_histogram())

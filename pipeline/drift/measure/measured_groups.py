@@ -1,4 +1,4 @@
-"""A finished run measured group by group of its rows: as it is as a whole, but for the rows of each value of some columns of its parts."""
+"""Measurement of a finished run by group of rows, defined by values of some columns."""
 
 import hashlib
 import json
@@ -30,51 +30,43 @@ from .distribution_table import pack_groups, unpack_groups
 from .measure_part import NOWHERE, TASK_BYTES, MeasuredPart, Measuring, Rows, measure_columns
 from .measured_run import FEW, ColumnDistribution, Measured, gather
 
-MOST_GROUPS = 128  # whose cells, of one column, are TABLE_BYTES
-MOST_FOUND = 1 << 14  # distributions, of all groups and columns
+MOST_GROUPS = 128  # groups whose histograms of one column fit in TABLE_BYTES
+MOST_FOUND = 1 << 14  # distributions over all groups and columns
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuringGroups:
-    """What tasks are told."""
+    """Arguments of the measuring tasks."""
 
     run: Measuring
-    by: tuple[str, ...]  # features whose values are kept, or id columns
+    by: tuple[str, ...]  # features with stored values, or id columns
 
 
 @dataclass(frozen=True, slots=True)
 class GroupedPart:
-    """What comes of a part."""
+    """Measurements of a part."""
 
     by: tuple[GroupColumn, ...]
-    groups: dict[str, MeasuredPart]  # by their values as a JSON list; those that have rows in the part
+    groups: dict[str, MeasuredPart]  # by their values as a JSON list; only groups in the part
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredGroups:
-    """Distributions of the columns of a finished run, group by group.
+    """Distributions of a finished run's columns by group."""
 
-    Attributes
-    ----------
-    by : tuple of GroupColumn
-        Columns whose values make the groups; without types where the run has no parts.
-    groups : dict of str to Measured
-        By the group's values as a JSON list, in the order of these texts.
-    """
-
-    by: tuple[GroupColumn, ...]
-    groups: dict[str, Measured]
+    by: tuple[GroupColumn, ...]  # grouping columns; without types if the run has no parts
+    groups: dict[str, Measured]  # by the group's values as a JSON list, in the order of these texts
 
 
 def _find_columns(plan: Plan, by: Sequence[str]) -> dict[str, str]:
-    """What the columns are called in the parts; those that are not there are left out."""
+    """Return the columns' names in the parts, without absent ones."""
     values = dict(zip((feature.name for feature in plan.features), plan.value_columns, strict=False))
     there = values | {name: name for name in plan.ids}
     return {name: there[name] for name in by if name in there}
 
 
 def refuse_ungrouped(measured: Measured, by: Sequence[str]) -> None:
-    """Refuse runs whose rows cannot be told apart by columns, or whose attributions are not in columns.
+    """Refuse runs that do not store the grouping columns or attributions as columns.
 
     Parameters
     ----------
@@ -99,7 +91,7 @@ def _check_most(names: Sequence[str], by: Sequence[str], n_columns: int) -> None
 
 
 def _find_rows(parquet: pq.ParquetFile, by: Sequence[GroupColumn], columns: Sequence[str], n_columns: int) -> dict[str, list[np.ndarray]]:
-    """Which rows of every row group are of each group, of as many as can be measured in so many columns."""
+    """Find the rows of each group in every row group, refusing more groups than can be measured."""
     found: dict[str, list[np.ndarray]] = {}
     for group in range(parquet.num_row_groups):
         read = parquet.read_row_group(group, [*dict.fromkeys(columns)], use_threads=False)
@@ -115,7 +107,7 @@ def _find_rows(parquet: pq.ParquetFile, by: Sequence[GroupColumn], columns: Sequ
 
 
 def measure_groups_of_item(asked: MeasuringGroups, item: WorkItem) -> GroupedPart:
-    """Measure the part of a work item group by group: what a Dask task does."""
+    """Measure a work item's part by group: a Dask task."""
     plan, uri = read_plan(asked.run.run, asked.run.plan_digest), part_uri(asked.run.run, item.part)
     columns = _find_columns(plan, asked.by)
     with opened_part(uri) as (parquet, file):
@@ -135,7 +127,7 @@ def _warm(asked: MeasuringGroups) -> None:
 def _measure_parts(
     placement: Placement, measured: Measured, by: tuple[str, ...], progress: Progress
 ) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[ColumnDistribution, ...]]]:
-    """Of every group, in the order of their names. The bits do not depend on where it is done."""
+    """Measure all groups, sorted by name; the bits do not depend on the placement."""
     manifest, plan, columns = measured.manifest, measured.plan, measured.columns
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     placement = placement.here_if(manifest.n_rows * len(columns) < FEW)
@@ -147,7 +139,7 @@ def _measure_parts(
         described = made.by
         for name, part in made.groups.items():
             mine = counts.setdefault(name, dict.fromkeys(part.numbers, NOTHING))
-            for c, found in zip(part.numbers, part.counts, strict=True):  # in any order, since counts add up exactly
+            for c, found in zip(part.numbers, part.counts, strict=True):  # in any order, since integer counts add exactly
                 mine[c] = merge_histograms(mine[c], found)
             parts.setdefault(name, {})[item.part] = replace(part, counts=())
         _check_most([*parts], by, len(columns))
@@ -156,9 +148,9 @@ def _measure_parts(
 
 
 def measure_groups(placement: Placement, measured: Measured, by: tuple[str, ...], progress: Progress) -> MeasuredGroups:
-    """Measure the distributions of a finished run group by group, or read them where they were measured before.
+    """Measure the distributions of a finished run by group, or read stored ones.
 
-    They are kept below the run by the columns that make the groups, beside those of all rows.
+    They are stored below the run by grouping columns, beside those of all rows.
 
     Parameters
     ----------
@@ -198,7 +190,7 @@ def values_of(group: str) -> tuple[str | int | bool | None, ...]:
 
 
 def say_group(by: Sequence[GroupColumn], group: str) -> str:
-    """Call a group by its columns and values.
+    """Name a group by its columns and values.
 
     Parameters
     ----------

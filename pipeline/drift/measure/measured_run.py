@@ -1,4 +1,4 @@
-"""A finished run measured: the distribution of every column, kept below the run, so that the next night reads one run alone."""
+"""Measurement of a finished run: distributions of all columns, stored below the run for later comparisons."""
 
 import logging
 import math
@@ -26,37 +26,22 @@ from .distribution_table import pack, unpack
 from .measure_part import TASK_BYTES, MeasuredPart, Measuring, Values, measure_item, merge_values
 
 DISTRIBUTIONS = f"{FOLDER}/distributions.parquet"
-FEW = 50_000_000  # numbers, that are read sooner than a cluster starts
+FEW = 50_000_000  # numbers that are read faster than a cluster starts
 
 ColumnDistribution = Distribution | Categories
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """Distributions of a finished run's columns.
+    """Distributions of a finished run's columns."""
 
-    Attributes
-    ----------
-    uri : str
-        Of the run's folder.
-    manifest : Manifest
-    plan : Plan
-    columns : tuple of Column
-    found : tuple of Distribution or Categories
-        Of each column.
-    group : str
-        Whose rows these are: its values as a JSON list; empty of all rows.
-    places : dict
-        From what a column is of, its kind, output, and player or feature, to its place among the columns.
-    """
-
-    uri: str
+    uri: str  # of the run's folder
     manifest: Manifest
     plan: Plan
     columns: tuple[Column, ...]
-    found: tuple[ColumnDistribution, ...]
-    group: str = ""
-    places: dict[tuple[str, str, str], int] = field(init=False, repr=False)
+    found: tuple[ColumnDistribution, ...]  # of each column
+    group: str = ""  # of the rows: its values as a JSON list; empty for all rows
+    places: dict[tuple[str, str, str], int] = field(init=False, repr=False)  # from kind, output, and player or feature to the column's position
 
     def __post_init__(self) -> None:
         places = {(column.kind, column.output, column.of): place for place, column in enumerate(self.columns)}
@@ -67,7 +52,7 @@ class Measured:
         return None if place is None else self.found[place]
 
     def total(self, output: str) -> Distribution:
-        """Give what the margins, or predictions, of an output are like.
+        """Return the distribution of an output's margins or predictions.
 
         Parameters
         ----------
@@ -85,7 +70,7 @@ class Measured:
         return found
 
     def phi(self, output: str, player: str) -> Distribution | None:
-        """Give what the attributions of a feature or group are like.
+        """Return the distribution of a player's attributions.
 
         Parameters
         ----------
@@ -101,7 +86,7 @@ class Measured:
         return found if isinstance(found, Distribution) else None
 
     def value(self, feature: str) -> ColumnDistribution | None:
-        """Give what the values of a feature are like.
+        """Return the distribution of a feature's values.
 
         Returns
         -------
@@ -112,7 +97,7 @@ class Measured:
 
 
 def make_distribution(merged: Spreads, at: int, counts: Histogram, bits: int = 64) -> Distribution:
-    """Put together what is known of a column."""
+    """Make the distribution of a numeric column."""
     rows, missing, infinite, *moments = (array[at].item() for array in merged)
     if rows == missing + infinite:
         moments = [math.nan] * len(moments)
@@ -123,7 +108,7 @@ def make_distribution(merged: Spreads, at: int, counts: Histogram, bits: int = 6
 def gather(
     plan: Plan, columns: Sequence[Column], parts: Mapping[int, MeasuredPart], counts: Mapping[int, Histogram]
 ) -> tuple[ColumnDistribution, ...]:
-    """Merge what came of parts: moments in the order of the plan, whatever the order in which they came."""
+    """Merge the measurements of parts, with moments in the order of the plan."""
     features = {feature.name: feature for feature in plan.features}
     ordered = [parts[part] for part in sorted(parts)]
     categorical = [c for c, column in enumerate(columns) if column.kind == VALUE and has_categories(features[column.of])]
@@ -141,7 +126,7 @@ def gather(
 
 
 def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan, progress: Progress) -> tuple[ColumnDistribution, ...]:
-    """Measure all parts of a run where it is to be done. The bits do not depend on where."""
+    """Measure all parts of a run; the bits do not depend on the placement."""
     columns = list_columns(plan)
     items = [plan.items[entry["part"]] for entry in manifest.parts]
     placement = placement.here_if(manifest.n_rows * len(columns) < FEW)
@@ -149,7 +134,7 @@ def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan
     parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
     asked = Measuring(manifest.home(uri), manifest.plan)
     for item, made in map_items(placement, measure_item, work.warm, asked, items, TASK_BYTES):
-        for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since counts add up exactly
+        for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since integer counts add exactly
             counts[c] = merge_histograms(counts[c], found)
         parts[item.part] = replace(made, counts=())
         on_done(item)
@@ -165,11 +150,11 @@ def measure_run(
     wait: float = 15.0,
     progress: Progress = no_progress,
 ) -> Measured:
-    """Measure the distribution of every column of a finished run, or read it where it was measured before.
+    """Measure the distribution of every column of a finished run, or read stored ones.
 
-    Attributions, margins or predictions, and of a run with ``values`` those of the features. What was found is kept below the run, in
-    ``after/distributions.parquet``, which ``after.json`` lists; where it is not as listed, or of another run, it is made again. Where nothing can be
-    written, it is kept nowhere, and a warning says so.
+    Attributions, margins or predictions, and with ``values`` those of the features. The result is stored below the run, in
+    ``after/distributions.parquet``, listed in ``after.json``; a missing, changed or foreign one is remade. If it cannot be written, a warning says
+    so.
 
     Returns
     -------

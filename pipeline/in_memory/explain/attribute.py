@@ -1,4 +1,4 @@
-"""Attributions of rows in memory, on all cores of this machine."""
+"""The function ``attribute``: attributions of rows in memory, on all cores."""
 
 from collections.abc import Mapping
 from typing import Any

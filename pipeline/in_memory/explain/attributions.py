@@ -1,4 +1,4 @@
-"""What rows in memory were attributed: arrays, and what a person sees of them."""
+"""The Attributions record of rows in memory, with tables, waterfalls and conversions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,7 +29,7 @@ NUMBER = np.dtype(np.float64)
 
 
 def _take_column(found: "Attributions", name: str) -> Any:
-    """A column of the rows that were explained, as it was given."""
+    """Return a column of the explained rows, as given."""
     rows = found.rows
     there = rows.schema.names if isinstance(rows, pa.Table | pa.RecordBatch) else getattr(rows, "columns", rows if isinstance(rows, dict) else ())
     if name not in there:
@@ -42,7 +42,7 @@ def _take_column(found: "Attributions", name: str) -> Any:
 
 
 def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
-    """Lay attributions out as a run does."""
+    """Convert attributions to a table with a run's columns."""
     method, outputs = METHODS[found.method], found.outputs
     chosen = () if found.output is None else (OUTPUT,)
     names, taken = (TOTALS[found.space], method.phi.column), (*ids, *chosen)
@@ -67,8 +67,8 @@ def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
 
 
 SIGNS: tuple[str, ...] = get_args(Sign)
-NUMBERS = "biuf"  # kinds of NumPy's types
-ROUNDED = 1e-6  # of the sizes of what is added up, which runs store in single precision
+NUMBERS = "biuf"  # kinds of numeric dtypes
+ROUNDED = 1e-6  # relative to the summands, which runs store in single precision
 
 
 @dataclass(frozen=True, slots=True)

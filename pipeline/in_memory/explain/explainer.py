@@ -1,4 +1,4 @@
-"""A model and a method, prepared once and asked again and again."""
+"""The Explainer: a model and a method prepared once for many calls."""
 
 import logging
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ from .slices import Scratch, attribute_rows
 
 
 def say_compiling() -> None:
-    """Say it, once per process, when a kernel is compiled that is not kept on disk; ``logging.getLogger("leafledger")`` silences it."""
+    """Log once per process that a kernel is compiled that is not cached; ``logging.getLogger("leafledger")`` silences it."""
     when_compiling(_say)
 
 
@@ -40,7 +40,7 @@ def _say() -> None:
     logging.getLogger("leafledger").warning("Leafledger compiles its kernels, once on this machine: the first call takes some seconds")
 
 
-HEADERS = 100  # kinds of rows whose columns an explainer remembers
+HEADERS = 100  # kinds of rows whose columns are cached
 
 
 class Explainer:
@@ -102,7 +102,7 @@ class Explainer:
         return self._explain(rows, label, weight, 1).to_frame()
 
     def _find_names(self, header: Header | None) -> Names:
-        """What rows with such columns call features; of the same columns it is found once."""
+        """Return the names for rows with these columns, cached."""
         found = self._names.get(header)
         if found is None:
             found = self._question.name_players(header)
@@ -123,7 +123,7 @@ class Explainer:
 
 
 def _restore(sources: str, question: Question, tables: Any) -> Explainer:
-    """The explainer that was pickled; kernels follow the indices in tables without looking, so that those of other kernels are refused."""
+    """Restore a pickled explainer; tables of other versions are refused, since kernels follow their indices unchecked."""
     if sources != SOURCES:
         raise UsageError("the explainer was pickled by another version of leafledger, expected this one; prepare it again")
     find_method(question.method)

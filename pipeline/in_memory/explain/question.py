@@ -1,4 +1,4 @@
-"""What is asked of a model before any row is there: the question, its tables, and what things are called for the rows of a call."""
+"""The Question: a validated request for attributions, with its tables, independent of the rows."""
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -39,9 +39,9 @@ BACKGROUND = "rows of the background"  # in messages
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What features, players and groups are called, as the columns of some rows are."""
+    """Names of features, players and groups for rows with certain columns."""
 
-    model: Model  # without its trees
+    model: Model  # without trees
     features: tuple[str, ...]
     players: tuple[str, ...]
     groups: Groups
@@ -49,24 +49,24 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked of every row, complete and checked; all but the tables."""
+    """A complete and validated request, without its tables."""
 
-    model: Model  # its names alone, without trees
+    model: Model  # names only, without trees
     n_trees: int
     method: str
     parameters: Mapping[str, Any]
-    groups: tuple[tuple[str | None, tuple[int, ...]], ...]  # positions of features; None for one that is called as its only feature
-    combinations: tuple[tuple[int, ...], ...]  # players that are several others at once, where they are players of their own
-    keep: int | str | None  # interactions of a row
+    groups: tuple[tuple[str | None, tuple[int, ...]], ...]  # positions of features; the name is None for a single feature's
+    combinations: tuple[tuple[int, ...], ...]  # members of combinations that are players
+    keep: int | str | None  # interactions kept of a row
     row_output: RowOutput | None
     space: Space
     link: Link | None
     allow_unseen: bool
     game: str  # in words
-    in_order: tuple[str, ...] | None  # columns of the background, where the model's features are taken by position in it
+    in_order: tuple[str, ...] | None  # columns of the background, if features are matched by position
 
     def name_players(self, header: Header | None) -> Names:
-        """Call everything as the columns of rows are called."""
+        """Name everything as the columns of rows."""
         model = self.model if header is None else spell_header(self.model, header)
         names = tuple(feature.name for feature in model.features)
         if model.by_position and self.in_order not in (None, names):
@@ -84,20 +84,20 @@ class Question:
 
 
 def _without_trees(model: Model) -> Model:
-    """The names of a model, for who has its tables."""
+    """Return a model without trees, for holders of its tables."""
     ensemble = model.ensemble
     nothing: dict[str, Any] = {name: values[:0] for name, values in ensemble._asdict().items() if isinstance(values, np.ndarray)}
     return replace(model, ensemble=type(ensemble)(**nothing, single_precision=ensemble.single_precision))
 
 
 def _place_groups(groups: Groups, features: tuple[Feature, ...]) -> tuple[tuple[str | None, tuple[int, ...]], ...]:
-    """Groups by the positions of their features."""
+    """Return groups by positions of their features."""
     places = {feature.name: j for j, feature in enumerate(features)}
     return tuple((None if (group,) == members else group, tuple(places[name] for name in members)) for group, members in groups)
 
 
 def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch, allow_unseen: bool) -> BackgroundStatistics:
-    """Rows of a background counted, a slice at a time."""
+    """Count background rows, batch by batch."""
 
     def work(first: int) -> BackgroundCounts:
         part = batch.slice(first, SLICE_ROWS)
@@ -124,7 +124,7 @@ def _prepare(
     errors: bool,
     allow_unseen: bool,
 ) -> tuple[Prepared, str]:
-    """The tables of the game that the background chooses, whose columns ``known`` has the names of, and the game in words."""
+    """Make the tables of the game that the background implies, with column names ``known``; return also the game in words."""
     if errors and (background is None or isinstance(background, str)):
         raise UsageError("background_errors are of a background of rows as a sample, but none was given")
     if background is None:
@@ -154,7 +154,7 @@ def _close(
     rows: Any,
     allow_unseen: bool,
 ) -> dict[str, Any]:
-    """Parameters with nothing left open: the first rows choose."""
+    """Return parameters with open ones tuned on the first rows."""
     tuning = method.tuning
     if rows is None and tuning and find_open(method, parameters):
         raise UsageError(f"{tuning.name} is left open, which rows choose, and there are none yet; give a number")
@@ -186,7 +186,7 @@ def ask(
     space: Space,
     rows: Any = None,
 ) -> tuple[Question, Prepared]:
-    """Check what is asked, and make its tables."""
+    """Validate a request, and make its tables."""
     chosen = find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)

@@ -1,4 +1,4 @@
-"""Rows of a call through the tables, a slice at a time: on all cores, or in the thread that asks where there are few."""
+"""Attribution of rows batch by batch, on all cores, or on the calling thread for few rows."""
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,16 +33,16 @@ from ..rows.labels import Targets
 from .attributions import Attributions
 from .question import SLICE_ROWS, Names, Question
 
-KEPT_ROWS = 1 << 10  # of buffers that a thread keeps for its next call
+KEPT_ROWS = 1 << 10  # rows of buffers that a thread keeps for its next call
 
 
 class Scratch(threading.local):
-    """Buffers of small slices, each thread its own."""
+    """Buffers of small batches, one set per thread."""
 
     buffers: Buffers | None = None
 
     def take(self, prepared: Prepared, n_rows: int) -> Buffers:
-        """Find buffers for a slice.
+        """Return buffers for a batch.
 
         Parameters
         ----------
@@ -62,12 +62,12 @@ class Scratch(threading.local):
 
 
 def _tabulate(summary: Summary, states: Iterable[Any], subject: Subject) -> dict[str, pa.Table]:
-    """Of slices, in the order of their rows."""
+    """Tabulate a summary of batches in row order."""
     return tabulate(summary, merge_all(summary.reduction, states, len(subject.outputs), subject.place.size), subject)
 
 
 class Summaries(Mapping[str, pa.Table]):
-    """Tables of all rows by their names, laid out when the first is looked at."""
+    """Summary tables by name, made on first access."""
 
     def __init__(self, summaries: tuple[Summary, ...], states: list[list[Any]], subject: Subject) -> None:
         self._made: dict[str, pa.Table] | None = None
@@ -98,7 +98,7 @@ class Summaries(Mapping[str, pa.Table]):
 
 
 def _keep(out: Attributions, prepared: Prepared, buffers: Buffers, margin: np.ndarray, first: int, n: int) -> None:
-    """Write what was found of n rows, from number ``first`` on, in the space that buffers are in."""
+    """Write the results of n rows, from number ``first``, in the space of the buffers."""
     some = slice(first, first + n)
     out.phi[some, :, prepared.players] = buffers.phi[:, :, :n].transpose(2, 0, 1)
     out.phi[some][buffers.labels.missing[:n]] = np.nan
@@ -114,7 +114,7 @@ def _keep(out: Attributions, prepared: Prepared, buffers: Buffers, margin: np.nd
 def attribute_rows(
     question: Question, prepared: Prepared, names: Names, rows: Any, read: tuple[int, Fill], targets: Targets | None, scratch: Scratch, n_threads: int
 ) -> Attributions:
-    """Attribute rows by the tables of what is asked."""
+    """Attribute rows by the request's tables."""
     (n, fill), method, row_output = read, find_method(question.method), question.row_output
     n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
     model, check = names.model, method.check_of(question.parameters)
@@ -169,7 +169,7 @@ def attribute_rows(
     inputs = read_features(model.features, prepared.bins)
     used, untold = tuple(feature.name for feature in inputs), frozenset(feature.name for feature in inputs if not feature.tells_seen)
     subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used, untold=untold)
-    if n >= ENOUGH and prepared.bins.n_codes.any():  # others are no reason to refuse any
+    if n >= ENOUGH and prepared.bins.n_codes.any():  # too few rows are never refused
         refuse_unseen(_tabulate(INPUTS, (state[-1] for state in states), subject), question.allow_unseen)
     if out.interactions is not None:
         keep_largest(out.interactions, count_kept(n_pairs, question.keep))

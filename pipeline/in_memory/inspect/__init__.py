@@ -1,1 +1,1 @@
-"""What is in a model: features, tables of its leaves, what is not supported."""
+"""Inspection of models: features, leaf tables, costs, and unsupported methods."""

@@ -1,4 +1,4 @@
-"""What target statistics a model looks up: how many of which kind, of how many features, and how large their tables are."""
+"""Target statistics of a model: number by kind and by number of features, and size of tables."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ...models.catboost.ctr import KINDS
 
 @dataclass(frozen=True, slots=True)
 class StatisticsOfKind:
-    """Columns of statistics: CatBoost's name of the formula, of how many features' categories they are looked up by, and how many there are."""
+    """Statistics of one kind: CatBoost's name of the formula, number of key features, and number of columns."""
 
     kind: str
     features: int
@@ -22,7 +22,7 @@ class StatisticsOfKind:
 
 @dataclass(frozen=True, slots=True)
 class InspectedStatistics:
-    """All columns of statistics, the entries of the tables that they are looked up in, and the bytes of all."""
+    """All columns of statistics, the entries of their tables, and the bytes of all."""
 
     kinds: tuple[StatisticsOfKind, ...]
     entries: int

@@ -1,4 +1,4 @@
-"""What a model is made of, and what each method costs on it: looked at before a night is planned."""
+"""Inspection of a model: trees, features, and measured costs of methods."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -27,12 +27,12 @@ from .inspected_statistics import InspectedStatistics, inspect_statistics
 from .unsupported import Refusal, check_given, find_refusals
 
 ROWS, REPEATS = 128, 3  # of a measurement
-SLOW = 2.0  # seconds: what takes longer is measured once
+SLOW = 2.0  # seconds, from which a method is measured only once
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """A number for every tree: its mean, and the largest."""
+    """A number per tree: its mean and maximum."""
 
     mean: float
     most: int
@@ -40,7 +40,7 @@ class Counted:
 
 @dataclass(frozen=True, slots=True)
 class InspectedFeature:
-    """A feature of the model: what its column holds, in words, and how many splits and trees ask for it."""
+    """A feature of the model: its kind in words, and the splits and trees that use it."""
 
     name: str
     values: str
@@ -50,7 +50,7 @@ class InspectedFeature:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a method takes on one thread, with its defaults; or why it cannot be said."""
+    """Cost of a method on one thread, with default parameters; or why it is unknown."""
 
     method: str
     microseconds: float | None  # per row
@@ -127,12 +127,12 @@ def _counted(numbers: np.ndarray) -> Counted:
 
 
 def _draw_rows(ensemble: TreeEnsemble) -> np.ndarray:
-    """Rows on both sides of the model's own thresholds, and of all its categories, ``(features, ROWS)``: none of the data has to be there."""
+    """Make rows on both sides of the model's thresholds and in all categories, ``(features, ROWS)``, without data."""
     rng = np.random.default_rng(0)
     rows = np.zeros((ensemble.n_features, ROWS))
     for j, n in enumerate(ensemble.n_categories.tolist()):
         asked = ensemble.threshold[ensemble.feature == j]
-        if j >= ensemble.n_features - ensemble.statistics.column.size:  # bins
+        if j >= ensemble.n_features - ensemble.statistics.column.size:  # statistics' bins
             rows[j] = rng.integers(0, np.unique(asked).size + 1, ROWS)
         elif n:
             rows[j] = rng.integers(0, n + 1, ROWS)
@@ -143,7 +143,7 @@ def _draw_rows(ensemble: TreeEnsemble) -> np.ndarray:
 
 
 def _measure(model: Model, method: Method, rows: np.ndarray) -> Cost:
-    """Attribute the same rows several times; the first time compiles."""
+    """Time repeated attributions of the same rows; the first call compiles."""
     given = {parameter.name: parameter.default for parameter in method.parameters}
     try:
         check_given(model, method)

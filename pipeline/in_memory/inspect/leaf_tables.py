@@ -1,6 +1,6 @@
-"""Look-up tables of symmetric trees: what features have at every leaf in the marginal game against the model's own leaf weights.
+"""Leaf tables of symmetric trees: attributions at every leaf, against the model's own leaf weights.
 
-A row's attributions are the sum over trees of what stands at the leaf that it reaches (Filom et al. 2024, Algorithm 3.12).
+A row's attributions are the sums over trees at the leaves that it reaches (Filom et al. 2024, Algorithm 3.12).
 """
 
 import json
@@ -52,14 +52,14 @@ SCHEMA = pa.schema(
         ("weight", pa.float64()),
     ]
 )
-KEY = b"leafledger"  # of the metadata
-GROUP_ROWS = 1 << 17  # of a file, or a few more
+KEY = b"leafledger"  # metadata key
+GROUP_ROWS = 1 << 17  # rows of a file's row group
 OnTree = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A model and a method. Statistics are numbers like others here: a leaf says what they are compared with, and no row is looked up."""
+    """A model and a method. Statistics are plain numbers here: leaves determine their comparisons without look-ups."""
 
     model: Model
     method: Method
@@ -68,12 +68,12 @@ class _Asked:
     names: tuple[str, ...]
     forest: Forest
     probes: Probes
-    number: np.ndarray  # (nodes,) int64, of leaves
+    number: np.ndarray  # (nodes,) int64, numbers of leaves
 
 
 @contextmanager
 def _symmetric() -> Iterator[None]:
-    """Say which tree is not symmetric, or has no weights."""
+    """Name the tree that is not symmetric, or has no weights."""
     try:
         yield
     except InvalidParameters as error:
@@ -97,7 +97,7 @@ def _ask(model: Any, method: str, parameters: Mapping[str, Any] | None, partitio
 
 
 def _tabulate(asked: _Asked, number: int) -> pa.RecordBatch:
-    """The table of one tree."""
+    """Tabulate one tree."""
     stored, numbers = asked.forest.stored, asked.players.numbers
     with _symmetric():
         reached = reach_leaves(asked.forest, asked.probes, number)
@@ -131,7 +131,7 @@ def _tabulate(asked: _Asked, number: int) -> pa.RecordBatch:
 
 
 def _each_tree(asked: _Asked, progress: OnTree | None) -> Iterator[pa.RecordBatch]:
-    """The tables of all trees with splits: others give nothing to any feature."""
+    """Yield the tables of all trees with splits; others contribute nothing."""
     roots = asked.forest.stored.root
     for number, root in enumerate(roots.tolist()):
         if asked.forest.stored.feature[root] >= 0:
@@ -141,7 +141,7 @@ def _each_tree(asked: _Asked, progress: OnTree | None) -> Iterator[pa.RecordBatc
 
 
 def _metadata(asked: _Asked) -> dict[bytes, str]:
-    """What a reader needs to know beside the tables."""
+    """Return what readers need beside the tables."""
     said = {
         "library": asked.model.library,
         "model": asked.model.digest,

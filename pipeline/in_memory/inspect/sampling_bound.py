@@ -1,4 +1,4 @@
-"""How far values against a background may be from those against all that it was drawn from, before any row is seen."""
+"""A-priori bound of the error of values against a sampled background."""
 
 from os import PathLike
 from typing import Any

@@ -1,4 +1,4 @@
-"""What cannot be had for a model, or needs more than the model, each with the line that says why."""
+"""Methods and options that a model does not support, with reasons."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from ...models.selection import keep_iterations
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What is asked for, and why it cannot be had, or what it needs."""
+    """A request, and why it is unsupported or what else it needs."""
 
     what: str
     why: str
 
 
 def check_given(model: Model, method: Method) -> None:
-    """Refuse a method that there is not for a model, or that needs more than a model and rows."""
+    """Refuse a method that the model does not support, or that needs more than model and rows."""
     check_method(model, method)
     if method.labelled:
         raise UsageError("needs a label of every row")
@@ -40,7 +40,7 @@ def check_given(model: Model, method: Method) -> None:
 
 
 def _questions(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
-    """What may be asked for, and what raises where it cannot be had."""
+    """Yield possible requests, with functions that raise if unsupported."""
     for method in METHODS.values():
         yield f"method {method.name}", partial(check_given, model, method)
     if number_players(model, ()).combinations:
@@ -52,7 +52,7 @@ def _questions(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
 
 
 def find_refusals(model: Model) -> tuple[Refusal, ...]:
-    """Find what cannot be had for a model."""
+    """List the unsupported requests of a model."""
     found = []
     for what, ask in _questions(model):
         try:

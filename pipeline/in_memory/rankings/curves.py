@@ -1,4 +1,4 @@
-"""Rankings of rows in memory: what they are worth as curves, and the gradient that they can be made from."""
+"""Insertion and deletion curves of rankings in memory, and gradients of the multilinear extension."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -74,7 +74,7 @@ class Gradient:
 
 
 def _read(given: Any, name: str, shape: tuple[int, ...], players: Sequence[str]) -> np.ndarray:
-    """Numbers for every row, output and player, as they are or spread."""
+    """Broadcast numbers to every row, output and player."""
     try:
         numbers = as_numbers(in_order(given, players, name))
     except (TypeError, ValueError):
@@ -87,7 +87,7 @@ def _read(given: Any, name: str, shape: tuple[int, ...], players: Sequence[str])
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """Rows in Arrow, and the forest that they are played on."""
+    """Rows in Arrow, and the model's forest."""
 
     features: tuple[Feature, ...]
     bins: BinTables
@@ -98,11 +98,11 @@ class _Rows:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Rows, outputs, players."""
+        """Numbers of rows, outputs and players."""
         return self.batch.num_rows, self.n_outputs, self.forest.n_all
 
     def spread(self, work: Callable[[slice, np.ndarray], None], cells: int) -> None:
-        """``work(rows, bins)`` on slices of rows that have so many numbers each, on all cores."""
+        """Run ``work(rows, bins)`` on batches of rows with this many numbers each, on all cores."""
         size = max_slice_rows(cells)
         parts = [slice(first, min(first + size, self.batch.num_rows)) for first in range(0, self.batch.num_rows, size)]
 
@@ -128,7 +128,7 @@ def _set_up(given: Any, rows: Any, partition: Partition | None, allow_unseen: bo
 
 
 def _to_kernel(values: np.ndarray, players: np.ndarray, n: int) -> np.ndarray:
-    """``(outputs, players, n)`` of the players that some split asks for, padded, from ``(rows, outputs, players)``."""
+    """Return ``(outputs, players, n)`` for the players in splits, padded, from ``(rows, outputs, players)``."""
     out = np.zeros((values.shape[1], players.size, n))
     out[:, :, : len(values)] = values[:, :, players].transpose(1, 2, 0)
     return out

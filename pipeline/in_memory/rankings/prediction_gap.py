@@ -1,4 +1,4 @@
-"""How far predictions move when features are perturbed: PG² of a set of features, PGI² of a ranking, and the greedy ranking, of rows in memory."""
+"""Prediction gaps of rows in memory: PG² of feature sets, PGI² of rankings, and greedy rankings."""
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,17 +33,17 @@ from ..rows.given_rows import REAL, ROWS, as_numbers, bin_batch, refuse_unknown,
 SLICE_ROWS = 128
 DATA = "rows of the data"  # in messages
 _SIZES = np.concatenate((np.geomspace(1e-9, 0.1, 16), np.linspace(0.2, 10.0, 99), np.geomspace(20.0, 1e9, 17), [np.inf]))
-POINTS = np.concatenate((-_SIZES[::-1], [0.0], _SIZES)).reshape(3, -1)  # of z, ascending, where a function has to be a distribution function
-ROUNDING = 1e-9  # of a probability
+POINTS = np.concatenate((-_SIZES[::-1], [0.0], _SIZES)).reshape(3, -1)  # ascending test points of a distribution function
+ROUNDING = 1e-9  # tolerance of a probability
 Scale = float | Mapping[str | int, float] | Sequence[float]
 
 
 def _check_distribution(noise: Callable[[Any], Any]) -> None:
-    """Refuse a function that is no distribution function at some points, between them and at both ends, where scales are 0 and values infinite."""
+    """Refuse a function that is no distribution function at test points, between them, or at the extremes."""
     try:
         with np.errstate(all="ignore"):
             found = np.asarray(noise(POINTS.copy()))
-    except Exception as error:  # whatever a caller's function raises
+    except Exception as error:  # a caller's function may raise anything
         raise UsageError(f"noise is a function that fails: {' '.join(str(error).split())[:200]}, expected one that takes an array of z") from error
     if found.shape != POINTS.shape or found.dtype.kind not in REAL:
         raise UsageError(f"noise makes {found.dtype} of shape {found.shape} of an array of shape {POINTS.shape}, expected probabilities of its shape")
@@ -59,7 +59,7 @@ def _check_distribution(noise: Callable[[Any], Any]) -> None:
 
 
 def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
-    """Find a distribution of perturbations."""
+    """Find a distribution of noise."""
     if callable(noise):
         _check_distribution(noise)
         return Noise("given", noise, lambda z: 1.0 - noise(z))
@@ -98,7 +98,7 @@ def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
 
 
 def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
-    """Values and bins of a slice, ``(used, n)`` each, as kernels read them."""
+    """Return values and bins of a batch, ``(used, n)`` each, as kernels read them."""
     values, binned = (np.ascontiguousarray(padded[:, : batch.num_rows]) for padded in bin_batch(features, bins, batch))
     return values, binned
 
@@ -133,7 +133,7 @@ def _prepare(
 
 
 def _choose_seed(tables: GapTables, asked: Mapping[str, Any], passes: int, approximate: bool) -> int:
-    """The seed where values have to be estimated, else EXACT."""
+    """Return the seed if values have to be estimated, else EXACT."""
     with refused():
         return EXACT if affordable(tables, asked["budget"], passes, approximate) else asked["seed"]
 
@@ -150,15 +150,15 @@ def _numbers(names: Any, players: Sequence[str], what: str, expected: str) -> li
 
 
 def rank_players(phi: np.ndarray) -> np.ndarray:
-    """Rank players by the size of their attributions, the largest first, equal ones in their own order."""
+    """Rank players by descending magnitude of attributions; ties keep the order of players."""
     return np.argsort(-np.abs(phi), axis=2, kind="stable")
 
 
 def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, players: Sequence[str], n: int, allow_unseen: bool) -> np.ndarray:
-    """Rankings of players of every row and output."""
+    """Return the rankings of players of every row and output."""
     outputs = len(model.outputs)
     if isinstance(ranking, str):
-        if find_method(ranking).phi.ranks:  # by score, or under noise of its own
+        if find_method(ranking).phi.ranks:  # by score, or with noise of its own
             raise UsageError(f"ranking is {ranking!r}, which writes ranks, expected a method of values to rank by size, or what rank_by_gap returns")
         found = attribute(model, rows, ranking, partition=partition, allow_unseen=allow_unseen)
         if found.players != tuple(players):

@@ -1,1 +1,1 @@
-"""Rows and labels as people give them: data frames, arrays, Arrow batches, Dask frames."""
+"""Rows and labels in memory: data frames, arrays, Arrow batches, Dask frames."""

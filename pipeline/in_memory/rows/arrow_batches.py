@@ -1,4 +1,4 @@
-"""Rows in memory as columns of Arrow, or as one matrix of numbers where they are that already: what slices are filled from."""
+"""Rows in memory as Arrow columns, or as one numeric matrix, from which batches are filled."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -16,18 +16,18 @@ from ...errors import SchemaMismatch
 from ...models.model import Feature, Model
 from .given_rows import ROWS, as_rows, code_categories, fill_columns
 
-NUMBERS, INTEGERS = tuple("biuf"), frozenset("iu")  # kinds of NumPy's types
-FEW = 1 << 13  # rows of a frame, all of whose columns are copied for the sake of some
-EXACT = 2.0**53  # below it every integer is a float64
-Fill = Callable[[int, int, np.ndarray], None]  # writes so many rows from a first one on into (used, at least n) float64
+NUMBERS, INTEGERS = tuple("biuf"), frozenset("iu")  # kinds of numeric dtypes
+FEW = 1 << 13  # rows of a frame up to which all columns are copied
+EXACT = 2.0**53  # integers below it are exact in float64
+Fill = Callable[[int, int, np.ndarray], None]  # writes a number of rows from a first one into (used, at least n) float64
 
 
 def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tuple[tuple[Feature, ...], Any]:
-    """A pandas frame without what no split asks for, unless its type has to be looked at, since Arrow converts a frame column by column.
+    """Drop unused columns of a pandas frame unless their type is checked, since Arrow converts frames column by column.
 
-    Its index goes too, which may hold what Arrow cannot read. Other rows, and frames that will be refused, are left as they are.
+    The index is dropped too, since Arrow may not read it. Other rows, and frames to be refused, are returned unchanged.
     """
-    pandas = sys.modules.get("pandas")  # not imported for rows that are none of its frames
+    pandas = sys.modules.get("pandas")  # not imported for other rows
     if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
         return features, rows
     kinds = {name: dtype.kind for name, dtype in rows.dtypes.items() if isinstance(dtype, np.dtype)}
@@ -36,24 +36,24 @@ def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tu
     names = [feature.name for feature in left]
     if rows.columns.isin(names).sum() != len(names):
         return features, rows
-    narrowed = rows[names]  # a frame of its own, whatever becomes of its index
+    narrowed = rows[names]  # a frame of its own, independent of its index
     narrowed.index = pandas.RangeIndex(len(rows))
     return left, narrowed
 
 
 def _check_shape(model: Model, rows: np.ndarray, where: str = ROWS) -> None:
-    """Refuse a matrix that is none of the model's features."""
+    """Refuse a matrix that does not match the model's features."""
     if rows.ndim != 2 or rows.shape[1] != len(model.features):
         raise SchemaMismatch(f"{where} have shape {rows.shape}, the model was trained on {len(model.features)} features")
 
 
 def _is_narrow(dtype: Any) -> bool:
-    """Floats that round what float64 holds."""
+    """Return whether a float type has less precision than float64."""
     return isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize < np.dtype(np.float64).itemsize
 
 
 def _column_of(feature: Feature, values: np.ndarray, where: str) -> pa.Array:
-    """A column of a matrix: integers, narrow floats, and categories that are looked up, keep the type that they have there."""
+    """Return a matrix column; integers, narrow floats and looked-up categories keep their type."""
     kept = feature.by_value or values.dtype.kind in INTEGERS or _is_narrow(values.dtype)
     try:
         column = pa.array(values if kept else values.astype(np.float64))
@@ -64,7 +64,7 @@ def _column_of(feature: Feature, values: np.ndarray, where: str) -> pa.Array:
 
 
 def as_batch(model: Model, rows: Any, used: Sequence[int], where: str = ROWS) -> tuple[tuple[Feature, ...], pa.RecordBatch]:
-    """Take the used columns of rows into Arrow.
+    """Convert the used columns of rows to Arrow.
 
     Parameters
     ----------
@@ -108,17 +108,17 @@ def as_batch(model: Model, rows: Any, used: Sequence[int], where: str = ROWS) ->
 
 
 def _record_batch(columns: list[pa.Array], names: list[str], n_rows: int) -> pa.RecordBatch:
-    """Columns as a batch, which has its rows even where it has no columns."""
+    """Make a batch, with its number of rows even without columns."""
     if not columns:
         columns, names = [pa.nulls(n_rows)], [""]
     return pa.record_batch(columns, names=names)
 
 
 def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision: bool) -> np.ndarray | None:
-    """The used columns, ``(n, read) float64``, of a matrix or of a pandas frame that holds nothing but numbers; None of rows for Arrow to convert.
+    """Return the used columns of a matrix or a numeric pandas frame, ``(n, read) float64``; None for rows that need Arrow.
 
-    Categories of a matrix that are looked up by their values are none of these numbers. Nor are integers that a float64 rounds where float32 is
-    compared: they would be rounded twice; and narrow floats where a number stands for missing values, which they may hold rounded.
+    Excluded are matrices with categories looked up by value; integers that float64 rounds before float32 does; and narrow floats with missing-value
+    numbers, which they may hold rounded.
     """
     if not single_precision and any(model.features[column].missing is not None for column in used):
         dtypes = [rows.dtype] if isinstance(rows, np.ndarray) else getattr(rows, "dtypes", ())
@@ -145,7 +145,7 @@ def _take_numbers(model: Model, rows: Any, used: Sequence[int], single_precision
 
 
 def _as_numbers(given: np.ndarray, kinds: set[str], single_precision: bool) -> np.ndarray | None:
-    """Numbers as float64, or None where an integer among them would be rounded twice, or is too large for any."""
+    """Convert numbers to float64; None if an integer would be rounded twice, or overflow."""
     try:
         found = given.astype(np.float64, copy=False)
     except OverflowError:
@@ -154,7 +154,7 @@ def _as_numbers(given: np.ndarray, kinds: set[str], single_precision: bool) -> n
 
 
 def read_rows(model: Model, rows: Any, bins: BinTables) -> tuple[int, Fill]:
-    """Read rows, and see how slices are filled from them.
+    """Read rows, and return how batches are filled from them.
 
     Parameters
     ----------

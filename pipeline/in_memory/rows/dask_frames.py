@@ -1,4 +1,4 @@
-"""Dask DataFrames: every partition explained when it is computed, by one explainer that the graph holds once."""
+"""Dask DataFrames: partitions are explained lazily by one explainer stored once in the graph."""
 
 import sys
 from collections.abc import Callable
@@ -6,11 +6,11 @@ from typing import Any
 
 from ...errors import UsageError
 
-Explain = Callable[[Any, str | None, str | None], Any]  # a frame with its labels and weights, to a frame of attributions
+Explain = Callable[[Any, str | None, str | None], Any]  # from a frame, labels and weights to a frame of attributions
 
 
 def is_dask(rows: Any) -> bool:
-    """Tell whether rows are a Dask DataFrame; Dask is not imported to find out."""
+    """Return whether rows are a Dask DataFrame, without importing Dask."""
     dask = sys.modules.get("dask.dataframe")
     return dask is not None and isinstance(rows, dask.DataFrame)
 
@@ -20,7 +20,7 @@ def _explain_partition(part: Any, explain: Explain, label: str | None, weight: s
 
 
 def _without_unknown(meta: Any) -> Any:
-    """A frame of no rows without the text that stands for categories which Dask does not know yet: they may be numbers."""
+    """Return an empty frame without placeholder texts of unknown categories, which may be numbers."""
     import pandas
     from dask.dataframe.utils import UNKNOWN_CATEGORIES
 
@@ -56,5 +56,5 @@ def explain_partitions(explain: Explain, rows: Any, label: Any, weight: Any) -> 
     for name, given in (("label", label), ("weight", weight)):
         if not isinstance(given, str | None):
             raise UsageError(f"{name} is a {type(given).__name__}, expected the name of a column of the Dask DataFrame")
-    once = dask.delayed(explain, pure=False, traverse=False)  # a key of its own: tasks name it, and do not hold it
+    once = dask.delayed(explain, pure=False, traverse=False)  # a key of its own, which tasks reference
     return rows.map_partitions(_explain_partition, once, label, weight, meta=explain(_without_unknown(rows._meta), label, weight))

@@ -1,4 +1,4 @@
-"""Rows as they are given in memory: matrices of numbers, frames with a column for every name, and a single row as a pandas Series."""
+"""Rows in memory as given: matrices, data frames, and single rows as Series, with validation of columns."""
 
 import logging
 import sys
@@ -22,10 +22,10 @@ from ...methods.unseen_categories import ENOUGH, count_unseen, refuse_counted
 from ...models.model import Feature, Model
 from .dask_frames import is_dask
 
-REAL = "biuf"  # kinds of NumPy's types
-ROWS = "rows"  # what is explained, in messages
+REAL = "biuf"  # kinds of numeric dtypes
+ROWS = "rows"  # name of the rows in messages
 SLICE_ROWS = 1 << 13
-Header = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # names of all columns, of those of an index, and of others that are no features
+Header = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # names of all columns, of index columns, and of others that are no features
 
 
 def _is_number(value: Any) -> bool:
@@ -37,7 +37,7 @@ def _holds_numbers(values: np.ndarray) -> bool:
 
 
 def as_numbers(given: Any) -> np.ndarray:
-    """Take real numbers, and nothing that NumPy would make some of: no texts, dates, complex numbers, or values that a mask hides.
+    """Accept real numbers, and refuse texts, dates, complex numbers and masked values, which NumPy might convert.
 
     Parameters
     ----------
@@ -58,12 +58,12 @@ def as_numbers(given: Any) -> np.ndarray:
         raise TypeError(f"{say_given(given)} is no numbers")
     try:
         return found.astype(np.float64)
-    except OverflowError as error:  # of an integer
+    except OverflowError as error:  # a large integer
         raise ValueError(*error.args) from error
 
 
 def say_given(given: Any) -> str:
-    """Write what was given in the place of numbers as part of a one-line message.
+    """Describe a value given instead of numbers, for a one-line message.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def say_given(given: Any) -> str:
 
 
 def in_order(given: Any, names: Sequence[str], what: str) -> Any:
-    """Put numbers that pandas has names of into the order of what they are of; NumPy would take them as they stand.
+    """Reorder numbers with pandas labels to given names; NumPy would use them by position.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def _check_matrix(rows: np.ndarray, where: str) -> None:
 
 
 def are_turned(given: Any, others: Any) -> bool:
-    """Tell whether pandas has two things with the same labels, each once, but not in the same order: their numbers are taken as they stand."""
+    """Return whether two pandas objects have the same unique labels in different order."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(given, pandas.Series) or not isinstance(others, pandas.Series | pandas.DataFrame):
         return False
@@ -125,7 +125,7 @@ def are_turned(given: Any, others: Any) -> bool:
 
 
 def _check_columns(rows: Mapping[Any, Any], where: str) -> None:
-    """Refuse columns whose members are others than their values, or in no order, or in that of other rows, or gone once they were read."""
+    """Refuse columns that iterate over other things than values, or without order, or only once."""
     first = next(iter(rows.values()), None)
     for name, column in rows.items():
         if are_turned(column, first):
@@ -137,7 +137,7 @@ def _check_columns(rows: Mapping[Any, Any], where: str) -> None:
 
 
 def as_rows(rows: Any, where: str = ROWS) -> Any:
-    """Take rows that mean one thing only; others are refused here or by who reads them.
+    """Accept unambiguous rows; others are refused here or by their reader.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
     if isinstance(rows, np.ndarray):
         _check_matrix(rows, where)
         return np.asarray(rows)
-    pandas = sys.modules.get("pandas")  # not imported for rows that are none of its own
+    pandas = sys.modules.get("pandas")  # not imported for other rows
     if pandas is not None and isinstance(rows, pandas.Series):
         rows = rows.to_frame().T.infer_objects()
     if is_dask(rows):
@@ -176,12 +176,12 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
         raise SchemaMismatch(f"{where} have columns of {rows.columns.nlevels} levels, expected one name for each")
     if not all(isinstance(name, str) for name in rows.columns):
         rows = rows.copy(deep=False)
-        rows.columns = [str(name) for name in rows.columns]  # as XGBoost, LightGBM and Arrow call them
+        rows.columns = [str(name) for name in rows.columns]  # column names as texts, as in XGBoost, LightGBM and Arrow
     return rows
 
 
 def spell_features(model: Model, rows: Any, *others: Any, where: str = ROWS) -> Model:
-    """Name a model's features as the columns of rows are named, and log where they are matched by position.
+    """Rename a model's features as the columns of rows, and log a match by position.
 
     Parameters
     ----------
@@ -205,7 +205,7 @@ def spell_features(model: Model, rows: Any, *others: Any, where: str = ROWS) -> 
 
 
 def read_header(rows: Any, *others: Any) -> Header | None:
-    """Read what the columns of rows are called.
+    """Read the column names of rows.
 
     Parameters
     ----------
@@ -224,13 +224,13 @@ def read_header(rows: Any, *others: Any) -> Header | None:
         names = rows.keys()
     else:
         names = getattr(rows, "columns", None)
-    if not isinstance(names, Iterable):  # a matrix, or what will be refused
+    if not isinstance(names, Iterable):  # a matrix, or invalid
         return None
     return tuple(map(str, names)), tuple(index), tuple(name for name in others if isinstance(name, str))
 
 
 def spell_header(model: Model, header: Header, where: str = ROWS) -> Model:
-    """Name a model's features as columns are named, and log where they are matched by position.
+    """Rename a model's features as given columns, and log a match by position.
 
     Parameters
     ----------
@@ -252,7 +252,7 @@ def spell_header(model: Model, header: Header, where: str = ROWS) -> Model:
 
 
 def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Feature, ...], Any]:
-    """Turn categories of several types, as texts beside numbers, into their codes, as LightGBM does: Arrow has no column for them."""
+    """Encode categories of several types, such as texts and numbers, as LightGBM does, since Arrow has no such columns."""
     pandas = sys.modules.get("pandas")
     if pandas is None or not isinstance(rows, pandas.DataFrame) or not rows.columns.is_unique:
         return tuple(features), rows
@@ -268,7 +268,7 @@ def code_categories(features: Sequence[Feature], rows: Any) -> tuple[tuple[Featu
 
 
 def fill_columns(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch, out: np.ndarray) -> None:
-    """Turn the columns of rows into values, see `fill_values`.
+    """Convert the columns of rows to feature values, see `fill_values`.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def fill_columns(features: Sequence[Feature], bins: BinTables, batch: pa.RecordB
 
 
 def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch) -> tuple[np.ndarray, np.ndarray]:
-    """Turn the used columns of rows into values and bins.
+    """Convert the used columns of rows to values and bins.
 
     Parameters
     ----------
@@ -311,7 +311,7 @@ def bin_batch(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatc
 
 
 def refuse_unknown(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch, where: str, allow_unseen: bool) -> None:
-    """Refuse rows of which the model knows hardly any category of a feature, before they are looked at.
+    """Refuse rows in which the model knows hardly any category of a feature.
 
     Parameters
     ----------

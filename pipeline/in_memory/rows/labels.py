@@ -1,4 +1,4 @@
-"""Labels and weights of rows in memory, as numbers or as columns of the rows."""
+"""Labels and weights of rows in memory, given as numbers or column names."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +19,7 @@ Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
 
 
 def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
-    """A number for every row, ``(n,) float64``: as given, or those of the column of the rows that is called so; NaN where missing."""
+    """Return a number for every row, ``(n,) float64``, as given or from a named column; NaN if missing."""
     if isinstance(given, str):
         rows = as_rows(rows)
         arrow = isinstance(rows, pa.Table | pa.RecordBatch)

@@ -1,1 +1,1 @@
-"""CatBoost's models."""
+"""Loader of CatBoost models."""

@@ -1,4 +1,4 @@
-"""What a CatBoost file of either format says, and the arrays that it becomes."""
+"""Contents of a CatBoost file in either format, and their conversion to arrays."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ from .columns import Column, order_columns
 from .ctr import Counts, CtrCounts, Statistic, lay_out_statistics
 from .ctr_categories import known_hashes
 
-BELOW_ALL = -1e39  # stands for a border of -inf, which parts -inf from every number: below all that single precision has
+BELOW_ALL = -1e39  # replaces a border of -inf: below all single-precision numbers, but above -inf
 MAX_TREES, MAX_DEPTH, MAX_SYMMETRIC_DEPTH, MAX_NODES = 50_000, 64, 16, 1_000_000
 MAX_SET_WORDS = 1 << 24  # 64 MiB of category sets; CatBoost itself splits on at most 255 values of a feature
 
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """One tree, the root first and every child behind its parent."""
+    """One tree, with the root first and children after their parents."""
 
-    split: np.ndarray  # (nodes,) int64, number of the split among all borders and values in file order, -1 at leaves
+    split: np.ndarray  # (nodes,) int64, number among all borders and values in file order, -1 at leaves
     left: np.ndarray  # (nodes,) int64, -1 at leaves
     right: np.ndarray  # (nodes,) int64, -1 at leaves
     value: np.ndarray  # (nodes, outputs) float64, 0 at inner nodes
@@ -37,21 +37,21 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """A whole model. ``columns`` are in file order, floats before categories, and statistics after them: the order in which splits are numbered."""
+    """Contents of a model file. ``columns`` are in file order: floats, categories, statistics, as splits are numbered."""
 
     columns: tuple[Column, ...]
     trees: tuple[Tree, ...]
     scale: float
     bias: np.ndarray  # (outputs,) float64
     classes: Classes
-    loss: str  # "" where the file does not say
+    loss: str  # "" if unknown
     statistics: tuple[Statistic, ...] = ()
-    tables: Mapping[CtrCounts, Counts] = field(default_factory=dict)  # of the statistics, at least
-    threshold: float | None = None  # of the second of two classes, see `Objective`
+    tables: Mapping[CtrCounts, Counts] = field(default_factory=dict)  # all tables that statistics need
+    threshold: float | None = None  # probability threshold of the second of two classes, see `Objective`
 
 
 def loss_name(parameters: Any) -> str:
-    """Find the loss function in a model's training parameters."""
+    """Return the loss function named in a model's training parameters."""
     found = json.loads(parameters) if isinstance(parameters, str | bytes) else parameters
     loss = found.get("loss_function") if isinstance(found, dict) else None
     name = loss.get("type") if isinstance(loss, dict) else None
@@ -59,7 +59,7 @@ def loss_name(parameters: Any) -> str:
 
 
 def symmetric_tree(splits: Sequence[int], value: np.ndarray, weight: np.ndarray) -> Tree:
-    """Expand a symmetric tree into nodes, the last split at the root: CatBoost's own SHAP values take the levels in that order."""
+    """Expand a symmetric tree into nodes with the last split at the root, as CatBoost's own SHAP values do."""
     depth, n_inner = len(splits), len(weight) - 1
     levels = [weight]
     for _ in range(depth):
@@ -76,7 +76,7 @@ def symmetric_tree(splits: Sequence[int], value: np.ndarray, weight: np.ndarray)
 
 
 def free_tree(split: Sequence[int], left: Sequence[int], right: Sequence[int], value: np.ndarray, weight: np.ndarray, where: str) -> Tree:
-    """Finish a tree of any shape, with the weight of every inner node the sum of its children's."""
+    """Complete a tree of any shape with the weights of inner nodes."""
     if len(split) > MAX_NODES:
         raise UnsupportedModel(f"{where} has {len(split)} nodes, expected at most {MAX_NODES}")
     depth, total = [0] * len(split), weight.tolist()
@@ -95,15 +95,15 @@ def free_tree(split: Sequence[int], left: Sequence[int], right: Sequence[int], v
 
 
 def _categories(column: Column, hashed: bool) -> tuple[str | HashedCategory, ...]:
-    """A feature's categories, as hashes where statistics are looked up by them."""
+    """Return a feature's categories, as hashes where statistics need them."""
     if column.texts is not None and not hashed:
         return column.texts
-    # A feature without splits needs a category list too.
+    # Features without splits need a category list too.
     return tuple(HashedCategory(value) for value in column.values) or (NO_CATEGORY if hashed else UNASKED,)
 
 
 def _booleans(column: Column, told: np.ndarray | None, hashed: bool, looked_up: bool) -> tuple[str, ...]:
-    """How categories that are hashes write false and true; as CatBoost itself does where nothing is ever asked of them."""
+    """Return how hashed categories spell false and true; CatBoost's own spelling if none depends on it."""
     if not column.categorical or (column.texts is not None and not hashed):
         return ()
     known = {*column.values, *([] if told is None else told.tolist())}
@@ -111,7 +111,7 @@ def _booleans(column: Column, told: np.ndarray | None, hashed: bool, looked_up: 
 
 
 def _join(trees: Sequence[Tree], n_outputs: int) -> tuple[Tree, np.ndarray]:
-    """Lay trees end to end with absolute children; return them with ``(trees,)`` int32, the roots."""
+    """Concatenate trees with absolute children; return them with the roots, ``(trees,)`` int32."""
     sizes = [len(tree.split) for tree in trees]
     first = np.concatenate(([0], np.cumsum(sizes, dtype=np.int64)))
     shift = np.repeat(first[:-1], sizes)
@@ -134,7 +134,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
     n_outputs = contents.bias.size
     trees, roots = _join(contents.trees, n_outputs)
     inner = trees.split >= 0
-    # Every split there is, in file order: borders of the floats, then values of the categories, then codes of the statistics.
+    # All possible splits in file order: borders of floats, values of categories, codes of statistics.
     bin_column = np.repeat(
         np.concatenate((np.array([order[column.flat] for column in contents.columns], np.int64), of_statistic)),
         [
@@ -153,7 +153,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
         raise InvalidModel(f"{where}: tree {tree} has split {trees.split[stray[0]]}, expected 0..{bin_column.size - 1}")
     by_position = sorted(contents.columns, key=lambda column: column.flat)
     hashed = bool(contents.statistics)
-    computed = np.zeros(len(contents.statistics), np.int32)  # columns of numbers, none missing
+    computed = np.zeros(len(contents.statistics), np.int32)  # statistics are numeric columns without missing values
     n_categories = np.append(np.array([len(_categories(column, hashed)) if column.categorical else 0 for column in by_position], np.int32), computed)
     nan_right = np.append(np.array([column.nan_right for column in by_position], bool), computed > 0)
 
@@ -162,18 +162,18 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
     n_codes = n_categories[bin_column[used]].astype(np.int64)
     if (n_codes // 32 + 1).sum() > MAX_SET_WORDS:
         raise UnsupportedModel(f"{where}: {used.size} splits on features of up to {n_codes.max()} categories need too much memory")
-    # x == value goes right, so the left set is every other category and the unseen.
+    # x == value goes right, so the left set is all other categories and unseen.
     sets = [bit_set([c for c in range(n + 1) if c != code[s - border.size]], n) for s, n in zip(used, n_codes.tolist(), strict=True)]
-    set_of_bin = np.full(bin_column.size + 1, -1, np.int32)  # one more: leaves look up the last
+    set_of_bin = np.full(bin_column.size + 1, -1, np.int32)  # with an extra entry for leaves
     set_of_bin[used] = np.arange(used.size)
 
     feature = np.full(inner.size, -1, np.int32)
     feature[inner] = bin_column[trees.split[inner]]
     threshold = np.append(bin_threshold, 0.0)[trees.split]
     missing_left = np.zeros(inner.size, bool)
-    # CatBoost puts inf in the place of NaN where that goes right, and inf > inf is not so.
+    # CatBoost replaces NaN that goes right by inf, but inf > inf is false.
     missing_left[inner] = ~nan_right[feature[inner]] | (threshold[inner] == np.inf)
-    with np.errstate(over="ignore", invalid="ignore"):  # infinite leaves are found by the check
+    with np.errstate(over="ignore", invalid="ignore"):  # the check refuses infinite leaves
         value = trees.value * contents.scale
     ensemble = TreeEnsemble(
         feature=feature,
@@ -199,7 +199,7 @@ def build(contents: Contents, where: str) -> tuple[TreeEnsemble, tuple[Feature, 
     check_ensemble(ensemble, where)
     looked_up = {int(statistics.source[element]) for element in statistics.element[statistics.kind != ABOVE]}
     told = known_hashes(statistics)
-    gaps = any(column.flat != position for position, column in enumerate(by_position))  # then a name says more than a position
+    gaps = any(column.flat != position for position, column in enumerate(by_position))  # then names are more informative than positions
     features = tuple(
         Feature(
             name=column.name,

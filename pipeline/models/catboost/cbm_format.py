@@ -1,6 +1,6 @@
-"""CatBoost's binary format, a FlatBuffer behind a magic and a length; read by hand, for CatBoost aborts on damaged files.
+"""Parser of CatBoost's binary format (FlatBuffers), independent of CatBoost, which aborts on damaged files.
 
-Field numbers are those of ``model.fbs``, ``features.fbs`` and ``ctr_data.fbs`` in CatBoost's ``catboost/libs/model/flatbuffers``.
+Field numbers follow ``model.fbs``, ``features.fbs`` and ``ctr_data.fbs`` in CatBoost's ``catboost/libs/model/flatbuffers``.
 """
 
 import itertools
@@ -19,11 +19,11 @@ from .columns import Column
 from .ctr import COUNTERS, EMPTY, KINDS, MEANS, Counts, CtrCounts, Projection, Statistic, make_counts
 
 MAGIC = b"CBM1"
-FORMAT = b"FlabuffersModel_v1"  # spelt so
+FORMAT = b"FlabuffersModel_v1"  # CatBoost's spelling
 AS_TRUE = 2  # ENanValueTreatment
 NO_LEAF = 0xFFFFFFFF
 STEP = np.dtype([("left", "<u2"), ("right", "<u2")])
-COUNTS_PART = b"static_provider_v1"  # of the parts behind the core
+COUNTS_PART = b"static_provider_v1"  # name of the part with counts, after the core
 ABOVE, EQUAL = np.dtype([("index", "<i4"), ("border", "<f4")]), np.dtype([("index", "<i4"), ("value", "<i4")])
 BUCKET = np.dtype([("key", "<u8"), ("row", "<u4")])
 MEAN = np.dtype([("sum", "<f4"), ("rows", "<i4")])
@@ -34,7 +34,7 @@ def _name(feature: Table, field: int) -> str:
 
 
 def _refuse(model: Table, where: str) -> None:
-    """Refuse features that are computed from others."""
+    """Refuse features that are computed from others, as of texts and embeddings."""
     for field, kind in ((12, "text"), (18, "embedding")):
         for feature in model.tables(field):
             raise UnsupportedModel(
@@ -61,7 +61,7 @@ def _columns(model: Table) -> tuple[Column, ...]:
         )
         for feature in model.tables(5)
     ]
-    # Splits are numbered by the order of the one-hot features, the other categories have none.
+    # Splits are numbered in the order of one-hot features; other categories have none.
     categories = {feature.integer(0, -1): feature for feature in model.tables(4)}
     one_hot = {feature.integer(0, -1): feature for feature in model.tables(6)}
     for index in (*one_hot, *(index for index in categories if index not in one_hot)):
@@ -81,7 +81,7 @@ def _within(table: Table | None, field: int, where: str) -> Table:
 
 
 def _counted(base: Table, known: dict[int, Projection], where: str) -> CtrCounts:
-    """What is counted; files share equal projections, which are read once."""
+    """Read projections; files share equal ones, which are read once."""
     combination = _within(base, 0, where)
     if combination.position not in known:
         equal = combination.array(2, EQUAL)
@@ -115,7 +115,7 @@ def _statistics(model: Table, where: str) -> tuple[Statistic, ...]:
 
 
 def _buckets(table: Table, where: str) -> np.ndarray:
-    """The entries of a hash table, each where CatBoost finds it: at the place that its key says, or behind others without a gap."""
+    """Read the entries of a hash table, checking that CatBoost would find each: at its key's place, or after others without a gap."""
     stored = table.array(1, "u1")
     size = stored.size // BUCKET.itemsize
     if stored.size % BUCKET.itemsize or size & (size - 1) or not size:
@@ -155,7 +155,7 @@ def _counts(table: Table, kind: str, where: str) -> Counts:
 
 
 def _tables(data: bytes, at: int, parts: list[bytes], statistics: tuple[Statistic, ...], where: str) -> dict[CtrCounts, Counts]:
-    """The tables that statistics need, each a FlatBuffer of its own behind the core."""
+    """Read the tables that statistics need, each a FlatBuffer of its own after the core."""
     needed, found = {statistic.counted for statistic in statistics}, dict[CtrCounts, Counts]()
     if not needed or not parts or parts[0] != COUNTS_PART:
         return found
@@ -227,7 +227,7 @@ def _symmetric(splits: np.ndarray, sizes: np.ndarray, values: np.ndarray, weight
 
 
 def _free(splits: np.ndarray, steps: np.ndarray, leaf_of: np.ndarray, values: np.ndarray, weights: np.ndarray, where: str) -> Tree:
-    """A tree of steps: a step of 0 to a side ends there, in the leaf of the node that it starts from."""
+    """Read a tree of steps; a step of 0 to a side ends in the starting node's leaf."""
     n_outputs = values.shape[1]
     split, leaf = splits.tolist(), leaf_of.tolist()
     step = np.column_stack((steps["left"], steps["right"])).astype(np.int64)
@@ -238,7 +238,7 @@ def _free(splits: np.ndarray, steps: np.ndarray, leaf_of: np.ndarray, values: np
         raise InvalidModel(f"{where} has leaf numbers up to {leaf_of[ends].max()}, expected multiples of {n_outputs} below {values.size}")
     children = step + np.arange(len(split))[:, None]
     left, right = children[:, 0].tolist(), children[:, 1].tolist()
-    holder = {}  # node of the new array -> node of the file whose leaf it is
+    holder = {}  # node of the new array -> node of the file that holds its leaf
     for node, (to_left, to_right) in enumerate(step.tolist()):
         if not to_left and not to_right:
             split[node] = left[node] = right[node] = -1
@@ -252,7 +252,7 @@ def _free(splits: np.ndarray, steps: np.ndarray, leaf_of: np.ndarray, values: np
                 side[node] = len(split)
                 for part in (split, left, right):
                     part.append(-1)
-    if len(split) != 2 * len(holder) - 1:  # also keeps the arrays below as small as the file
+    if len(split) != 2 * len(holder) - 1:  # also bounds the arrays below by the file's size
         raise InvalidModel(f"{where} has {len(split)} nodes and {len(holder)} leaves, expected {2 * len(holder) - 1} nodes")
     row = np.array([leaf[node] // n_outputs for node in holder.values()], np.int64)
     value, weight = np.zeros((len(split), n_outputs)), np.zeros(len(split))
@@ -287,7 +287,7 @@ def _core(data: bytes, where: str) -> Table:
 
 
 def read_cbm(data: bytes, where: str) -> Contents:
-    """Read a model from the bytes of a ``.cbm`` file."""
+    """Parse the bytes of a ``.cbm`` file."""
     try:
         core = _core(data, where)
         model = core.table(1)
@@ -298,7 +298,7 @@ def read_cbm(data: bytes, where: str) -> Contents:
         if not 1 <= n_outputs <= len(data):
             raise InvalidModel(f"{where}: {n_outputs} outputs, expected at least 1")
         bias = model.array(16, "<f8")
-        if not bias.size:  # files from before there were several biases
+        if not bias.size:  # older files have a single bias
             bias = np.zeros(n_outputs)
             bias[0] = model.number(15, "<d", 0.0)
             if n_outputs > 1 and bias[0]:

@@ -1,4 +1,4 @@
-"""The hash by which CatBoost knows a category: the low half of CityHash64 of its text, of many texts at a time."""
+"""CityHash64 of texts in bulk, whose low half is CatBoost's hash of a category."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -6,33 +6,33 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-HASH_MASK = (1 << 32) - 1  # of a category
+HASH_MASK = (1 << 32) - 1  # low 32 bits
 K0, K1, K2, K3 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F, 0xC949D7C7509E6557
 MULTIPLIER = 0x9DDFEA08EB382D69
-BLOCK = 64  # bytes of a long text that are mixed at a time
+BLOCK = 64  # bytes of a long text mixed at a time
 
 
 @dataclass(frozen=True, slots=True)
 class HashedCategory:
-    """A category of which the model stores no text, only the hash: column values are compared by ``HashedCategory.of(value)``."""
+    """A category known by its hash only; column values are compared by ``HashedCategory.of(value)``."""
 
     code: int  # 0..2**32 - 1
 
     @classmethod
     def of(cls, value: str | int) -> "HashedCategory":
-        """Hash a value as CatBoost does: an integer by its decimal text, a boolean as 1 or 0."""
+        """Hash a value as CatBoost does: integers by their decimal text, booleans as 1 or 0."""
         text = value if isinstance(value, str) else str(int(value))
         return cls(city_hash(text.encode()) & HASH_MASK)
 
 
-NO_CATEGORY = HashedCategory(-1)  # what no value is
+NO_CATEGORY = HashedCategory(-1)  # equal to no value
 UNASKED = HashedCategory(0)  # stands for all categories of a feature without splits
-DIGITS, WORDS = ("0", "1"), ("False", "True")  # how false and true are written: by CatBoost itself, and as texts of Python and pandas
+DIGITS, WORDS = ("0", "1"), ("False", "True")  # spellings of false and true: CatBoost's, and Python's and pandas'
 
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """Texts of one class of lengths in a buffer of bytes."""
+    """Texts of one range of lengths in a byte buffer."""
 
     data: np.ndarray  # uint8
     start: np.ndarray  # (n,) int64
@@ -40,11 +40,11 @@ class _Texts:
 
     @property
     def n(self) -> np.ndarray:
-        """Sizes as they are mixed, ``(n,) uint64``."""
+        """Lengths, as unsigned integers for mixing, ``(n,) uint64``."""
         return self.size.astype(np.uint64)
 
     def read(self, at: np.ndarray | int, dtype: str = "<u8") -> np.ndarray:
-        """Numbers ``(n,) uint64`` from bytes ``at`` of each text on."""
+        """Read numbers ``(n,) uint64`` at byte ``at`` of each text."""
         width = np.dtype(dtype).itemsize
         everywhere = np.ndarray((self.data.size - width + 1,), dtype, self.data, strides=(1,))
         return everywhere[self.start + at].astype(np.uint64)
@@ -87,7 +87,7 @@ def _up_to_32(texts: _Texts) -> np.ndarray:
 
 
 def _quarters(z: np.ndarray, a: np.ndarray, i: np.ndarray | int, j: np.ndarray | int, texts: _Texts) -> tuple[np.ndarray, np.ndarray]:
-    """Half of the mix of 33 to 64 bytes; ``z`` and ``a`` are what it starts from, and 16 bytes are at ``i`` and ``j``."""
+    """Mix half of 33 to 64 bytes, starting from ``z`` and ``a``, with 16 bytes at ``i`` and ``j``."""
     b, c = _rotate(a + z, 52), _rotate(a, 37)
     a = a + texts.read(i)
     c += _rotate(a, 7)
@@ -112,7 +112,7 @@ def _weak_32(i: np.ndarray | int, a: np.ndarray, b: np.ndarray, texts: _Texts) -
 
 
 def _over_64(texts: _Texts) -> np.ndarray:
-    """Texts by how many blocks they have, the longest first: at every block those that have one are in front."""
+    """Hash texts of more than 64 bytes, sorted by number of blocks, the longest first."""
     n_blocks = (texts.size - 1) // BLOCK
     order = np.argsort(-n_blocks, kind="stable")
     texts, n_blocks = _Texts(texts.data, texts.start[order], texts.size[order]), n_blocks[order]
@@ -133,7 +133,7 @@ def _over_64(texts: _Texts) -> np.ndarray:
 
 
 def _mix_block(i: int, state: np.ndarray, texts: _Texts) -> np.ndarray:
-    """Mix the bytes ``i`` to ``i + 63`` of every text into its numbers ``(7, n)``."""
+    """Mix bytes ``i`` to ``i + 63`` of every text into its state ``(7, n)``."""
     x, y, z, v0, v1, w0, w1 = state
     x = _rotate(x + y + v0 + texts.read(i + 16), 37) * K1
     y = _rotate(y + v1 + texts.read(i + 48), 42) * K1
@@ -145,7 +145,7 @@ def _mix_block(i: int, state: np.ndarray, texts: _Texts) -> np.ndarray:
     return np.stack((z, y, x, *v, *w))
 
 
-CLASSES: tuple[tuple[int, Callable[[_Texts], np.ndarray]], ...] = (  # the longest texts, in bytes, of each way to hash
+CLASSES: tuple[tuple[int, Callable[[_Texts], np.ndarray]], ...] = (  # hash functions with the longest text of each, in bytes
     (0, _of_nothing),
     (3, _up_to_3),
     (8, _up_to_8),
@@ -156,7 +156,7 @@ CLASSES: tuple[tuple[int, Callable[[_Texts], np.ndarray]], ...] = (  # the longe
 
 
 def _hash(data: np.ndarray, start: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """CityHash64 in its first version of texts in a buffer, ``(n,) uint64``."""
+    """Hash texts in a buffer by CityHash64, first version, ``(n,) uint64``."""
     found = np.empty(size.size, np.uint64)
     of_class = np.searchsorted([most for most, _ in CLASSES], size)
     for number in np.unique(of_class).tolist():
@@ -172,7 +172,7 @@ def city_hash(s: bytes) -> int:
 
 
 def find_booleans(known: Collection[int]) -> tuple[str, ...]:
-    """Find how categories write false and true.
+    """Return how categories spell false and true.
 
     Parameters
     ----------

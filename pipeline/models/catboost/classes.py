@@ -1,4 +1,4 @@
-"""The classes of a CatBoost model as its file has them, and what its outputs are called."""
+"""Classes of a CatBoost model, and the names of its outputs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +11,14 @@ THRESHOLD = "binclass_probability_threshold"
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """What a file says of classes. Training may see fewer than it was told of, and there are outputs for these alone."""
+    """Classes in a file. Training may see fewer than it was given, and has outputs for these alone."""
 
-    names: tuple[str, ...] = ()  # of all that it was told of; none where they are called by their numbers
-    seen: tuple[int, ...] = ()  # numbers of those that it saw, in the order of outputs; none in a file that does not say
+    names: tuple[str, ...] = ()  # all that training was given; empty if they are numbered
+    seen: tuple[int, ...] = ()  # numbers of the classes in training, in the order of outputs; empty if unknown
 
 
 def read_classes(parameters: Any, where: str) -> Classes:
-    """Read what a file says of classes."""
+    """Read the classes of a file."""
     if parameters is None:
         return Classes()
     if not isinstance(parameters, dict):
@@ -30,7 +30,7 @@ def read_classes(parameters: Any, where: str) -> Classes:
 
 
 def read_threshold(text: str | None, where: str) -> float | None:
-    """Read from which probability on a model predicts the second of two classes."""
+    """Read the probability threshold of the second of two classes."""
     try:
         found = 0.5 if text is None else float(text)
     except (TypeError, ValueError):
@@ -41,17 +41,17 @@ def read_threshold(text: str | None, where: str) -> float | None:
 
 
 def name_both(classes: Classes, n_outputs: int) -> tuple[str, ...]:
-    """Name the two classes that a single output is of."""
+    """Name the two classes of a single output."""
     if n_outputs > 1 or not 1 <= len(classes.names) <= 2:
         return ()
-    first, *second = classes.names  # of a label that was the same on every row, CatBoost names that alone
+    first, *second = classes.names  # for a constant label, CatBoost names only one class
     return first, *(second or (f"not {first}",))
 
 
 def name_outputs(classes: Classes, n_outputs: int, where: str) -> tuple[str, ...]:
-    """Name the outputs of a model: as the classes where there is one for each, by their numbers where the file says nothing of classes."""
+    """Name the outputs by classes if there is one for each, or by number if the file has no classes."""
     names, seen = classes.names, classes.seen
-    if n_outputs == 1 or not (names or seen):  # a single output is of two classes, or of none
+    if n_outputs == 1 or not (names or seen):  # a single output has two classes, or none
         return tuple(str(k) for k in range(n_outputs))
     if len(seen or names) != n_outputs:
         raise InvalidModel(f"{where}: {len(seen or names)} classes, expected one for each of {n_outputs} outputs")

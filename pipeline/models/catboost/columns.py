@@ -1,4 +1,4 @@
-"""The features of a CatBoost model as its file has them."""
+"""Features of a CatBoost model as stored in its file."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,21 +12,21 @@ MAX_FEATURES = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A feature, and what trees may ask of it: ``x > border``, or for a category ``hash(x) == value``."""
+    """A feature and its possible splits: ``x > border``, or ``hash(x) == value`` for categories."""
 
     categorical: bool
-    index: int  # position among the features of its kind, by which splits name it
+    index: int  # position among the features of its kind, used by splits
     flat: int  # position among all features
     name: str
     nan_right: bool
     borders: np.ndarray  # (borders,) float32
     values: tuple[int, ...]  # hashes of categories, 0..2**32 - 1
-    texts: tuple[str, ...] | None  # the categories, where the file has them
-    named: bool = True  # else the name is the flat position
+    texts: tuple[str, ...] | None  # the categories, if the file has them
+    named: bool = True  # else named by its flat position
 
 
 def order_columns(columns: Sequence[Column], where: str) -> dict[int, int]:
-    """Check features, and put them in order."""
+    """Check features and sort them."""
     if len(columns) > MAX_FEATURES:
         raise UnsupportedModel(f"{where}: {len(columns)} features, expected at most {MAX_FEATURES}")
     order = {flat: position for position, flat in enumerate(sorted(column.flat for column in columns))}

@@ -1,6 +1,6 @@
-"""CatBoost's target statistics (CTR) as its files have them, counts of rows by hashes, and the codes that they become.
+"""CatBoost's target statistics (CTR): counts by hash, and the codes computed from them.
 
-What is computed here, once for every key, is what CatBoost computes for every row (``online_ctr.h``, ``static_ctr_provider.cpp``).
+The codes, computed here once for every key, are those that CatBoost computes for every row (``online_ctr.h``, ``static_ctr_provider.cpp``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,28 +22,28 @@ BORDERS, BUCKETS, BINARIZED_MEAN, FLOAT_MEAN, COUNTER, FREQUENCY = KINDS = (
     "FeatureFreq",
 )
 OF_CLASSES, MEANS, COUNTERS = KINDS[:2], KINDS[2:4], KINDS[4:]
-EMPTY = 2**64 - 1  # what CatBoost writes where its hash table has no key
-MOST_BORDERS = 255  # whose number is a code of 8 bits
-MOST_ROWS = 2**31 - 1  # of a table's counts, which CatBoost adds up in 32 bits
-CODES_PER_BYTE = 16  # of the file's tables; CatBoost's own models have at most about one
+EMPTY = 2**64 - 1  # CatBoost's mark of an empty slot
+MOST_BORDERS = 255  # largest number of borders for 8-bit codes
+MOST_ROWS = 2**31 - 1  # largest sum of a table's counts, which CatBoost adds in 32 bits
+CODES_PER_BYTE = 16  # limit relative to the file's tables; CatBoost's own models have about one
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """What rows are counted by, every element in the order of the file: features by their index among those of their kind."""
+    """What rows are counted by, in file order: features by index among those of their kind."""
 
     categories: tuple[int, ...]
-    above: tuple[tuple[int, float], ...]  # a number, and a border
-    equal: tuple[tuple[int, int], ...]  # a categorical feature, and the hash of a category, 0..2**32 - 1
+    above: tuple[tuple[int, float], ...]  # a numeric feature and a border
+    equal: tuple[tuple[int, int], ...]  # a categorical feature and a category's hash, 0..2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class CtrCounts:
-    """What a table has counts of."""
+    """The kind of counts in a table."""
 
     projection: Projection
     kind: str  # one of KINDS
-    binarization: int  # which of the ways to make classes of the target
+    binarization: int  # number of the binarization of the target
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +57,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """A column of statistics, and what trees ask of it: ``((good + prior) / (total + prior's denominator) + shift) * scale > border``."""
+    """A column of statistics with the borders of its splits: ``((good + prior) / (total + prior's denominator) + shift) * scale > border``."""
 
     counted: CtrCounts
-    target_border: int  # good are the classes above it; of buckets the class itself
-    prior: tuple[float, float]  # and its denominator
+    target_border: int  # classes above it are good; for buckets, the class itself
+    prior: tuple[float, float]  # numerator and denominator
     shift: float
     scale: float
     borders: np.ndarray  # (borders,) float32
@@ -69,7 +69,7 @@ class Statistic:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """A feature, and its borders or the hashes of its categories, of which projections have some."""
+    """A feature, with borders or category hashes that occur in projections."""
 
     column: Column
     bounds: frozenset[float]
@@ -95,12 +95,12 @@ def make_counts(key: np.ndarray, counts: np.ndarray, denominator: int, kind: str
 
 
 def count_targets(kind: str, table: Counts) -> int:
-    """Count the target borders that a table has columns for."""
+    """Return the number of target borders for which a table has columns."""
     return table.counts.shape[1] - (kind == BORDERS) if kind in OF_CLASSES else 1
 
 
 def _check_statistic(statistic: Statistic, table: Counts, where: str) -> None:
-    """Refuse a column whose numbers make no sense, or do not fit its table."""
+    """Refuse a column with invalid numbers, or that does not fit its table."""
     borders, n_targets = statistic.borders, count_targets(statistic.counted.kind, table)
     if not 0 <= statistic.target_border < n_targets:
         raise InvalidModel(f"{where} has target border {statistic.target_border}, expected 0..{n_targets - 1}")
@@ -117,7 +117,7 @@ def _check_statistic(statistic: Statistic, table: Counts, where: str) -> None:
 
 
 def _good_and_total(statistic: Statistic, table: Counts) -> tuple[np.ndarray, np.ndarray]:
-    """What is divided, ``(keys + 1,) float32``, at last for any other key."""
+    """Return numerators and denominators, ``(keys + 1,) float32``, the last for unknown keys."""
     kind, counts = statistic.counted.kind, table.counts
     if kind in MEANS:
         good, total = counts[:, 0], counts[:, 1]
@@ -131,7 +131,7 @@ def _good_and_total(statistic: Statistic, table: Counts) -> tuple[np.ndarray, np
 
 
 def count_borders(statistic: Statistic, table: Counts) -> np.ndarray:
-    """Count the borders that are below a statistic, in single precision and with one rounding per operation, as CatBoost does."""
+    """Count the borders below a statistic, in single precision with one rounding per operation, as CatBoost does."""
     good, total = _good_and_total(statistic, table)
     prior, denominator, shift, scale = np.array((*statistic.prior, statistic.shift, statistic.scale), np.float32)
     with np.errstate(all="ignore"):
@@ -140,7 +140,7 @@ def count_borders(statistic: Statistic, table: Counts) -> np.ndarray:
 
 
 def _elements(projection: Projection, columns: Mapping[tuple[bool, int], _Asked], where: str) -> list[tuple[Column, int, float]]:
-    """A projection's features, kinds and bounds."""
+    """Return a projection's features, kinds and bounds."""
 
     def find(categorical: bool, index: int) -> _Asked:
         if (categorical, index) not in columns:
@@ -152,7 +152,7 @@ def _elements(projection: Projection, columns: Mapping[tuple[bool, int], _Asked]
     found = [(find(True, index).column, CATEGORY, 0.0) for index in projection.categories]
     for index, border in projection.above:
         asked = find(False, index)
-        if border not in asked.bounds:  # CatBoost asks for the bit of a split
+        if border not in asked.bounds:  # CatBoost takes the bit of a split, so its border has to exist
             raise InvalidModel(f"{where} asks for feature {asked.column.name!r} above {border:g}, expected one of the feature's own borders")
         found.append((asked.column, ABOVE, border))
     for index, value in projection.equal:
@@ -174,7 +174,7 @@ def _by_index(columns: Sequence[Column], where: str) -> dict[tuple[bool, int], _
 
 
 def _united(tables: Sequence[Counts]) -> np.ndarray:
-    """All keys of tables, ascending; most have the same."""
+    """Return all keys of tables, ascending; most tables have the same."""
     first = tables[0].key
     if all(np.array_equal(first, table.key) for table in tables[1:]):
         return first
@@ -182,7 +182,7 @@ def _united(tables: Sequence[Counts]) -> np.ndarray:
 
 
 def _spread(codes: np.ndarray, key: np.ndarray, united: np.ndarray) -> np.ndarray:
-    """A table's codes, for all keys of its projection and for any other."""
+    """Expand a table's codes to all keys of its projection, and unknown keys."""
     if key.size == united.size:
         return codes
     found = np.full(united.size + 1, codes[-1])
@@ -191,7 +191,7 @@ def _spread(codes: np.ndarray, key: np.ndarray, united: np.ndarray) -> np.ndarra
 
 
 def _check_all(statistics: Sequence[Statistic], tables: Mapping[CtrCounts, Counts], where: str) -> None:
-    """Refuse columns that have no table, do not fit it or are too many."""
+    """Refuse columns without a fitting table, and too many columns."""
     if len(statistics) > MAX_FEATURES:
         raise UnsupportedModel(f"{where}: {len(statistics)} target statistics, expected at most {MAX_FEATURES}")
     seen = set()
@@ -209,7 +209,7 @@ def _check_all(statistics: Sequence[Statistic], tables: Mapping[CtrCounts, Count
 def lay_out_statistics(
     statistics: Sequence[Statistic], tables: Mapping[CtrCounts, Counts], columns: Sequence[Column], order: Mapping[int, int], where: str
 ) -> tuple[Statistics, np.ndarray]:
-    """Compute the codes of all columns of statistics, and lay out what they are looked up by."""
+    """Compute the codes of all columns of statistics, and their look-up tables."""
     if not statistics:
         return NO_STATISTICS, np.zeros(0, np.int64)
     _check_all(statistics, tables, where)

@@ -1,24 +1,24 @@
-"""The categories that target statistics know, told back from the keys by which they are looked up."""
+"""Recovery of categories from the hashed keys of target statistics."""
 
 import numpy as np
 
 from leafledger.kernels.trees.statistics import CATEGORY, EQUAL, MULTIPLIER, Statistics
 
 INVERSE = np.uint64(pow(int(MULTIPLIER), -1, 1 << 64))
-MOST_BITS = 3  # behind a category, each of which doubles what its keys may be of
+MOST_BITS = 3  # bits after a category, each of which doubles the candidates of a key
 
 
 def _invert(key: np.ndarray, n_bits: int) -> np.ndarray:
-    """The hashes ``(n,) uint32`` that keys are made of, each of one category with so many bits behind it; few other numbers are so small."""
+    """Return the hashes ``(n,) uint32`` of keys with one category and ``n_bits`` bits; other numbers are rarely so small."""
     for _ in range(n_bits):
         key = key * INVERSE
-        key = np.concatenate((key, key - MULTIPLIER))  # whether the bit was 0 or 1
+        key = np.concatenate((key, key - MULTIPLIER))  # the bit was 0 or 1
     hashes = (key * INVERSE * INVERSE).view(np.int64)
     return hashes[hashes == hashes.astype(np.int32)].astype(np.uint32)  # hashes in keys are signed
 
 
 def known_hashes(statistics: Statistics) -> dict[int, np.ndarray]:
-    """Tell the categories back that statistics know.
+    """Recover the categories that statistics know.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""CatBoost's target statistics in its JSON export, which does not always say all that there is in the model."""
+"""CatBoost's target statistics in its JSON export, which may omit tables."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +12,11 @@ from .assemble import Contents, loss_name
 from .cityhash import HASH_MASK
 from .ctr import COUNTERS, EMPTY, KINDS, MEANS, Counts, CtrCounts, Projection, Statistic, count_targets, make_counts
 
-LEAST_HASH = -(2**31)  # hashes are written with a sign, or without
-MOST_DIGITS = 20  # of a key, which has 64 bits
-PARAMETERS = re.compile(r"(model\d+:)*params")  # those of each model of a sum
+LEAST_HASH = -(2**31)  # hashes may be written signed or unsigned
+MOST_DIGITS = 20  # decimal digits of a 64-bit key
+PARAMETERS = re.compile(r"(model\d+:)*params")  # parameters of each model of a sum
 LISTS = ("simple_ctrs", "combinations_ctrs")
-ONE_TARGET = {"MultiClass", "MultiClassOneVsAll", "RMSEWithUncertainty", "MultiQuantile"}  # losses of several outputs for one target
+ONE_TARGET = {"MultiClass", "MultiClassOneVsAll", "RMSEWithUncertainty", "MultiQuantile"}  # losses with several outputs for one target
 TWO_TARGETS = "SurvivalAft"
 
 
@@ -39,7 +39,7 @@ def _projection(elements: list[Any], where: str) -> Projection:
 
 
 def _counted(record: Any, elements: str, kind: str, where: str) -> CtrCounts:
-    """What is counted, under the names that those two members have here. The binarization is not said."""
+    """Read a projection from members with these names; the binarization is not exported."""
     found = get(record, kind, str, where)
     if found not in KINDS:
         raise InvalidModel(f"{where} is of kind {found[:40]!r}, expected one of {', '.join(KINDS)}")
@@ -54,7 +54,7 @@ def read_statistics(model: Any, where: str) -> tuple[Statistic, ...]:
         counted = _counted(record, "elements", "ctr_type", label)
         with np.errstate(over="ignore"):  # an infinite border is above all
             borders = numbers(list_of(record, "borders", label), f"{label}, borders").astype(np.float32)
-        prior = single(record, "prior_numerator", label), single(record, "prior_denomerator", label)  # spelt so
+        prior = single(record, "prior_numerator", label), single(record, "prior_denomerator", label)  # CatBoost's spelling
         target_border = get(record, "target_border_idx", int, label)
         found.append(Statistic(counted, target_border, prior, single(record, "shift", label), single(record, "scale", label), borders))
     return tuple(found)
@@ -74,7 +74,7 @@ def _counts(record: Any, kind: str, where: str) -> Counts:
     key = np.array(list(map(int, keys)), np.uint64)
     with np.errstate(over="ignore"):
         counts = np.array(columns, float).T.astype(np.float32) if kind in MEANS else np.array(columns, np.int64).T
-    there = key != EMPTY  # the empty bucket is written too, with the counts of another key
+    there = key != EMPTY  # empty slots are exported with another key's counts
     return make_counts(key[there], counts[there], get(record, "counter_denominator", int, where), kind, where)
 
 
@@ -95,13 +95,13 @@ def read_tables(model: Any, statistics: Sequence[Statistic], where: str) -> dict
 
 
 def _parameters(info: Any, where: str) -> list[Any]:
-    """The parameters of the model, or of every model that it is a sum of."""
+    """Return the parameters of the model, or of every model that it is a sum of."""
     found = [value for key, value in info.items() if PARAMETERS.fullmatch(key)] if isinstance(info, dict) else []
     return [parse(value, f"{where}, parameters") if isinstance(value, str) else value for value in found]
 
 
 def _descriptions(parameters: Any) -> Iterator[list[Any]]:
-    """Lists of kinds that were counted for one projection."""
+    """Return the lists of kinds counted for one projection."""
     found = parameters.get("cat_feature_params") if isinstance(parameters, dict) else None
     if isinstance(found, dict):
         single_features = found.get("per_feature_ctrs")
@@ -110,7 +110,7 @@ def _descriptions(parameters: Any) -> Iterator[list[Any]]:
 
 
 def _is_ambiguous(statistics: Sequence[Statistic], tables: Mapping[CtrCounts, Counts]) -> bool:
-    """Whether columns are not those of one table: CatBoost sorts a table's by target border and prior."""
+    """Return whether columns may come from several tables: CatBoost sorts a table's by target border and prior."""
     last: dict[CtrCounts, tuple[float, ...]] = {}
     for each in statistics:
         said = (each.target_border, *each.prior, each.shift, each.scale)
@@ -124,8 +124,8 @@ def _is_ambiguous(statistics: Sequence[Statistic], tables: Mapping[CtrCounts, Co
 def check_unambiguous(contents: Contents, info: Any, where: str) -> None:
     """Refuse a file that may lack tables.
 
-    Counts depend on how the target was made classes. A model may have several ways for one projection and kind, but the export keeps the table of
-    one of them, under a key that does not say of which, and CatBoost itself reads it wrongly.
+    Counts depend on the binarization of the target. A model may have several for one projection and kind, but the export keeps one table, under a key
+    that does not say which, and CatBoost itself reads it wrongly.
     """
     counted = {statistic.counted.kind for statistic in contents.statistics} - set(COUNTERS)
     if not counted:

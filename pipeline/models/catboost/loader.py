@@ -1,4 +1,4 @@
-"""CatBoost models, from their JSON export or the binary format, without CatBoost's own loader."""
+"""CatBoost models read from JSON exports or the binary format, without CatBoost's own loader."""
 
 import re
 from collections.abc import Sequence
@@ -30,13 +30,13 @@ MOST_INDEX = 2**31 - 1
 def _column(record: Any, texts: dict[int, str], categorical: bool, where: str) -> Column:
     index, flat = get(record, "feature_index", int, where), get(record, "flat_feature_index", int, where)
     for key, number in (("feature_index", index), ("flat_feature_index", flat)):
-        if not 0 <= number <= MOST_INDEX:  # which CatBoost reads as another one
+        if not 0 <= number <= MOST_INDEX:  # CatBoost would wrap it to another number
             raise InvalidModel(f"{where}: {key!r} is {number}, expected 0..{MOST_INDEX}")
     given = get(record, "feature_id", str, where)
     name, named = given or str(flat), bool(given)
     where = f"{where}: feature {name!r}"
     if not categorical:
-        with np.errstate(over="ignore"):  # an infinite threshold is found by the check
+        with np.errstate(over="ignore"):  # the check refuses infinite thresholds
             borders = numbers(list_of(record, "borders", where), f"{where}, borders").astype(np.float32)
         nan_right = get(record, "has_nans", bool, where) and get(record, "nan_value_treatment", str, where) == "AsTrue"
         return Column(False, index, flat, name, nan_right, borders, (), None, named)
@@ -58,7 +58,7 @@ def _columns(model: Any, where: str) -> tuple[Column, ...]:
 
 
 def _bins(columns: tuple[Column, ...], statistics: Sequence[Statistic]) -> list[tuple[str, int, float]]:
-    """Every split there is, by number: its type, feature or target border, border or hash."""
+    """List all possible splits by number: type, feature or target border, and border or hash."""
     bins: list[tuple[str, int, float]] = []
     for column in columns:
         kind = ONE_HOT if column.categorical else FLOAT
@@ -69,7 +69,7 @@ def _bins(columns: tuple[Column, ...], statistics: Sequence[Statistic]) -> list[
 
 
 def _split(record: Any, bins: list[tuple[str, int, float]], where: str) -> int:
-    """A split's number; CatBoost goes by it alone, so what else the file says of the split must agree."""
+    """Return a split's number, which is all that CatBoost uses; refuse other members that contradict it."""
     number, kind = get(record, "split_index", int, where), get(record, "split_type", str, where)
     if kind not in INDEX_OF:
         raise UnsupportedModel(f"{where} has a split of type {kind[:40]!r}, expected one of {', '.join(INDEX_OF)}")
@@ -97,7 +97,7 @@ def _symmetric(record: Any, bins: list[tuple[str, int, float]], n_outputs: int |
 
 
 def _free(record: Any, bins: list[tuple[str, int, float]], n_outputs: int | None, where: str) -> Tree:
-    """A tree of nested objects, depth first without recursion."""
+    """Read a tree of nested objects, depth first without recursion."""
     split: list[int] = []
     left: list[int] = []
     right: list[int] = []
@@ -212,7 +212,7 @@ def _serialise(model: Any) -> bytes:
 
 
 def _find_classes(model: Any) -> tuple[str, ...]:
-    """The names of the classes that training saw, of all that are named, as its file names them; none where fewer are."""
+    """Return the names of the classes seen in training, as the file names them; empty if there are fewer."""
     where = f"{type(model).__name__} object"
     said = read_classes(parse(model.get_metadata().get("class_params", "null"), where), where)
     names = said.names or find_classes(model)

@@ -1,1 +1,1 @@
-"""Formats that more than one library writes: FlatBuffers, UBJSON, JSON."""
+"""Formats that several libraries write: FlatBuffers, UBJSON, JSON."""

@@ -1,20 +1,20 @@
-"""FlatBuffers, read by hand: fields of tables by their numbers, and never a byte beyond those that there are."""
+"""FlatBuffers reader with bounds checks: fields of tables by number."""
 
 import struct
 from dataclasses import dataclass
 
 import numpy as np
 
-MAX_ITEMS = 100_000  # tables or texts in a list
+MAX_ITEMS = 100_000  # tables or texts of a list, at most
 
 
 class TooMuchError(ValueError):
-    """A vector is longer than a model can need, or vectors add up to more than the file, so that some lie on top of others."""
+    """A vector is longer than a model needs, or vectors exceed the file's size in total, which means that they overlap."""
 
 
 @dataclass(slots=True)
 class Buffer:
-    """A buffer whose vectors, all together, may not be read for more than its size (a small file must stay small in memory)."""
+    """A buffer whose vectors may be read up to its size in total, so that a small file stays small in memory."""
 
     data: bytes
     left: int
@@ -32,7 +32,7 @@ class Buffer:
         struct.error
             It is not all inside.
         """
-        if position < 0:  # Python would count from the end
+        if position < 0:  # Python would count negative positions from the end
             raise struct.error(f"position {position}")
         return struct.unpack_from(form, self.data, position)[0]
 
@@ -52,7 +52,7 @@ class Buffer:
         return position + int(self.scalar(position, "<I"))
 
     def vector(self, position: int, width: int) -> tuple[int, int]:
-        """Find the items of a vector, and count their bytes as read."""
+        """Return the position and length of a vector, and charge its bytes to the total."""
         count = int(self.scalar(position, "<I"))
         if position + 4 + count * width > len(self.data):
             raise struct.error(f"{count} items")
@@ -64,7 +64,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A FlatBuffers table; a field that the file leaves out is its default, empty for vectors."""
+    """A FlatBuffers table; omitted fields have their default, empty for vectors."""
 
     buffer: Buffer
     position: int
@@ -93,7 +93,7 @@ class Table:
         return int(self.number(field, "<i", default))
 
     def table(self, field: int) -> "Table | None":
-        """Find a table within."""
+        """Return a nested table."""
         place = self._place(field)
         return None if place is None else Table(self.buffer, self.buffer.offset(place))
 
@@ -125,7 +125,7 @@ class Table:
         return [self.buffer.offset(start + 4 * i) for i in range(count)]
 
     def tables(self, field: int) -> list["Table"]:
-        """Find the tables of a list."""
+        """Return the tables of a list."""
         return [Table(self.buffer, position) for position in self._items(field)]
 
     def texts(self, field: int) -> list[bytes]:
@@ -138,6 +138,6 @@ class Table:
 
 
 def root(data: bytes) -> Table:
-    """Find the table that a buffer is of."""
+    """Return the root table of a buffer."""
     buffer = Buffer(data, len(data))
     return Table(buffer, buffer.offset(0))

@@ -1,4 +1,4 @@
-"""Members of JSON objects by their types: whatever else stands there is refused with its place."""
+"""Typed access to members of JSON objects, with errors that name the place."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from ...errors import InvalidModel
 
 KINDS = {dict: "an object", list: "a list", str: "a string", int: "an integer", bool: "true or false"}
 NUMERIC = {int, float}
-MOST = 1 << 53  # of an integer that CatBoost takes for a number
+MOST = 1 << 53  # of an integer that CatBoost accepts as a number
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def _no_constant(text: str) -> Any:
 
 
 def parse(text: str | bytes, where: str) -> Any:
-    """Parse JSON in which no key is there twice and every number is one.
+    """Parse JSON without duplicate keys, NaN or infinity.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def parse(text: str | bytes, where: str) -> Any:
     """
     try:
         return json.loads(text, object_pairs_hook=_distinct, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:  # undecodable bytes and oversized integers are ValueErrors too
+    except (ValueError, RecursionError) as error:  # ValueError also covers undecodable bytes and oversized integers
         raise InvalidModel(f"{where}: not sound JSON: {error}") from error
 
 
 def get(record: Any, key: str, kind: type, where: str) -> Any:
-    """Find a member of exactly one type.
+    """Return a member of exactly one type.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ def get(record: Any, key: str, kind: type, where: str) -> Any:
 
 
 def list_of(record: Any, key: str, where: str) -> list[Any]:
-    """Find a list that is left out, or written as null, where it is empty.
+    """Return a list; omitted and null lists are empty.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""JSON and Universal Binary JSON (ubjson.org, draft 12) as XGBoost writes it, with checked access to what the document holds."""
+"""Readers of JSON and Universal Binary JSON (ubjson.org, draft 12) as XGBoost writes it, with checked access."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _INTEGERS = frozenset((b"i", b"U", b"I", b"l", b"L"))
 
 
 class _Cursor:
-    """A position in the bytes; every read is checked against what is left, so that no stated length is believed."""
+    """A position in the bytes; every read is checked against the rest, whatever length is stated."""
 
     __slots__ = ("at", "data")
 
@@ -46,7 +46,7 @@ class _Cursor:
         return self.scalar(marker)
 
     def count(self) -> int | None:
-        """How many elements a container announces, None where it is closed by a bracket; each takes at least a byte."""
+        """Return the announced number of elements, None for containers closed by a bracket; each takes at least a byte."""
         if self.peek() != b"#":
             return None
         self.at += 1
@@ -125,12 +125,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def shown(value: Any) -> str:
-    """Write a value for a message: containers by their size, as they may be as large as the file."""
+    """Describe a value for a message; containers by size, as they may be as large as the file."""
     return f"{len(value)} elements" if isinstance(value, list | dict | np.ndarray) else repr(value[:40] if isinstance(value, str) else value)
 
 
 def member(parent: dict[str, Any], key: str, kind: type, where: str) -> Any:
-    """Get a member of an object.
+    """Return a member of an object.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def member(parent: dict[str, Any], key: str, kind: type, where: str) -> Any:
 
 
 def integer(parent: dict[str, Any], key: str, low: int, high: int, where: str, default: str | None = None) -> int:
-    """Get an integer parameter, which XGBoost stores as text.
+    """Return an integer parameter, which XGBoost stores as text.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ def integer(parent: dict[str, Any], key: str, low: int, high: int, where: str, d
 
 
 def numbers(parent: dict[str, Any], key: str, kind: type, count: int | None, where: str) -> np.ndarray:
-    """Get a list of numbers.
+    """Return a list of numbers.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def numbers(parent: dict[str, Any], key: str, kind: type, count: int | None, whe
 
 
 def read_document(data: bytes, where: str) -> Any:
-    """Read JSON or UBJSON, told apart by what follows the first brace.
+    """Read JSON or UBJSON, distinguished by the byte after the first brace.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""LightGBM's models."""
+"""Loader of LightGBM models."""

@@ -1,4 +1,4 @@
-"""Which columns pandas' lists of categories belong to: a LightGBM file gives the lists in column order, without their columns."""
+"""Assignment of pandas' category lists to columns: LightGBM files store lists in column order, without their columns."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,28 +11,16 @@ from ...errors import UnsupportedModel
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What training saw of every feature.
+    """The features as seen in training."""
 
-    Attributes
-    ----------
-    categorical : tuple of int
-        Categorical features, in their order.
-    spare : tuple of int
-        Others that may have held a category column's codes, in their order.
-    needed : (features,) int64
-        How many categories the codes of each would need.
-    seen : (features,) int64
-        How many codes of each there were; of one that was split as a number, how many whole numbers lie in its range.
-    """
-
-    categorical: tuple[int, ...]
-    spare: tuple[int, ...]
-    needed: np.ndarray
-    seen: np.ndarray
+    categorical: tuple[int, ...]  # categorical features, in order
+    spare: tuple[int, ...]  # other features that may have held a category column's codes, in order
+    needed: np.ndarray  # (features,) int64, number of categories that the codes need
+    seen: np.ndarray  # (features,) int64, number of codes seen; for features split as numbers, of integers in their range
 
 
 def _place(lists: Iterable[int], candidates: Iterable[int], fits: Callable[[int, int], bool]) -> dict[int, int] | None:
-    """Give each list, in this order, the first candidate after the previous one's that it fits."""
+    """Assign each list the first fitting candidate after the previous one's."""
     columns, waiting = {}, iter(candidates)
     for i in lists:
         column = next((j for j in waiting if fits(i, j)), None)
@@ -43,16 +31,16 @@ def _place(lists: Iterable[int], candidates: Iterable[int], fits: Callable[[int,
 
 
 def _extremes(n_lists: int, candidates: Sequence[int], fits: Callable[[int, int], bool]) -> tuple[dict[int, int] | None, dict[int, int] | None]:
-    """The first and the last feature that each list can have; None where they cannot all be placed."""
+    """Return the first and the last feature possible for each list, None if not all can be placed."""
     return _place(range(n_lists), candidates, fits), _place(reversed(range(n_lists)), candidates[::-1], fits)
 
 
 def place_lists(lists: Sequence[list[Any]], trained: Trained, where: str) -> dict[int, int]:
     """Find the feature of every list.
 
-    As many lists as categorical features is what ``categorical_feature="auto"`` writes: each feature has its list, but see `find_doubtful`. With
-    fewer, some categorical columns held integer codes, and the lists are placed only if one placement is possible. With more, an ordered category
-    column was split on its codes as a number.
+    With ``categorical_feature="auto"`` there are as many lists as categorical features, one each, but see `find_doubtful`. With fewer lists, some
+    categorical columns held integer codes, and the lists are placed only if unambiguous. With more, an ordered category column was split on its codes
+    as a number.
     """
     every = len(lists) == len(trained.categorical)
     candidates = trained.categorical if every else sorted({*trained.categorical, *trained.spare})
@@ -66,10 +54,10 @@ def place_lists(lists: Sequence[list[Any]], trained: Trained, where: str) -> dic
 
 
 def find_doubtful(lists: Sequence[list[Any]], columns: dict[int, int], trained: Trained) -> set[int]:
-    """Find the features of which it cannot be told whether training saw their columns' values or codes of categories.
+    """Find the features that may have been trained on values or on category codes.
 
-    ``categorical_feature`` may have named a column of integers and left out one of categories, whose list is the other's then. There is no doubt
-    about a feature that had all codes of its list, unless another had them all too; nor where codes are the values, so that nothing hangs on it.
+    ``categorical_feature`` may have named an integer column and left out a category column, whose list then belongs to the other. A feature that had
+    all codes of its list is certain, unless another had them all too; so is one whose codes equal its values.
     """
     needed, seen, sizes = trained.needed, trained.seen, [len(values) for values in lists]
     whole = [bool(seen[columns[i]] == size) for i, size in enumerate(sizes)]
@@ -81,7 +69,7 @@ def find_doubtful(lists: Sequence[list[Any]], columns: dict[int, int], trained: 
     if first is None or last is None:
         return set()
     doubted = [i for i, values in enumerate(lists) if first[i] != last[i] and any(value != code for code, value in enumerate(values))]
-    # What is split as a number takes no texts.
+    # A feature split as a number takes no texts.
     of_numbers = [i for i in doubted if not any(isinstance(value, str) for value in lists[i])]
     exact = {sizes[i] for i in of_numbers if whole[i]}
     largest = max((sizes[i] for i in of_numbers if not whole[i]), default=-1)

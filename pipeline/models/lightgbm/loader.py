@@ -1,4 +1,4 @@
-"""LightGBM's text model read into a TreeEnsemble without LightGBM, which crashes, hangs or drops trees on a damaged file."""
+"""LightGBM's text models read without LightGBM, which crashes, hangs or drops trees on damaged files."""
 
 import json
 import re
@@ -27,7 +27,7 @@ LARGEST_ZERO = float(np.float32(1e-35))  # kZeroThreshold
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """One tree, inner nodes first, then leaves, children by position in the tree."""
+    """One tree, inner nodes first, then leaves, with children by position in the tree."""
 
     feature: np.ndarray  # (nodes,) int64, -1 at leaves
     threshold: np.ndarray  # (nodes,) float64, the number of the category set on categorical splits, 0 at leaves
@@ -36,7 +36,7 @@ class _Tree:
     right: np.ndarray  # (nodes,) int64, -1 at leaves
     value: np.ndarray  # (nodes,) float64, 0 at inner nodes
     count: np.ndarray  # (nodes,) float64
-    sets: tuple[np.ndarray, ...]  # per categorical split, in node order, its words, uint32
+    sets: tuple[np.ndarray, ...]  # words of each categorical split's set, in node order, uint32
 
 
 def _fields(lines: list[bytes], flags: tuple[bytes, ...], where: str) -> dict[bytes, bytes]:
@@ -52,7 +52,7 @@ def _fields(lines: list[bytes], flags: tuple[bytes, ...], where: str) -> dict[by
 
 
 def _numbers(fields: dict[bytes, bytes], key: bytes, count: int | None, kind: type, where: str) -> np.ndarray:
-    """The list of numbers under ``key``: ``(count,)`` int64 or float64, any length where ``count`` is None."""
+    """Read the list of numbers under ``key``: ``(count,)`` int64 or float64, of any length if ``count`` is None."""
     name = key.decode()
     if key not in fields:
         raise InvalidModel(f"{where}: {name!r} is missing")
@@ -60,7 +60,7 @@ def _numbers(fields: dict[bytes, bytes], key: bytes, count: int | None, kind: ty
     if count is not None and len(words) != count:
         raise InvalidModel(f"{where}: {name!r} has {len(words)} numbers, expected {count}")
     try:
-        # Python would also read 1_000.
+        # Python would also accept 1_000.
         numbers = [] if b"_" in fields[key] else [kind(word) for word in words]
         array = np.array(numbers, np.int64 if kind is int else np.float64)
     except (ValueError, OverflowError):
@@ -95,7 +95,7 @@ def _tree(block: bytes, number: int, n_features: int, where: str) -> _Tree:
     if fields.get(b"is_linear", b"0") != b"0":
         _integer(fields, b"is_linear", 1, 1, where)
         raise UnsupportedModel(f"{where}: has linear models in its leaves, expected constants: train it with linear_tree=False")
-    if n_leaves == 1:  # its count is left out by older versions and takes part in nothing
+    if n_leaves == 1:  # older versions leave its count out, and it is not used
         count = np.zeros(1) if not fields.get(b"leaf_count") else _numbers(fields, b"leaf_count", 1, float, where)
         leaf, zero = np.full(1, -1), np.zeros(1, np.int64)
         return _Tree(leaf, np.zeros(1), zero, leaf, leaf, value, count, ())
@@ -128,7 +128,7 @@ def _tree(block: bytes, number: int, n_features: int, where: str) -> _Tree:
 
 
 def _category_sets(fields: dict[bytes, bytes], numbers: np.ndarray, where: str) -> tuple[np.ndarray, ...]:
-    """The bit sets of the categorical splits whose thresholds are ``numbers``."""
+    """Read the bit sets of the categorical splits whose thresholds are ``numbers``."""
     n_sets = _integer(fields, b"num_cat", 0, 1 << 30, where)
     bad = np.flatnonzero(~((numbers >= 0) & (numbers < n_sets) & (numbers == np.floor(numbers))))
     if bad.size:
@@ -159,14 +159,14 @@ def _feature_names(header: dict[bytes, bytes], where: str) -> list[str]:
 
 
 def _trained(header: dict[bytes, bytes], n_features: int, others: set[int], where: str) -> Trained:
-    """What training saw; ``others`` are categorical whatever it saw of them."""
+    """Return the features as seen in training; ``others`` are categorical in any case."""
     infos = header.get(b"feature_infos", b"").split()
     if len(infos) != n_features:
         raise InvalidModel(f"{where}: 'feature_infos' has {len(infos)} entries, expected {n_features}")
     categorical, spare, needed, seen = {*others}, [], np.zeros(n_features, np.int64), np.zeros(n_features, np.int64)
     for j, info in enumerate(infos):
         low, _, high = info.strip(b"[]").partition(b":")
-        if info == b"none":  # one value only
+        if info == b"none":  # a single value
             spare.append(j)
         elif not info.startswith(b"["):
             codes = _numbers({b"feature_infos": info.replace(b":", b" ")}, b"feature_infos", None, int, where)
@@ -180,7 +180,7 @@ def _trained(header: dict[bytes, bytes], n_features: int, others: set[int], wher
 
 
 def _after_trees(tail: bytes, where: str) -> tuple[set[int], list[list[Any]]]:
-    """What follows the trees: columns declared categorical in the parameters, and pandas' category lists in column order."""
+    """Read the lines after the trees: columns declared categorical, and pandas' category lists in column order."""
     before, end, rest = tail.partition(b"\nend of parameters\n")
     if not tail.startswith(b"end of trees\n") or not end:
         raise InvalidModel(f"{where}: the file is cut off: no 'end of trees' and 'end of parameters' after the trees")
@@ -209,11 +209,11 @@ def _after_trees(tail: bytes, where: str) -> tuple[set[int], list[list[Any]]]:
 def _features(
     names: list[str], nodes_feature: np.ndarray, bit_lengths: np.ndarray, header: dict[bytes, bytes], declared: set[int], lists: list[Any], where: str
 ) -> tuple[tuple[Feature, ...], np.ndarray]:
-    """Features with their categories, and ``(features,)`` int64, the number of known codes of each."""
+    """Return features with their categories, and ``(features,)`` int64, the number of known codes of each."""
     n = len(names)
     trained = _trained(header, n, {*nodes_feature.tolist(), *(j for j in declared if j < n)}, where)
     np.maximum.at(trained.needed, nodes_feature, bit_lengths)
-    # Codes in no set of the model go right everywhere, as unseen ones do: they need not be known.
+    # Codes in no set always go right, as unseen ones do: they need not be known.
     known = np.zeros(n, np.int64)
     categorical = list(trained.categorical)
     known[categorical] = 1
@@ -237,7 +237,7 @@ def _refuse_mixed(feature: np.ndarray, owner: np.ndarray, first: np.ndarray, sec
 
 
 def _objective(header: dict[bytes, bytes]) -> Objective:
-    """Absent, or ``custom``, where it was the user's own; ``sqrt`` as a parameter says that the label's root was trained on."""
+    """Return the objective; absent or ``custom`` is a custom function, and parameter ``sqrt`` means training on the label's root."""
     text = header.get(b"objective", b"").decode("ascii", "replace")
     name, *parameters = text.split() or [""]
     scale = next((word.partition(":")[2] for word in parameters if word.startswith("sigmoid:")), "1")
@@ -287,14 +287,14 @@ def _assemble(
     numeric = (feature >= 0) & ~categorical
     missing = decision >> 2
     _refuse_mixed(feature, owner, categorical, numeric, names, "has both numeric and categorical splits", where)
-    # A missing type of "none" reads NaN as 0, so it agrees with a zero that is missing. A type of "NaN" need not.
+    # A missing type of "none" reads NaN as 0, consistent with a missing zero. A type of "NaN" need not be.
     zero_left = threshold >= 0
     missing_left = np.where(missing == NONE, zero_left, (decision & DEFAULT_LEFT) > 0) & numeric
     zero_missing = numeric & (missing == ZERO)
     differs = numeric & (missing == NAN) & (missing_left != zero_left)
     _refuse_mixed(feature, owner, zero_missing, differs, names, "counts zeros as missing in some trees only", where)
-    # Rows reach LightGBM's trees with |x| <= 1e-35f replaced by 0 (c_api.cpp, RowPairFunctionFromDenseMatrix): all such values
-    # go where 0 goes, also those on the far side of a threshold of -1e-35f, which binning does produce.
+    # LightGBM replaces |x| <= 1e-35f by 0 (c_api.cpp, RowPairFunctionFromDenseMatrix): all such values follow 0, also beyond a threshold of -1e-35f,
+    # which binning does produce.
     near = np.abs(threshold) <= LARGEST_ZERO
     threshold[near & zero_left] = LARGEST_ZERO
     threshold[near & ~zero_left] = np.nextafter(-LARGEST_ZERO, -np.inf)
@@ -313,7 +313,7 @@ def _assemble(
         )
     set_words = np.zeros(set_start[-1], np.uint32)
     for words, start, end in zip(sets, set_start, set_start[1:], strict=False):
-        kept = words[: end - start]  # words beyond are empty: they hold no bit up to bit_lengths
+        kept = words[: end - start]  # later words have no bits below bit_lengths
         set_words[start : start + kept.size] = kept
     category_set = np.full(feature.size, -1, np.int32)
     category_set[categorical] = np.arange(len(sets))
@@ -353,7 +353,7 @@ def _owns(model: Any) -> bool:
 
 
 def _serialise(model: Any) -> bytes:
-    """The text of a Booster or a fitted scikit-learn estimator, up to its best iteration, as its ``predict`` uses it."""
+    """Serialise a Booster or fitted scikit-learn estimator up to its best iteration, as its ``predict`` uses it."""
     check_predictions(model, "lightgbm")
     if any(kind.__name__ == "LGBMModel" for kind in type(model).__mro__):
         if not hasattr(model, "booster_"):

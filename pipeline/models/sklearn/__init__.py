@@ -1,1 +1,1 @@
-"""scikit-learn's models, and skops's files of them."""
+"""Loaders of scikit-learn's models, and of skops files."""

@@ -1,4 +1,4 @@
-"""Which columns of the data become which columns of the last step of a scikit-learn Pipeline: a partition by what was there before encoding."""
+"""Partition of a scikit-learn Pipeline's encoded columns by the data columns that they come from."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,19 +8,19 @@ import numpy as np
 from ...errors import InvalidModel, UnsupportedModel
 from .loader import find_kinds, unwrap
 
-Owners = list[int]  # of every column that a step makes, the one that it is made of
+Owners = list[int]  # the input column of every output column of a step
 MOST = 2**31  # columns
-INDICATOR = "missingindicator_"  # before the name of a column
+INDICATOR = "missingindicator_"  # prefix of a column's name
 
 
 def _names(step: Any, n_columns: int) -> list[str]:
-    """Of the columns that a step is given, as it calls them itself."""
+    """Return the names of a step's input columns."""
     found = getattr(step, "feature_names_in_", None)
     return [f"x{j}" for j in range(n_columns)] if found is None else [str(name) for name in found]
 
 
 def _own_steps(step: Any, n_columns: int) -> Owners:
-    """Through all steps of a Pipeline."""
+    """Trace columns through all steps of a Pipeline."""
     owners = list(range(n_columns))
     for _, inner in step.steps:
         owners = [owners[j] for j in _find_owners(inner, len(owners))]
@@ -28,12 +28,12 @@ def _own_steps(step: Any, n_columns: int) -> Owners:
 
 
 def _own_columns(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape of all of them
-    """Every transformer's columns are at their place."""
+    """Trace the columns of every transformer."""
     owners: Owners = [-1] * sum(len(range(*place.indices(MOST))) for place in step.output_indices_.values())
     for name, transformer, _ in step.transformers_:
         given = step._transformer_to_input_indices[name]
         place = range(*step.output_indices_[name].indices(MOST))
-        if len(place):  # what is dropped has none
+        if len(place):  # dropped columns have none
             found = _find_owners(transformer, len(given))
             if len(found) != len(place):
                 raise InvalidModel(f"{type(step).__name__}: {name!r} makes {len(place)} columns, expected {len(found)}")
@@ -42,7 +42,7 @@ def _own_columns(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the sha
 
 
 def _own_categories(step: Any, n_columns: int) -> Owners:
-    """A column for each category, but for those that are dropped, and one for all that are infrequent."""
+    """Trace one column per category that is not dropped, and one for all infrequent ones."""
     dropped, rare = step.drop_idx_, getattr(step, "infrequent_categories_", None)
     owners: Owners = []
     for j in range(n_columns):
@@ -54,13 +54,13 @@ def _own_categories(step: Any, n_columns: int) -> Owners:
 
 
 def _own_targets(step: Any, n_columns: int) -> Owners:
-    """A column for each class of the target, where there are several."""
+    """Trace one column per class of the target, if there are several."""
     n_classes = len(step.classes_) if step.target_type_ == "multiclass" else 1
     return [j for j in range(n_columns) for _ in range(n_classes)]
 
 
 def _own_bins(step: Any, n_columns: int) -> Owners:
-    """A column for each bin, or one for all."""
+    """Trace one column per bin, or one for all."""
     return [j for j in range(n_columns) for _ in range(1 if step.encode == "ordinal" else int(step.n_bins_[j]))]
 
 
@@ -69,7 +69,7 @@ def _own_selected(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the sh
 
 
 def _own_named(step: Any, n_columns: int) -> Owners:
-    """By names: those of columns that a step keeps, and of marks that they are missing."""
+    """Trace columns by name: kept ones, and missing indicators."""
     if not hasattr(step, "get_feature_names_out"):
         raise _refuse(step)
     try:
@@ -92,27 +92,27 @@ def _refuse(step: Any) -> UnsupportedModel:
 
 
 def _own_each(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape of all of them
-    """A column for each, made of it alone."""
+    """Trace one column for each input column."""
     return list(range(n_columns))
 
 
 def _own_function(step: Any, n_columns: int) -> Owners:
-    """A column for each, of none or one of NumPy's functions of a single number; any other one may mix columns."""
-    if step.func is None or (isinstance(step.func, np.ufunc) and step.func.nargs == 2):  # the other is what comes out
+    """Trace one column each through no function or a NumPy ufunc of one argument; other functions may mix columns."""
+    if step.func is None or (isinstance(step.func, np.ufunc) and step.func.nargs == 2):  # one argument and one result
         return _own_each(step, n_columns)
     return _own_all(step, n_columns)
 
 
 def _own_all(step: Any, n_columns: int) -> Owners:
-    """Whatever is made of one column."""
+    """Trace all output columns to a single input column."""
     if n_columns != 1:
         raise _refuse(step)
     return _own_named(step, n_columns)
 
 
-# Not all whose columns keep their names: a Normalizer divides every column by all of them, a KNNImputer looks at all of them.
+# Equal names do not suffice: a Normalizer divides every column by all, a KNNImputer uses all.
 EACH = ("Binarizer", "MaxAbsScaler", "MinMaxScaler", "OrdinalEncoder", "PowerTransformer", "QuantileTransformer", "RobustScaler", "StandardScaler")
-KINDS: dict[str, Callable[[Any, int], Owners]] = {  # classes, those that are more special first
+KINDS: dict[str, Callable[[Any, int], Owners]] = {  # functions by class, subclasses first
     "Pipeline": _own_steps,
     "ColumnTransformer": _own_columns,
     "OneHotEncoder": _own_categories,

@@ -1,4 +1,4 @@
-"""scikit-learn's histogram gradient boosting: trees on double precision, with missing values and categories."""
+"""Loader of scikit-learn's histogram gradient boosting: double precision, with missing values and categories."""
 
 from typing import Any
 
@@ -9,12 +9,12 @@ from leafledger.kernels.trees.ensemble import TreeEnsemble
 from ...errors import UnsupportedModel
 from .trees import Tree, add_iterations, join
 
-CODES = 256  # of a category, at most
-LARGEST_EXACT = 2.0**53  # from here on double precision does not have every integer
+CODES = 256  # largest number of categories
+LARGEST_EXACT = 2.0**53  # from here on float64 skips integers
 
 
 def _columns(model: Any) -> np.ndarray:
-    """The features in the order in which trees number them: categorical ones first, where some are encoded."""
+    """Return the features in the trees' numbering, in which encoded categorical features come first."""
     categorical = model.is_categorical_
     if getattr(model, "_preprocessor", None) is None:
         return np.arange(model.n_features_in_)
@@ -22,14 +22,14 @@ def _columns(model: Any) -> np.ndarray:
 
 
 def list_categories(model: Any) -> dict[int, tuple[Any, ...]]:
-    """List the values of categorical features, by the features' numbers."""
+    """List the values of categorical features by feature number."""
     if getattr(model, "_preprocessor", None) is None:
         return {}
     encoder = model._preprocessor.named_transformers_["encoder"]
     found = {}
     for j, values in zip(np.flatnonzero(model.is_categorical_).tolist(), encoder.categories_, strict=True):
         known = [value.item() if isinstance(value, np.generic) else value for value in values]
-        found[j] = tuple(value for value in known if value is not None and value == value)  # NaN is not itself
+        found[j] = tuple(value for value in known if value is not None and value == value)  # drops NaN
         rounded = next((value for value in found[j] if isinstance(value, float) and abs(value) >= LARGEST_EXACT), None)
         if rounded is not None:
             raise UnsupportedModel(
@@ -40,12 +40,12 @@ def list_categories(model: Any) -> dict[int, tuple[Any, ...]]:
 
 
 def _bits(words: np.ndarray) -> np.ndarray:
-    """``(CODES,) bool`` of eight words of 32 bits."""
+    """Unpack eight 32-bit words to ``(CODES,) bool``."""
     return np.unpackbits(np.ascontiguousarray(words, "<u4").view(np.uint8), bitorder="little").astype(bool)
 
 
 def read_histogram_boosting(model: Any) -> TreeEnsemble:
-    """Read a fitted estimator: the start, and the sum of the trees."""
+    """Read a fitted estimator: the initial prediction, and the sum of the trees."""
     columns, categories = _columns(model), list_categories(model)
     n_categories = np.array([len(categories.get(j, ())) for j in range(model.n_features_in_)], np.int32)
     known, number = model._bin_mapper.make_known_categories_bitsets()
@@ -60,7 +60,7 @@ def read_histogram_boosting(model: Any) -> TreeEnsemble:
                 asked = int(nodes["feature_idx"][node])
                 n = int(n_categories[columns[asked]])
                 left = _bits(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
-                left |= ~_bits(known[number[asked]]) & missing_left[node]  # what training did not see goes with the missing
+                left |= ~_bits(known[number[asked]]) & missing_left[node]  # unknown categories follow missing values
                 sets[node] = [*np.flatnonzero(left[:n]).tolist(), *([n] if missing_left[node] else [])]
             trees.append(
                 Tree(

@@ -1,7 +1,7 @@
-"""scikit-learn's trees and ensembles of trees, from fitted estimators in memory: sums and means of trees become one ensemble.
+"""scikit-learn's trees and tree ensembles, read from fitted estimators in memory into one ensemble.
 
-Estimators are read by their public attributes and scikit-learn is not imported. Pickles are never read; ``neutral`` files hold what is read here,
-and ``skops`` files are read as if they were such estimators.
+Estimators are read by their public attributes; scikit-learn is not imported. Pickles are never read; the portable format stores what is read here,
+and ``skops`` files are read through the same attributes.
 """
 
 from collections.abc import Callable
@@ -20,7 +20,7 @@ from .hist_gradient_boosting import list_categories, read_histogram_boosting
 from .trees import Tree, add_iterations, join, read_tree
 
 LIBRARY = "scikit-learn"
-INSTEAD = {  # what cannot be one sum of trees, and what to do
+INSTEAD = {  # unsupported estimators, with alternatives
     "Pipeline": "explain its last step on the rows that this step sees: model[-1], and model[:-1].transform(rows); with one-hot encoders before it, "
     "leafledger.encoder_groups(model) is the partition by the columns that were encoded",
     "CalibratedClassifierCV": "explain the classifier that it calibrates: model.calibrated_classifiers_[0].estimator",
@@ -32,11 +32,11 @@ INSTEAD = {  # what cannot be one sum of trees, and what to do
     "AdaBoostRegressor": "its prediction is a weighted median of trees, not a sum; explain its trees, or train a GradientBoostingRegressor",
     "RandomTreesEmbedding": "it predicts nothing: its trees only encode rows",
 }
-TREES = {"BaseDecisionTree"}  # classes of which a Bagging's and a boosting's estimators may be
+TREES = {"BaseDecisionTree"}  # base estimators supported in Bagging and boosting
 
 
 def find_kinds(model: Any) -> set[str]:
-    """Name an object's class and those that it is made from."""
+    """Name the classes of an object, including base classes."""
     return {kind.__name__ for kind in type(model).__mro__}
 
 
@@ -45,7 +45,7 @@ def _name(model: Any) -> str:
 
 
 def _outputs(model: Any) -> tuple[str, ...]:
-    """Names of the columns of a tree's values: classes, of each target where there are several, or targets."""
+    """Name the columns of a tree's values: classes, of each target if several, or targets."""
     if not hasattr(model, "classes_"):
         return tuple(map(str, range(int(getattr(model, "n_outputs_", 1)))))
     if isinstance(model.classes_, list):
@@ -54,7 +54,7 @@ def _outputs(model: Any) -> tuple[str, ...]:
 
 
 def _probabilities(tree: Any) -> np.ndarray:
-    """Class frequencies of a classifier's nodes, targets one after the other, ``(nodes, outputs)``."""
+    """Return class frequencies of a classifier's nodes, targets concatenated, ``(nodes, outputs)``."""
     counts = np.atleast_1d(tree.n_classes_)
     value = [tree.tree_.value[:, target, :n] for target, n in enumerate(counts)]
     found = []
@@ -65,7 +65,7 @@ def _probabilities(tree: Any) -> np.ndarray:
 
 
 def _values(tree: Any) -> np.ndarray:
-    """What a fitted tree predicts at every node, ``(nodes, outputs)``."""
+    """Return a fitted tree's prediction at every node, ``(nodes, outputs)``."""
     return _probabilities(tree) if hasattr(tree, "classes_") else tree.tree_.value[:, :, 0]
 
 
@@ -76,7 +76,7 @@ def _check_trees(model: Any, estimators: Any) -> None:
 
 
 def _join(model: Any, trees: list[Tree], base: np.ndarray | None = None) -> TreeEnsemble:
-    """Trees on numbers, which start from 0 by default."""
+    """Combine trees of numeric features, with a base of 0 by default."""
     return join(trees, np.zeros(trees[0].value.shape[1]) if base is None else base, np.zeros(model.n_features_in_, np.int32))
 
 
@@ -85,14 +85,14 @@ def _read_decision_tree(model: Any) -> TreeEnsemble:
 
 
 def _read_forest(model: Any) -> TreeEnsemble:
-    """The mean of the trees."""
+    """Read a forest: the mean of its trees."""
     n = len(model.estimators_)
     trees = [read_tree(tree, _values(tree) / n) for tree in model.estimators_]
     return _join(model, trees)
 
 
 def _read_bagging(model: Any) -> TreeEnsemble:
-    """The mean of the trees, each of which sees some of the features, and perhaps some of the classes."""
+    """Read a Bagging: the mean of trees, each on some of the features, and perhaps of the classes."""
     _check_trees(model, model.estimators_)
     if hasattr(model, "classes_") and not all(hasattr(tree, "classes_") for tree in model.estimators_):
         raise UnsupportedModel(f"{_name(model)} lets regressors vote, expected classifiers")
@@ -107,7 +107,7 @@ def _read_bagging(model: Any) -> TreeEnsemble:
 
 
 def _check_start(model: Any) -> None:
-    """Refuse a start that is no constant: of one row nobody can tell."""
+    """Refuse an initial prediction that depends on the row."""
     if isinstance(model.init_, str):  # "zero"
         return
     kind, name = type(model.init_), _name(model.init_)
@@ -118,7 +118,7 @@ def _check_start(model: Any) -> None:
 
 
 def _read_boosting(model: Any) -> TreeEnsemble:
-    """The start, and the learning rate times the sum of the trees."""
+    """Read gradient boosting: the initial prediction, and the learning rate times the sum of the trees."""
     _check_start(model)
     start = model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0]
     trees = [
@@ -130,7 +130,7 @@ def _read_boosting(model: Any) -> TreeEnsemble:
 
 
 def _read_adaptive_boosting(model: Any) -> TreeEnsemble:
-    """Weighted votes of the trees, as ``decision_function`` has them."""
+    """Read AdaBoost: weighted votes of the trees, as in ``decision_function``."""
     _check_trees(model, model.estimators_)
     if getattr(model, "algorithm", "SAMME") == "SAMME.R":
         raise UnsupportedModel("AdaBoostClassifier with algorithm 'SAMME.R' adds logarithms of probabilities up; expected 'SAMME'")
@@ -147,7 +147,7 @@ def _read_adaptive_boosting(model: Any) -> TreeEnsemble:
 
 
 def _path_length(n: np.ndarray) -> np.ndarray:
-    """Mean depth of n isolated rows (Liu, Ting and Zhou 2008, Eq. 1)."""
+    """Return the mean depth of n isolated rows (Liu, Ting and Zhou 2008, Eq. 1)."""
     n = np.asarray(n, float)
     more = np.maximum(n, 3.0)
     found = 2.0 * (np.log(more - 1.0) + np.euler_gamma) - 2.0 * (more - 1.0) / more
@@ -155,7 +155,7 @@ def _path_length(n: np.ndarray) -> np.ndarray:
 
 
 def _read_isolation_forest(model: Any) -> TreeEnsemble:
-    """Minus the mean depth, over that of all rows by chance: ``score_samples`` is minus two to the power of it."""
+    """Read an isolation forest: minus the mean depth over its expectation; ``score_samples`` is minus 2 to the power of this."""
     scale = len(model.estimators_) * float(_path_length(np.array(model.max_samples_)))
     if not scale:
         raise UnsupportedModel(f"{_name(model)}: trees of one row, expected at least two")
@@ -163,7 +163,7 @@ def _read_isolation_forest(model: Any) -> TreeEnsemble:
     for tree, columns in zip(model.estimators_, model.estimators_features_, strict=True):
         found = read_tree(tree, np.zeros((tree.tree_.node_count, 1)), columns)
         depth = np.zeros(tree.tree_.node_count)
-        for node in np.flatnonzero(found.left >= 0):  # parents come before their children
+        for node in np.flatnonzero(found.left >= 0):  # parents precede their children
             depth[[found.left[node], found.right[node]]] = depth[node] + 1
         value = -(depth + _path_length(tree.tree_.n_node_samples)) / scale
         trees.append(found._replace(value=np.where(found.left < 0, value, 0.0)[:, None]))
@@ -172,16 +172,16 @@ def _read_isolation_forest(model: Any) -> TreeEnsemble:
 
 READERS: dict[str, Callable[[Any], TreeEnsemble]] = {
     "BaseDecisionTree": _read_decision_tree,
-    "IsolationForest": _read_isolation_forest,  # is a Bagging too
+    "IsolationForest": _read_isolation_forest,  # a subclass of Bagging
     "BaseForest": _read_forest,
     "BaseBagging": _read_bagging,
     "BaseGradientBoosting": _read_boosting,
     "AdaBoostClassifier": _read_adaptive_boosting,
     "BaseHistGradientBoosting": read_histogram_boosting,
 }
-REFUSE_MISSING = {"BaseGradientBoosting", "AdaBoostClassifier"}  # classes that do so whatever their trees can do
+REFUSE_MISSING = {"BaseGradientBoosting", "AdaBoostClassifier"}  # classes that refuse missing values whatever their trees can do
 EXTRA_TREES = {"ExtraTreeClassifier", "ExtraTreeRegressor"}
-LOGARITHMS = ("poisson", "gamma")  # losses of the label's logarithm
+LOGARITHMS = ("poisson", "gamma")  # losses with a log link
 FITTED = ("tree_", "estimators_", "_predictors")
 
 
@@ -198,13 +198,13 @@ def _reader(model: Any) -> Callable[[Any], TreeEnsemble]:
 
 
 def _takes_missing(tree: Any) -> bool:
-    """Whether a tree of a file has a way for missing values; one that was grown before there were any has none."""
+    """Return whether a stored tree handles missing values; trees grown without any do not."""
     chosen = not find_kinds(tree).isdisjoint(EXTRA_TREES) and tree.splitter != "random"
     return getattr(tree.tree_, "missing_go_to_left", None) is not None and not chosen
 
 
 def _refuses_missing(model: Any) -> bool:
-    """Whether it predicts no row with a missing value: so its tags say, and of an object without tags, as in a file, its class and its trees."""
+    """Return whether predictions refuse missing values, by the model's tags, or else by its class and trees."""
     tags = getattr(model, "__sklearn_tags__", None)
     if tags is not None:
         return not tags().input_tags.allow_nan
@@ -214,7 +214,7 @@ def _refuses_missing(model: Any) -> bool:
 
 
 def _features(model: Any) -> tuple[Feature, ...]:
-    given = getattr(model, "feature_names_in_", None)  # None also where columns of a frame were numbers: scikit-learn goes by position then
+    given = getattr(model, "feature_names_in_", None)  # None also for integer column names: scikit-learn then goes by position
     names = list(map(str, range(model.n_features_in_))) if given is None else [str(name) for name in given]
     categories = {} if "BaseHistGradientBoosting" not in find_kinds(model) else list_categories(model)
     named, refuses = given is not None, _refuses_missing(model)
@@ -225,7 +225,7 @@ def _features(model: Any) -> tuple[Feature, ...]:
 
 
 def _link(model: Any) -> Link:
-    """What ``predict_proba`` or ``predict`` does with margins."""
+    """Return the link of ``predict_proba`` or ``predict``."""
     kinds, n = find_kinds(model), len(getattr(model, "classes_", ()))
     if "AdaBoostClassifier" in kinds:
         return SIGMOID if n == 2 else Link("softmax", 1 / (n - 1))
@@ -240,10 +240,10 @@ def _objective(model: Any) -> Objective:
     if "IsolationForest" in find_kinds(model):
         return Objective("isolation", Margin.OTHER, None)
     loss = getattr(model, "loss", "")
-    if not isinstance(loss, str):  # an object, as histogram gradient boosting takes it too: its link may be any
+    if not isinstance(loss, str):  # a loss object, with any link
         return Objective(type(loss).__name__, Margin.OTHER, None)
     if hasattr(model, "classes_"):
-        margin = Margin.CLASS if isinstance(model.classes_, list) else Margin.CLASSES  # of several targets, or of one
+        margin = Margin.CLASS if isinstance(model.classes_, list) else Margin.CLASSES  # several targets, or one
         return Objective(loss or "classification", margin, _link(model))
     return Objective(loss, Margin.OTHER if loss in LOGARITHMS else Margin.LABEL, _link(model))
 
@@ -254,7 +254,7 @@ def _names_of_outputs(model: Any, n: int) -> tuple[str, ...]:
 
 
 def serialise(model: Any) -> bytes:
-    """Write a fitted estimator as a neutral file."""
+    """Serialise a fitted estimator in the portable format."""
     reader = _reader(model)
     if not any(hasattr(model, name) for name in FITTED):
         raise InvalidModel(f"{_name(model)} object: not fitted")
@@ -263,7 +263,7 @@ def serialise(model: Any) -> bytes:
 
 
 def unwrap(model: Any) -> Any:
-    """Find what a search for parameters found.
+    """Return the best estimator of a parameter search.
 
     Returns
     -------

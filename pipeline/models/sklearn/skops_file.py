@@ -1,6 +1,6 @@
-"""Estimators of scikit-learn and LightGBM in skops files, read as data: whatever classes a file names, none is imported, and nothing is run.
+"""Reader of scikit-learn and LightGBM estimators in skops files, as data: no class is imported, nothing is run.
 
-A file is a zip of ``schema.json``, which has the attributes of every object, and of arrays in NumPy's format.
+A file is a zip of ``schema.json``, with the attributes of every object, and of arrays in NumPy's format.
 """
 
 import io
@@ -23,8 +23,8 @@ from .skops_types import find_family
 
 MAGIC = b"PK\x03\x04"
 SCHEMA = "schema.json"
-MAX_BYTES = 1 << 30  # of all members that are read
-HEADER_BYTES = 10_000  # of an array, at most
+MAX_BYTES = 1 << 30  # total size of members that are read
+HEADER_BYTES = 10_000  # largest header of an array
 _HEADER = re.compile(r"\{'descr': (.*), 'fortran_order': (True|False), 'shape': \(([0-9, ]*)\), \} *\n")
 _NUMBER = re.compile(r"'[<>|][biufU]\d+'")
 _FIELD = r"\('(\w*)', '([<>|][biufV]\d+)'\)"
@@ -40,15 +40,15 @@ DAMAGE = (
     ArithmeticError,
     EOFError,
     OSError,
-    NotImplementedError,  # of zipfile, for a compression that it does not know
+    NotImplementedError,  # of zipfile, for unsupported compression
     RecursionError,
     RuntimeError,
     SyntaxError,
-)  # that reading ends in where a file is not sound
+)  # exceptions raised by malformed files
 
 
 class _Archive:
-    """Members of a file, each read once, and no more of them than a model has."""
+    """Members of a file, each read once, with a bound on their total size."""
 
     def __init__(self, data: bytes):
         self._zip = zipfile.ZipFile(io.BytesIO(data))
@@ -65,13 +65,13 @@ class _Archive:
 
 
 class Nodes(NamedTuple):
-    """Arrays of a fitted tree, as scikit-learn calls them."""
+    """Arrays of a fitted tree, named as in scikit-learn."""
 
     children_left: np.ndarray
     children_right: np.ndarray
     feature: np.ndarray
     threshold: np.ndarray
-    missing_go_to_left: np.ndarray | None  # of versions that take missing values
+    missing_go_to_left: np.ndarray | None  # of versions that handle missing values
     n_node_samples: np.ndarray
     weighted_n_node_samples: np.ndarray
     value: np.ndarray
@@ -83,7 +83,7 @@ class Nodes(NamedTuple):
 
 
 def _check_children(left: np.ndarray, right: np.ndarray, leaf: np.ndarray, feature: np.ndarray, n_features: int) -> None:
-    """Refuse a tree whose nodes lead to none, or back: a node stands before its children, in files of every version."""
+    """Refuse invalid or cyclic children: a node precedes its children, in files of every version."""
     number, inner = np.arange(leaf.size), ~leaf
     for child in (left, right):
         if (inner & ((child <= number) | (child >= leaf.size))).any():
@@ -111,7 +111,7 @@ def _read_tree(archive: _Archive, node: dict[str, Any]) -> Nodes:
 
 
 def _read_type(written: str) -> np.dtype:
-    """A type of numbers, of texts, or of records of numbers, between which there may be padding."""
+    """Parse a dtype of numbers, texts, or records of numbers with padding."""
     if _RECORD.fullmatch(written):
         return np.lib.format.descr_to_dtype(re.findall(_FIELD, written))
     if _NUMBER.fullmatch(written):
@@ -120,7 +120,7 @@ def _read_type(written: str) -> np.dtype:
 
 
 def _read_array(data: bytes) -> np.ndarray:
-    """An array in NumPy's format as NumPy writes it, and never of objects."""
+    """Read an array in NumPy's format, without objects."""
     size_bytes = {b"\x93NUMPY\x01\x00": 2, b"\x93NUMPY\x02\x00": 4}[data[:8]]
     start = 8 + size_bytes + int.from_bytes(data[8 : 8 + size_bytes], "little")
     header = _HEADER.fullmatch(data[8 + size_bytes : start].decode("latin-1"))
@@ -134,7 +134,7 @@ def _read_array(data: bytes) -> np.ndarray:
 
 
 def _read_objects(archive: _Archive, node: dict[str, Any]) -> np.ndarray:
-    """An array of objects, which are written one by one."""
+    """Read an array of objects, which are stored one by one."""
     shape = tuple(_read(archive, node["shape"]))
     items = [_read(archive, each) for each in node["content"]]
     for _ in shape[1:]:
@@ -146,7 +146,7 @@ def _read_objects(archive: _Archive, node: dict[str, Any]) -> np.ndarray:
 
 
 def _read(archive: _Archive, node: dict[str, Any]) -> Any:
-    """What a node of the schema says."""
+    """Read the value of a schema node."""
     loader, name = node["__loader__"], f"{node['__module__']}.{node['__class__']}"
     if loader == "JsonNode":
         return json.loads(node["content"])
@@ -169,7 +169,7 @@ def _read(archive: _Archive, node: dict[str, Any]) -> Any:
 
 
 def _share(node: Any, known: dict[Any, Any]) -> Any:
-    """The same, where the first node of an identity stands for all, as skops takes it; plain values that differ from it are refused."""
+    """Return the first node of an identity for all its copies, as skops does; refuse different plain values."""
     if isinstance(node, list):
         return [_share(each, known) for each in node]
     if not isinstance(node, dict):
@@ -185,27 +185,27 @@ def _share(node: Any, known: dict[Any, Any]) -> Any:
 
 
 def _check_predictor(tree: Any, n_features: int) -> None:
-    """Refuse a tree on bins whose nodes lead to none."""
+    """Refuse a binned tree with invalid children."""
     nodes = tree.nodes
     left, right = nodes["left"].astype(np.int64), nodes["right"].astype(np.int64)
     _check_children(left, right, nodes["is_leaf"] != 0, nodes["feature_idx"], n_features)
 
 
 def _check_estimator(model: Any) -> None:
-    """Refuse what readers of fitted estimators take for granted."""
+    """Refuse an estimator that violates assumptions of the loaders."""
     for stage in getattr(model, "_predictors", ()):
         for tree in stage:
             _check_predictor(tree, model.n_features_in_)
 
 
 def is_stored(data: bytes) -> bool:
-    """Tell whether a file is one of skops."""
+    """Return whether bytes are a skops file."""
     return data.startswith(MAGIC) and SCHEMA.encode() in data
 
 
 @contextmanager
 def sound(where: str) -> Iterator[None]:
-    """Name the file in what goes wrong inside, where an estimator's attributes are read.
+    """Name the file in errors raised while an estimator's attributes are read.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def sound(where: str) -> Iterator[None]:
 
 
 def read_estimator(data: bytes) -> Any:
-    """Read the estimator of a file as an object that has its attributes, and none of its code.
+    """Read the estimator of a file as an object with its attributes, without its code.
 
     Returns
     -------

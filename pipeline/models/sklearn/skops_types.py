@@ -1,4 +1,4 @@
-"""What stands for the objects that a file describes: the names of their classes, families and modules, and their attributes, and no code."""
+"""Stand-ins for the objects of a skops file: class names, families and attributes, but no code."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ SIZE = "n_features_in_"
 
 
 class Stored:
-    """An object of a file, by its class's name; its attributes are read when they are asked for."""
+    """An object of a file, by its class's name, with attributes read on access."""
 
     def __init__(self, read: Callable[[Any], Any], attributes: dict[str, Any]):
         self._read, self._attributes = read, attributes
@@ -28,34 +28,34 @@ class Stored:
 
 
 class BaseSearchCV(Stored):
-    """A search for parameters."""
+    """A parameter search."""
 
 
 class BaseDecisionTree(Stored):
-    """A tree."""
+    """A decision tree."""
 
 
 class BaseForest(Stored):
-    """A mean of trees."""
+    """A forest: a mean of trees."""
 
 
 class BaseBagging(Stored):
-    """A mean of estimators on some of the features."""
+    """A bagging: a mean of estimators on some of the features."""
 
 
 class IsolationForest(BaseBagging):
-    """A mean of depths."""
+    """An isolation forest: a mean of depths."""
 
 
 class AdaBoostClassifier(Stored):
-    """Votes with weights."""
+    """AdaBoost: weighted votes."""
 
 
 class BaseGradientBoosting(Stored):
-    """A start and a sum of trees."""
+    """Gradient boosting: an initial prediction and a sum of trees."""
 
     def _raw_predict_init(self, rows: np.ndarray) -> np.ndarray:
-        """What the start says of any row, before the link, as scikit-learn's own method has it."""
+        """Return the initial prediction before the link, as scikit-learn's method does."""
         if isinstance(self.init_, str):
             return np.zeros((len(rows), self.estimators_.shape[1]))
         if not hasattr(self, "classes_"):
@@ -73,14 +73,14 @@ class BaseGradientBoosting(Stored):
 
 
 class BaseHistGradientBoosting(Stored):
-    """A start and a sum of trees on bins."""
+    """Histogram gradient boosting: an initial prediction and a sum of binned trees."""
 
 
 class _BinMapper(Stored):
-    """What a histogram gradient boosting knows of categories."""
+    """Categories of a histogram gradient boosting."""
 
     def make_known_categories_bitsets(self) -> tuple[np.ndarray, np.ndarray]:
-        """Bits of the categories of every categorical feature, and each feature's place among these."""
+        """Return bit sets of the categories of every categorical feature, and each feature's position among these."""
         categorical = np.flatnonzero(self.is_categorical_)
         bits = np.zeros((categorical.size, 256), bool)
         for i, j in enumerate(categorical.tolist()):
@@ -91,21 +91,21 @@ class _BinMapper(Stored):
 
 
 class ColumnTransformer(Stored):
-    """What encodes the categories before."""
+    """The encoder of categories."""
 
     @property
     def named_transformers_(self) -> dict[str, Any]:
-        """Transformers by their names."""
+        """Transformers by name."""
         return {name: transformer for name, transformer, _ in self.transformers_}
 
 
 class Booster(Stored):
-    """Trees of LightGBM."""
+    """A LightGBM Booster."""
 
     __module__ = "lightgbm.basic"
 
     def model_to_string(self) -> str:
-        """All trees as text, those behind the best iteration left out, as LightGBM's own method writes it."""
+        """Return all trees up to the best iteration as text, as LightGBM's method does."""
         header, blank, trees = self._handle.encode().partition(b"\n\n")
         fields = dict(line.partition(b"=")[::2] for line in header.split(b"\n"))
         sizes = fields[b"tree_sizes"].split()
@@ -116,25 +116,25 @@ class Booster(Stored):
 
 
 class LGBMModel(Stored):
-    """An estimator of LightGBM."""
+    """A LightGBM estimator."""
 
     __module__ = "lightgbm.sklearn"
 
     @property
     def booster_(self) -> Booster:
-        """What was trained."""
+        """The trained Booster."""
         if self._Booster is None:
             raise AttributeError("not fitted")
         return self._Booster
 
     @property
     def classes_(self) -> Any:
-        """Of a classifier, in the order of its outputs."""
+        """Classes in the order of outputs."""
         return self._classes
 
 
 def _families() -> dict[str, type[Stored]]:
-    """What a class is read as, by its full name: those that are sums of trees, and what stands before these. Any other one is a name alone."""
+    """List the supported classes by full name: sums of trees, and their wrappers. Others are kept by name only."""
     known: dict[str, tuple[type[Stored], str]] = {
         "sklearn.tree._classes": (BaseDecisionTree, "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier ExtraTreeRegressor"),
         "sklearn.ensemble._forest": (BaseForest, "RandomForestClassifier RandomForestRegressor ExtraTreesClassifier ExtraTreesRegressor"),
@@ -160,6 +160,6 @@ KNOWN = _families()
 
 
 def find_family(module: str, name: str) -> type[Stored]:
-    """Find what an object is read as."""
+    """Find the stand-in for a class."""
     full = f"{module}.{name}"
     return KNOWN.get(full) or type(name if module.startswith("sklearn.") else full, (Stored,), {"__module__": module})

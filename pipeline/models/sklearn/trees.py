@@ -1,4 +1,4 @@
-"""scikit-learn's trees as arrays of one ensemble."""
+"""Decision trees of scikit-learn, converted to the arrays of one ensemble."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -9,7 +9,7 @@ from leafledger.kernels.trees.ensemble import TreeEnsemble, bit_set
 
 
 class Tree(NamedTuple):
-    """One tree, its children by their place in it."""
+    """One tree, with children by position."""
 
     feature: np.ndarray  # (nodes,) int, column of the split, -1 at leaves
     threshold: np.ndarray  # (nodes,) float64
@@ -18,24 +18,24 @@ class Tree(NamedTuple):
     right: np.ndarray  # (nodes,) int, -1 at leaves
     value: np.ndarray  # (nodes, width) float64
     cover: np.ndarray  # (nodes,) float64
-    output: int  # that the tree adds to, where its values are of one
-    sets: dict[int, list[int]]  # of nodes with a categorical split, codes that go left, the number of categories standing for all others
+    output: int  # output of a tree with single values
+    sets: dict[int, list[int]]  # left category codes of categorical splits by node; the number of categories stands for all others
 
 
 def single_below(threshold: np.ndarray) -> np.ndarray:
-    """Round thresholds down to single precision: the same rows in single precision are below them."""
+    """Round thresholds down to single precision, which selects the same single-precision values."""
     with np.errstate(over="ignore"):
         near = threshold.astype(np.float32)
     return np.where(near > threshold, np.nextafter(near, np.float32(-np.inf)), near).astype(np.float64)
 
 
 def read_tree(model: Any, value: np.ndarray, columns: Any = None, output: int = 0) -> Tree:
-    """Read a fitted decision tree, which compares values in single precision with thresholds in double precision."""
+    """Read a fitted decision tree, which compares single-precision values with double-precision thresholds."""
     tree = model.tree_
     left, right = tree.children_left.astype(np.int64), tree.children_right.astype(np.int64)
     leaf = left < 0
     seen = np.arange(model.n_features_in_) if columns is None else np.asarray(columns, np.int64)
-    missing_left = getattr(tree, "missing_go_to_left", None)  # older versions take no missing values
+    missing_left = getattr(tree, "missing_go_to_left", None)  # older versions do not handle missing values
     return Tree(
         feature=np.where(leaf, -1, seen[np.maximum(tree.feature, 0)]),
         threshold=np.where(leaf, 0.0, single_below(tree.threshold)),
@@ -50,7 +50,7 @@ def read_tree(model: Any, value: np.ndarray, columns: Any = None, output: int = 
 
 
 def join(trees: Sequence[Tree], base: np.ndarray, n_categories: np.ndarray, single_precision: bool = True) -> TreeEnsemble:
-    """Lay trees end to end."""
+    """Concatenate trees."""
     sizes = [tree.feature.size for tree in trees]
     root = np.cumsum([0, *sizes])[:-1]
     shift = np.repeat(root, sizes)
@@ -86,5 +86,5 @@ def join(trees: Sequence[Tree], base: np.ndarray, n_categories: np.ndarray, sing
 
 
 def add_iterations(ensemble: TreeEnsemble, per_iteration: int) -> TreeEnsemble:
-    """Say which trees were added together."""
+    """Number the iterations by trees per iteration."""
     return ensemble._replace(iteration=(np.arange(ensemble.root.size) // per_iteration).astype(np.int32))

@@ -1,1 +1,1 @@
-"""XGBoost's models."""
+"""Loader of XGBoost models."""

@@ -1,4 +1,4 @@
-"""How XGBoost turns the base score that a model stores, a prediction, into a margin, by objective."""
+"""Conversion of XGBoost's stored base score, a prediction, to a margin, by objective."""
 
 from collections.abc import Callable
 
@@ -12,7 +12,7 @@ def _identity(base: np.ndarray) -> np.ndarray:
 
 
 def _logit(base: np.ndarray) -> np.ndarray:
-    """XGBoost's own arithmetic: near 1 its float32 difference decides the third digit (LogisticRegression::ProbToMargin)."""
+    """Compute the logit in XGBoost's arithmetic: near 1 its float32 difference decides the third digit (LogisticRegression::ProbToMargin)."""
     one = np.float32(1)
     return -np.log((one / np.clip(base, RT_EPS, one - RT_EPS) - one).astype(np.float64))
 
@@ -23,12 +23,12 @@ def _log(base: np.ndarray) -> np.ndarray:
 
 
 def _expectile(base: np.ndarray) -> np.ndarray:
-    """The first expectile, then inverse soft-plus of the steps to the next (expectile objective, ``ProbToMargin``)."""
+    """Return the first expectile, then the inverse soft-plus of the steps to the next (expectile objective, ``ProbToMargin``)."""
     steps = np.maximum(np.diff(base.astype(np.float64)) - RT_EPS, RT_EPS)
     return np.concatenate((base[:1].astype(np.float64), steps + np.log(-np.expm1(-steps))))
 
 
-# A model stores its base score as a prediction; these turn it into a margin (``ProbToMargin`` of each objective).
+# Inverse links of each objective (``ProbToMargin``).
 LINKS: dict[str, Callable[[np.ndarray], np.ndarray]] = (
     dict.fromkeys(("squarederror", "linear", "squaredlogerror", "absoluteerror", "pseudohubererror", "quantileerror"), _identity)
     | dict.fromkeys(("gamma", "tweedie"), _log)

@@ -1,4 +1,4 @@
-"""Lists of categories in XGBoost's files, which have them since 3.1."""
+"""Category lists in XGBoost's files, which store them since 3.1."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,15 +9,15 @@ import numpy as np
 from ...errors import InvalidModel, UnsupportedModel
 from ..formats.ubjson import integer, numbers, shown
 
-UTF8_VERSION = (3, 4)  # older ones cut the names of pandas categories by characters where their table counts bytes
+UTF8_VERSION = (3, 4)  # older versions cut names of pandas categories by characters instead of bytes
 UNSIGNED_BITS = {10: 8, 12: 16, 14: 32, 16: 64}  # types of category lists (CatIndexType), stored as signed integers in UBJSON
-FRAME_TYPES = frozenset({"float", "int", "i"})  # of a data frame's other columns, as XGBoost calls them; users mostly write q
+FRAME_TYPES = frozenset({"float", "int", "i"})  # column types of data frames, in XGBoost's names; users mostly write q
 
 
 def check_lost(attributes: Any, kinds: Sequence[str], name: str, where: str) -> None:
-    """Refuse a model that has lost its lists: an estimator in Python that was trained on a data frame with categories has them from the start.
+    """Refuse a model that lost its category lists: estimators trained on data frames with categories store them.
 
-    A Booster's file does not tell a slice of such a model from one that was trained on codes.
+    The file of a Booster does not distinguish a slice of such a model from one trained on codes.
     """
     if isinstance(attributes, dict) and "scikit_learn" in attributes and not FRAME_TYPES.isdisjoint(kinds):
         raise UnsupportedModel(
@@ -27,7 +27,7 @@ def check_lost(attributes: Any, kinds: Sequence[str], name: str, where: str) -> 
 
 
 def read_list(entry: Any, name: str, version: tuple[int, ...], where: str) -> tuple[Any, ...]:
-    """Read a feature's categories as its ``cats`` entry encodes them: UTF-8 with Arrow offsets, or numbers of a stated type."""
+    """Read a feature's categories from its ``cats`` entry: UTF-8 with Arrow offsets, or numbers of a stated type."""
     where = f"{where}: categories of feature {name!r}"
     if not isinstance(entry, dict):
         raise InvalidModel(f"{where}: are {shown(entry)}, expected an object")

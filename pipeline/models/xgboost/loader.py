@@ -1,4 +1,4 @@
-"""XGBoost's JSON and UBJSON models read into a TreeEnsemble without XGBoost, which crashes on a damaged file."""
+"""XGBoost's JSON and UBJSON models read without XGBoost, which crashes on damaged files."""
 
 import re
 from dataclasses import dataclass
@@ -19,9 +19,9 @@ MAX_TREES = 50_000
 MAX_FEATURES = 100_000
 MAX_OUTPUTS = 100_000
 MAX_SET_WORDS = 1 << 26  # 256 MiB of category sets; a set has a bit for every code up to the feature's largest
-MAX_CODE = (1 << 24) - 1  # InvalidCat in common/categorical.h: a larger code is no category
+MAX_CODE = (1 << 24) - 1  # InvalidCat in common/categorical.h: larger codes are no categories
 NEWEST_MAJOR = 3
-LARGEST_WHOLE = 2.0**63  # XGBoost reads what has neither point nor exponent into 64 bits, and lets it overflow
+LARGEST_WHOLE = 2.0**63  # XGBoost parses numbers without point and exponent in 64 bits, and they overflow
 MODEL_KEYS = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"}
 DELETED = (1 << 31) - 1  # split index of a pruned node (RegTree::Node::MarkDelete, less the bit of the default direction)
 _HEAD = re.compile(rb'\{\s*"(?:learner|version)"\s*:|\{(?:L\0{7}|l\0{3}|I\0|[iU])\x07(?:learner|version)')
@@ -29,22 +29,22 @@ _HEAD = re.compile(rb'\{\s*"(?:learner|version)"\s*:|\{(?:L\0{7}|l\0{3}|I\0|[iU]
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
-    """One tree without its pruned nodes; children by position in the tree."""
+    """One tree without its pruned nodes, with children by position."""
 
     feature: np.ndarray  # (nodes,) int64, -1 at leaves
-    condition: np.ndarray  # (nodes,) float32, x < condition goes left; no meaning on categorical splits and leaves
+    condition: np.ndarray  # (nodes,) float32, x < condition goes left; unused on categorical splits and leaves
     default_left: np.ndarray  # (nodes,) bool
     left: np.ndarray  # (nodes,) int64, -1 at leaves
     right: np.ndarray  # (nodes,) int64, -1 at leaves
     value: np.ndarray  # (nodes, width) float64, 0 at inner nodes
     cover: np.ndarray  # (nodes,) float64
     categorical: np.ndarray  # (nodes,) bool
-    codes: tuple[np.ndarray, ...]  # per categorical split, in node order, the category codes that go right, int64
+    codes: tuple[np.ndarray, ...]  # category codes that go right at each categorical split, in node order, int64
 
 
 @dataclass(frozen=True, slots=True)
 class _Header:
-    """What a document says of all its trees."""
+    """Parameters of a document that hold for all trees."""
 
     learner: dict[str, Any]
     model: dict[str, Any]
@@ -64,7 +64,7 @@ def _single(array: np.ndarray) -> np.ndarray:
 
 
 def _codes(tree: dict[str, Any], n_nodes: int, categorical: np.ndarray, where: str) -> tuple[np.ndarray, ...]:
-    """The codes that go right at the nodes where ``categorical``, in node order."""
+    """Return the codes that go right at the nodes where ``categorical``, in node order."""
     if "categories_nodes" not in tree and not categorical.any():  # XGBoost before 1.3
         return ()
     nodes = numbers(tree, "categories_nodes", int, None, where)
@@ -77,7 +77,7 @@ def _codes(tree: dict[str, Any], n_nodes: int, categorical: np.ndarray, where: s
     _refuse_outside(sizes, 1, codes.size, "category segment size", where)
     _refuse_outside(starts + sizes, 0, codes.size, "end of a category segment", where)
     segments = {node: codes[start : start + size] for node, start, size in zip(nodes.tolist(), starts, sizes, strict=True)}
-    wanted = np.flatnonzero(categorical).tolist()  # a split that was pruned to a leaf leaves its segment behind
+    wanted = np.flatnonzero(categorical).tolist()  # segments of splits that were pruned to leaves remain
     lacking = [node for node in wanted if node not in segments]
     if lacking or len(segments) != nodes.size:
         raise InvalidModel(f"{where}: {len(segments)} sets of categories, {len(lacking)} more expected: one for each categorical split")
@@ -89,7 +89,7 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
     where = f"{where}: tree {number}"
     if not isinstance(tree, dict):
         raise InvalidModel(f"{where}: is {shown(tree)}, expected an object")
-    integer(tree, "id", number, number, where, default=str(number))  # XGBoost would place the tree by it
+    integer(tree, "id", number, number, where, default=str(number))  # XGBoost would store the tree at this position
     parameters = member(tree, "tree_param", dict, where)
     n_nodes = integer(parameters, "num_nodes", 1, 1 << 30, where)
     width = integer(parameters, "size_leaf_vector", 0, MAX_OUTPUTS, where, default="0")
@@ -110,7 +110,7 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
         _refuse_outside(child[inner], 0, n_nodes - 1, "child", where)
         child[inner] = position[child[inner]]
         _refuse_outside(child[inner], 0, n_nodes - 1, "child (-1: a deleted node)", where)
-    # Not base_weights: those are from before reg:absoluteerror and its like refit the leaves.
+    # Not base_weights, which predate the refitting of leaves by reg:absoluteerror and similar.
     scalar = np.where(leaf, condition.astype(np.float64), 0.0)[:, None]
     value = _vector_leaves(tree, right, leaf & kept, width, n_outputs, where) if width > 1 else scalar
     cover = _single(numbers(tree, "sum_hessian", float, n_nodes, where)).astype(np.float64)
@@ -133,7 +133,7 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
 
 
 def _vector_leaves(tree: dict[str, Any], right: np.ndarray, leaf: np.ndarray, width: int, n_outputs: int, where: str) -> np.ndarray:
-    """``(nodes, width)`` float64; the right child of a leaf is its row in ``leaf_weights`` (MultiTargetTree, XGBoost 3.2)."""
+    """Return ``(nodes, width)`` float64; the right child of a leaf is its row in ``leaf_weights`` (MultiTargetTree, XGBoost 3.2)."""
     if "sum_hessian" not in tree or "leaf_weights" not in tree:
         raise UnsupportedModel(
             f"{where}: has vector leaves without covers (sum_hessian), which XGBoost stores since 3.2; "
@@ -151,7 +151,7 @@ def _vector_leaves(tree: dict[str, Any], right: np.ndarray, leaf: np.ndarray, wi
 
 
 def _base(learner: dict[str, Any], n_outputs: int, where: str) -> tuple[np.ndarray, Objective]:
-    """``(outputs,)`` float64, margin before any tree, and the objective whose link it went through."""
+    """Return the base margin ``(outputs,)`` float64, and the objective whose link was inverted."""
     text = member(member(learner, "learner_model_param", dict, where), "base_score", str, where)
     name = member(member(learner, "objective", dict, where), "name", str, where)
     if name not in LINKS:
@@ -169,13 +169,13 @@ def _base(learner: dict[str, Any], n_outputs: int, where: str) -> tuple[np.ndarr
     base = LINKS[name](np.broadcast_to(stored, n_outputs)).astype(np.float64)
     if not np.isfinite(base).all():
         raise UnsupportedModel(f"{where}: base score {text[:40]} of {name} is the margin {base.tolist()}, expected finite numbers")
-    if name == "reg:expectileerror" and n_outputs > 1:  # margins are steps from one expectile to the next
+    if name == "reg:expectileerror" and n_outputs > 1:  # margins are steps between expectiles
         return base, Objective(name, Margin.OTHER, None)
     return base, objective_of(name, XGBOOST)
 
 
 def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where: str) -> tuple[tuple[Feature, ...], np.ndarray]:
-    """Features with their categories, and ``(features,)`` int64, the number of known codes of each.
+    """Return features with their categories, and ``(features,)`` int64, the number of known codes of each.
 
     ``split_on`` are the features of the categorical splits, ``largest`` the largest code of each.
     """
@@ -206,14 +206,14 @@ def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where:
             known[j] = len(categories)
         # Without a list, codes in no split go left everywhere, as unseen ones do: they need not be known.
         known[j] = max(known[j], categorical)
-        # Training saw codes alone, of whatever values: a frame's of old versions, a sliced model's, or codes that the user had made.
+        # Training saw codes of unknown values: from a data frame in old versions, a sliced model, or the user.
         lacking = categorical and not categories
         features.append(Feature(name, categorical, categories if categorical else None, perhaps_codes=lacking, named=named))
     return tuple(features), known
 
 
 def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_round: int, where: str) -> np.ndarray:
-    """The iteration of every tree in use: up to the best iteration where early stopping stored one, as ``XGBModel.predict`` does."""
+    """Return the iteration of every tree, up to the best iteration of early stopping, as ``XGBModel.predict`` does."""
     bounds = np.arange(0, n_trees + per_round, per_round)
     if "iteration_indptr" in model:  # since 2.0
         bounds = numbers(model, "iteration_indptr", int, None, where)
@@ -259,7 +259,7 @@ def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], 
     unknown = sorted(model.keys() - MODEL_KEYS)
     if unknown or version[0] > NEWEST_MAJOR:
         raise UnsupportedModel(f"{where}: written by XGBoost {version[0]}.{version[1]} with {str(unknown or 'newer rules')[:80]}, not known here")
-    # Dropout weights: of a booster "dart" until 3.3, of any model that has them since 3.4 (whose name is then "gbtree").
+    # Dropout weights: of a booster "dart" until 3.3, of any model that has them since 3.4 (then named "gbtree").
     drop = booster if name == "dart" else model
     weight = _single(numbers(drop, "weight_drop", float, len(stored), where)) if {name, *drop} & {"dart", "weight_drop"} else np.ones(len(stored))
     per_round = n_outputs * integer(gbtree, "num_parallel_tree", 0, 1 << 30, where, default="1") or n_outputs
@@ -284,7 +284,7 @@ def _assemble(
     first = np.repeat(root, n_nodes)
     feature, categorical, condition = joined("feature", np.int32), joined("categorical", bool), joined("condition", np.float32)
     numeric = (feature >= 0) & ~categorical
-    # x < condition is x <= the float32 below it; a condition of +inf, beyond the largest float32, stays exact this way.
+    # x < condition equals x <= the next lower float32; also exact for a condition of +inf.
     threshold = np.where(numeric, np.nextafter(condition, np.float32(-np.inf)), np.float32(0)).astype(np.float64)
 
     sets = [codes for tree in trees for codes in tree.codes]
@@ -298,7 +298,7 @@ def _assemble(
             f"{where}: feature {features[widest].name!r} has category codes up to {known[widest] - 1}: "
             f"{set_start[-1]} words of category sets, expected at most {MAX_SET_WORDS}"
         )
-    # XGBoost lists the codes that go right; all others, unseen ones too, go left (common::Decision).
+    # XGBoost lists the codes that go right; all others, also unseen ones, go left (common::Decision).
     set_words = np.full(set_start[-1], (1 << WORD_BITS) - 1, np.uint32)
     set_words[set_start[1:] - 1] = ((1 << (known[split_on] % WORD_BITS + 1)) - 1).astype(np.uint32)
     code = np.concatenate([np.zeros(0, np.int64), *sets])
@@ -340,7 +340,7 @@ def _owns(model: Any) -> bool:
 
 
 def _serialise(model: Any) -> bytes:
-    """The UBJSON of a Booster or a fitted scikit-learn estimator."""
+    """Serialise a Booster or fitted scikit-learn estimator as UBJSON."""
     check_predictions(model, "xgboost")
     if any(kind.__name__ == "XGBModel" for kind in type(model).__mro__):
         if not model.__sklearn_is_fitted__():
@@ -355,13 +355,13 @@ def _serialise(model: Any) -> bytes:
 
 
 def _missing(model: Any) -> float | None:
-    """Of the estimator alone: neither its booster nor a file knows it."""
+    """Return an estimator's missing value, which neither Booster nor file knows."""
     found = getattr(model, "missing", None)
     return None if found is None or np.isnan(found) else float(found)
 
 
 def _has_own(model: Any) -> bool:
-    """Whether an estimator's objective is a function; its booster says ``reg:squarederror``. Of a classifier it says what predictions are."""
+    """Return whether the objective is a custom function, which a Booster calls ``reg:squarederror``; a classifier's predictions are known."""
     return callable(getattr(model, "objective", None)) and not any(kind.__name__ == "XGBClassifier" for kind in type(model).__mro__)
 
 

@@ -1,1 +1,1 @@
-"""Rows of a run counted on grids, which is all that figures are drawn from."""
+"""Counts of a run's rows on grids, the data of all figures."""

@@ -1,4 +1,4 @@
-"""One part of a run counted: what a Dask task does. Grids go out to it, counts come back, and where a few rows are, never rows themselves."""
+"""Counting of one part on grids: a Dask task that returns counts and a few addresses, never rows."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,65 +18,35 @@ from .counts import CountedColumn, Counts, count_rows, no_rows
 
 @dataclass(frozen=True, slots=True)
 class CountTask:
-    """What tasks are told.
+    """Arguments of the counting tasks."""
 
-    Attributes
-    ----------
-    run : str
-        URI of where its plan and parts lie.
-    plan_digest : str
-    columns : tuple of CountedColumn
-    total : str
-        Column of margins or predictions.
-    middle : float
-        Its median.
-    label : str
-        Column of labels; empty where there is none.
-    """
-
-    run: str
+    run: str  # URI of the folder of plan and parts
     plan_digest: str
     columns: tuple[CountedColumn, ...]
-    total: str
-    middle: float
-    label: str
+    total: str  # column of margins or predictions
+    middle: float  # median of the totals
+    label: str  # column of labels; empty if there is none
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Spot:
-    """A row, and how far it is from what is looked for.
+    """A row, and its distance from a target."""
 
-    Attributes
-    ----------
-    distance : float
-        The smaller, the better.
-    part, row : int
-        The first of equals is taken.
-    """
-
-    distance: float
-    part: int
+    distance: float  # smaller is better
+    part: int  # ties take the first
     row: int
 
 
 @dataclass(frozen=True, slots=True)
 class PartCounts:
-    """What comes of a part.
+    """Counts of a part."""
 
-    Attributes
-    ----------
-    counts : tuple of Counts
-        Of each column.
-    spots : tuple of (Spot or None)
-        Of the highest, lowest and middle margin, and of the largest residual; None where there is no row with one.
-    """
-
-    counts: tuple[Counts, ...]
-    spots: tuple[Spot | None, ...]
+    counts: tuple[Counts, ...]  # of each column
+    spots: tuple[Spot | None, ...]  # of the highest, lowest and median margin, and of the largest residual; None without such a row
 
 
 def nothing(columns: Sequence[CountedColumn]) -> PartCounts:
-    """Make what comes of no part."""
+    """Return the counts of no part."""
     return PartCounts(tuple(map(no_rows, columns)), (None, None, None, None))
 
 
@@ -85,13 +55,13 @@ def _nearest(spots: Iterable[Spot | None]) -> Spot | None:
 
 
 def merge_parts(a: PartCounts, b: PartCounts) -> PartCounts:
-    """Add what comes of parts, in any order."""
+    """Add counts of parts, in any order."""
     counts = tuple(mine + theirs for mine, theirs in zip(a.counts, b.counts, strict=True))
     return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))))
 
 
 def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
-    """Find the rows of the highest and lowest margin, of that nearest to another, and of that farthest from the row's label."""
+    """Find the rows of the highest and lowest margin, the one nearest to the median, and the one farthest from its label."""
     spots: list[Spot | None] = []
     for distance in (-totals, totals, np.abs(totals - middle), -np.abs(totals - labels)):
         known = np.where(np.isfinite(distance), distance, np.inf)
@@ -130,4 +100,4 @@ def count_part(asked: CountTask, item: WorkItem) -> PartCounts:
 
 
 def warm(asked: CountTask) -> None:
-    """Compile nothing: counting is NumPy's."""
+    """Compile nothing: counting uses NumPy."""

@@ -1,4 +1,4 @@
-"""Rows counted into cells: every attribution on a fixed grid, beside its feature's value on another; counts of parts add up, in any order."""
+"""Two-dimensional counts of attributions and feature values on fixed grids, additive over parts."""
 
 import math
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from ...drift.measure.columns import lists_categories
 from ...models.model import Feature
 from ...runs.columns.top_attributions import as_texts
 
-MISSING, BELOW = 0, 1  # bins of numbers; behind those of the grid there is one for larger ones. Categories come behind missing values
-BINS = 40  # of a number
-SWARM = 120  # bins of attributions on the axis that all features have in common
+MISSING, BELOW = 0, 1  # bins before those of numbers, with one more above; categories follow missing values
+BINS = 40  # bins of a number
+SWARM = 120  # bins of attributions on the axis shared by all features
 PHI = 40  # bins of attributions on the feature's own axis,
 TAIL = 20  # and beyond either of its ends
 QUANTILES = (0.05, 0.5, 0.95)
@@ -24,87 +24,46 @@ QUANTILES = (0.05, 0.5, 0.95)
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """How values are told apart: by edges, or by categories.
-
-    Attributes
-    ----------
-    feature : Feature
-    column : str
-        Of the parts.
-    edges : tuple of float
-        Ascending; a value on an edge belongs above it. None where values are categories.
-    points : tuple of float
-        The only values there are, one between every two edges; empty where there are many.
-    categories : tuple of str
-        Names of values, in the order of their bins; empty where values are numbers.
-    """
+    """Bins of values: by edges, or by categories."""
 
     feature: Feature
-    column: str
-    edges: tuple[float, ...] = ()
-    points: tuple[float, ...] = ()
-    categories: tuple[str, ...] = ()
+    column: str  # of the parts
+    edges: tuple[float, ...] = ()  # ascending; a value on an edge belongs above it; empty for categories
+    points: tuple[float, ...] = ()  # the distinct values, one between every two edges; empty if there are many
+    categories: tuple[str, ...] = ()  # names of values, in the order of bins; empty for numbers
 
     @property
     def ordered(self) -> bool:
-        """Values are numbers."""
+        """Whether values are numbers."""
         return bool(self.edges)
 
     @property
     def n_bins(self) -> int:
-        """Missing values, those below, those between edges or of each category, those above or of no category listed."""
+        """Number of bins: missing, below, between edges or by category, above or other categories."""
         return len(self.edges) + 2 if self.ordered else len(self.categories) + 2
 
 
 @dataclass(frozen=True, slots=True)
 class CountedColumn:
-    """A column of attributions to be counted.
+    """A column of attributions to count."""
 
-    Attributes
-    ----------
-    column : str
-        Of the parts.
-    shared : tuple of (float, float)
-        Ends of the axis that features have in common,
-    own : tuple of float
-        and edges of the feature's own cells, as of `lay_edges`.
-    values : Values or None
-        None where no values are told apart.
-    lacking : str
-        Why none are, in words; empty where some are.
-    quantiles : tuple of float
-        Of the attributions of all rows, at QUANTILES, as they were measured: cells are too wide to tell them.
-    """
-
-    column: str
-    shared: tuple[float, float]
-    own: tuple[float, ...]
-    values: Values | None
-    lacking: str = ""
-    quantiles: tuple[float, ...] = (math.nan,) * len(QUANTILES)
+    column: str  # of the parts
+    shared: tuple[float, float]  # ends of the axis shared by features
+    own: tuple[float, ...]  # edges of the feature's own bins, see `lay_edges`
+    values: Values | None  # None without values
+    lacking: str = ""  # why there are no values, in words; else empty
+    quantiles: tuple[float, ...] = (math.nan,) * len(QUANTILES)  # of the attributions of all rows, at QUANTILES, exact: bins are too wide
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Rows in cells.
+    """Counts of rows."""
 
-    Attributes
-    ----------
-    swarm : (SWARM + 2, value bins) int64
-        The first and last are beyond the axis.
-    own : (value bins, TAIL + PHI + TAIL) int64
-        Those beyond the outer edges are in the outer cells.
-    sums : (value bins,) object
-        Of attributions: fractions, which add up to the same in any order.
-    lows, highs : (value bins,) float64
-        The smallest and largest attribution; infinite where there is none.
-    """
-
-    swarm: np.ndarray
-    own: np.ndarray
-    sums: np.ndarray
-    lows: np.ndarray
-    highs: np.ndarray
+    swarm: np.ndarray  # (SWARM + 2, value bins) int64, first and last bins are beyond the axis
+    own: np.ndarray  # (value bins, TAIL + PHI + TAIL) int64, outer bins include everything beyond
+    sums: np.ndarray  # (value bins,) object, of attributions, as fractions, which add up to the same in any order
+    lows: np.ndarray  # (value bins,) float64, smallest attribution; infinite if there is none
+    highs: np.ndarray  # (value bins,) float64, largest attribution
 
     def __add__(self, other: "Counts") -> "Counts":
         ends = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)
@@ -112,7 +71,7 @@ class Counts:
 
 
 def lay_edges(own: tuple[float, float], whole: tuple[float, float]) -> tuple[float, ...]:
-    """Lay the edges of cells of attributions.
+    """Return the edges of bins of attributions.
 
     Parameters
     ----------
@@ -132,15 +91,15 @@ def lay_edges(own: tuple[float, float], whole: tuple[float, float]) -> tuple[flo
 
 
 def no_rows(asked: CountedColumn) -> Counts:
-    """Make the counts of no rows."""
+    """Return counts of no rows."""
     n = asked.values.n_bins if asked.values else 1
     sums, ends = np.full(n, Fraction(), object), (np.full(n, np.inf), np.full(n, -np.inf))
     return Counts(np.zeros((SWARM + 2, n), np.int64), np.zeros((n, len(asked.own) - 1), np.int64), sums, *ends)
 
 
 def _count_own(edges: tuple[float, ...], phi: np.ndarray, bins: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Cells, sums, and the smallest and largest attribution of n value bins."""
-    phi, cells = np.clip(phi, edges[0], edges[-1]), len(edges) - 1  # no infinity adds up
+    """Return counts, sums, minima and maxima of attributions in n value bins."""
+    phi, cells = np.clip(phi, edges[0], edges[-1]), len(edges) - 1  # infinities do not add up
     placed = np.searchsorted(np.array(edges[1:-1]), phi, side="right")
     own = np.bincount(bins * cells + placed, minlength=n * cells).reshape(n, cells)
     sums = np.array([Fraction(each) for each in np.bincount(bins, phi, n).tolist()], object)
@@ -151,7 +110,7 @@ def _count_own(edges: tuple[float, ...], phi: np.ndarray, bins: np.ndarray, n: i
 
 
 def place_on(ends: tuple[float, float], n: int, numbers: np.ndarray) -> np.ndarray:
-    """Place numbers in bins of one width."""
+    """Assign numbers to bins of equal width."""
     low, high = ends
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.floor((numbers - low) / (high - low) * n)
@@ -160,7 +119,7 @@ def place_on(ends: tuple[float, float], n: int, numbers: np.ndarray) -> np.ndarr
 
 
 def place_values(asked: Values, column: pa.Array) -> np.ndarray:
-    """Place values in their bins."""
+    """Assign values to their bins."""
     if asked.ordered:
         numbers = column_values(asked.feature, column)
         return np.where(np.isnan(numbers), MISSING, np.searchsorted(np.array(asked.edges), numbers, side="right") + 1)
@@ -194,7 +153,7 @@ def count_rows(table: pa.Table, asked: Sequence[CountedColumn]) -> list[Counts]:
 
 
 def percentiles_of(counts: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Say how high values are among all that are known: the middle of the ranks of each bin's rows.
+    """Return the percentile of each value bin: the middle of its rows' ranks.
 
     Parameters
     ----------

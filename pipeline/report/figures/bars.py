@@ -1,4 +1,4 @@
-"""Figures of summaries as bars: importances, shares of R², mean ranks, and what is wrong with values of the data."""
+"""Bar figures of summaries: importances, shares of R², mean ranks, and missing or unseen values."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Row = Mapping[str, Any]  # of a summary
 
 
 def _by_rank(rows: Sequence[Row]) -> list[Row]:
-    """Rows that have a rank, the first first; scores have none."""
+    """Return ranked rows in order; scores have no rank."""
     return sorted((row for row in rows if row["rank"]), key=lambda row: row["rank"])
 
 
@@ -33,7 +33,7 @@ def _number(value: float | None) -> float:
 
 
 def error_of_size(row: Row, n_rows: int) -> float:
-    """Find the standard error of a mean magnitude over rows: squares have the mean std² + mean²."""
+    """Return the standard error of a mean magnitude, by the mean square std² + mean²."""
     size, mean, std = (_number(row[name]) for name in ("mean_abs", "mean", "std"))
     if n_rows < 2:
         return math.nan
@@ -41,7 +41,7 @@ def error_of_size(row: Row, n_rows: int) -> float:
 
 
 def draw_importance(rows: Sequence[Row], n_rows: int, unit: str, background: Mapping[str, float], most: int = BARS) -> Figure:
-    """Draw how much each feature moves predictions.
+    """Draw the importances of features.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
 
 
 def draw_ranks(rows: Sequence[Row], order: str, most: int = BARS) -> Figure:
-    """Draw mean ranks, the shortest bar for what mostly comes first.
+    """Draw mean ranks, the best with the shortest bar.
 
     Parameters
     ----------
@@ -217,12 +217,12 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
 
 
 def _lacks(row: Row) -> int:
-    """Values that are missing, or known to be unseen."""
+    """Return the number of missing and known unseen values."""
     return row["missing"] + (row["unseen"] or 0)
 
 
 def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
-    """Draw which features lack values, or have some that the model never saw.
+    """Draw the features with missing or unseen values.
 
     Parameters
     ----------
@@ -257,7 +257,7 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
 
 
 def tabulate_inputs(rows: Sequence[Row], most: int = BARS) -> Table:
-    """Tabulate what is known of features' values.
+    """Tabulate missing and unseen values of features.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How a feature's attributions depend on its value: a field of counted rows for numbers, boxes for categories."""
+"""Dependence of a feature's attributions on its value: a heat map for numbers, boxes for categories."""
 
 import math
 from collections.abc import Sequence
@@ -11,33 +11,33 @@ from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
 from .scale import NARROW, WHOLE, Axis, Tick, make_axis, shorten_names, write_apart, write_number
 from .spread import Spread, find_spread
 
-LEVELS = 6  # of darkness
-ROWS = 12  # of a table
-GAP = 4  # columns that missing values take, of which two are empty
+LEVELS = 6  # levels of darkness
+ROWS = 12  # rows of a table
+GAP = 4  # columns of missing values, two of them empty
 CATEGORY = 24  # characters of a category's name
 HEADS = ("value", "rows", "5 %", "mean attribution", "95 %")
 CELLS = "5 % and 95 % are read off the cells that rows are counted in, so they may be off by as much as a cell is high. Means are exact."
 
 
 def _describe(name: str, spread: Spread) -> tuple[str, ...]:
-    """A row of a table: how many rows, their mean attribution, and where most of them lie."""
+    """Return a table row: number of rows, mean attribution, and central range."""
     low, high = (spread.quantile(q) for q in (0.05, 0.95))
     return (name, f"{spread.n:,}", *(write_number(each, signed=True) for each in (low, spread.mean, high)))
 
 
 def _choose_cells(edges: Sequence[float], means: np.ndarray) -> slice:
-    """Those of a feature's own axis, and as many beyond its ends as hold every mean."""
+    """Return the range of attribution bins: the feature's own axis, extended to hold every mean."""
     low, high = np.nanmin([edges[TAIL], *means]), np.nanmax([edges[TAIL + PHI], *means])
     return slice(max(int(np.searchsorted(edges, low, "right")) - 1, 0), int(np.searchsorted(edges, high)))
 
 
 def _heights(edges: Sequence[float], axis: Axis) -> list[float]:
-    """Where attributions stand in a plane, from above."""
+    """Return the vertical positions of attributions, from above."""
     return [round(PHI * (1 - axis.at(edge) / 100), 2) for edge in edges]
 
 
 def _fields(cells: np.ndarray, largest: int, heights: Sequence[float], offset: int, wide: int = 1) -> tuple[Shape, ...]:
-    """Cells of a plane, each column's joined where they are equally dark; the one with the most rows is the darkest."""
+    """Return cells of a plane, equal neighbours of a column joined; darkness relative to the largest count."""
     if not largest:
         return ()
     levels = np.ceil(LEVELS * np.cbrt(cells / largest)).astype(int)
@@ -54,7 +54,7 @@ def _fields(cells: np.ndarray, largest: int, heights: Sequence[float], offset: i
 
 
 def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
-    """Through the means of columns, broken where there are no rows."""
+    """Return the path through the means of columns, broken at empty ones."""
     path, drawing = [], False
     for column, mean in enumerate(means):
         if math.isnan(mean):
@@ -62,7 +62,7 @@ def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
             continue
         path.append(f"{'L' if drawing else 'M'}{offset + column + 0.5:g} {_heights([mean], axis)[0]:g}")
         if not drawing:
-            path.append("h0.01")  # so that a single point is seen
+            path.append("h0.01")  # makes a single point visible
         drawing = True
     return "".join(path)
 
@@ -117,12 +117,12 @@ def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Count
 
 
 def _unlike(text: str, names: Sequence[str]) -> str:
-    """What is said of rows, where no value has that name."""
+    """Return a description of rows that is no value's name."""
     return _unlike(f"({text})", names) if text in names else text
 
 
 def _list_boxes(asked: CountedColumn, values: Values, counts: Counts) -> list[tuple[str, Spread]]:
-    """Names of values and their rows: numbers in their order, categories by their mean attributions."""
+    """List values with their rows: numbers in order, categories by mean attribution."""
     if values.ordered:
         bins = [(text, slice(at, at + 1)) for at, text in enumerate(write_apart(values.points), BELOW + 1)]
     else:

@@ -1,4 +1,4 @@
-"""What a figure of a report is: a title, a description, a drawing in percent of its box, and its numbers as a table."""
+"""Records of a report's figures: title, description, drawing in percent of its box, and table."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,188 +8,96 @@ from .scale import Axis, Tick
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The numbers of a figure.
-
-    Attributes
-    ----------
-    heads : tuple of str
-    rows : tuple of tuple of str
-        The first cell of each names the row.
-    note : str
-        What is said below, such as how many rows are left out.
-    """
+    """The numbers of a figure."""
 
     heads: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
+    rows: tuple[tuple[str, ...], ...]  # the first cell of each names the row
+    note: str = ""  # text below, such as the number of omitted rows
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A rectangle on a track.
+    """A rectangle on a track."""
 
-    Attributes
-    ----------
-    start, width : float
-        In percent of the track.
-    kind : str
-        A class of the style sheet: "up", "down", "plain", "total", "box", "before".
-    """
-
-    start: float
+    start: float  # in percent of the track
     width: float
-    kind: str
+    kind: str  # a class of the style sheet: "up", "down", "plain", "total", "box", "before"
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A line of a figure: a name, marks along an axis, and a number.
-
-    Attributes
-    ----------
-    label : str
-    marks : tuple of Mark
-    lines : tuple of (float, float)
-        Thin lines from and to, in percent: whiskers.
-    points : tuple of float
-        Short upright lines, in percent: medians.
-    text : str
-        The number behind it.
-    """
+    """A line of a figure: a name, marks along an axis, and a number."""
 
     label: str
     marks: tuple[Mark, ...]
-    lines: tuple[tuple[float, float], ...] = ()
-    points: tuple[float, ...] = ()
-    text: str = ""
+    lines: tuple[tuple[float, float], ...] = ()  # whiskers: from and to, in percent
+    points: tuple[float, ...] = ()  # medians, in percent
+    text: str = ""  # the number at the end
 
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """Lines above each other on one axis.
-
-    Attributes
-    ----------
-    tracks : tuple of Track
-    ticks : tuple of Tick
-    zero : float or None
-        Where an upright line stands, in percent.
-    axis : str
-        What the numbers are.
-    """
+    """Tracks on a common axis."""
 
     tracks: tuple[Track, ...]
     ticks: tuple[Tick, ...]
-    zero: float | None
-    axis: str
+    zero: float | None  # position of the zero line, in percent
+    axis: str  # label of the axis
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Pieces of one colour.
+    """Paths of one colour."""
 
-    Attributes
-    ----------
-    kind : str
-        A class of the style sheet.
-    path : str
-        As the attribute ``d`` of a path of SVG.
-    """
-
-    kind: str
-    path: str
+    kind: str  # a class of the style sheet
+    path: str  # attribute ``d`` of an SVG path
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """A line of a distribution.
-
-    Attributes
-    ----------
-    label : str
-    shapes : tuple of Shape
-        In a box from 0 to as many bins as the figure has, and from -1 to 1.
-    text : str
-    """
+    """One distribution."""
 
     label: str
-    shapes: tuple[Shape, ...]
+    shapes: tuple[Shape, ...]  # in a box from 0 to the figure's number of bins, and from -1 to 1
     text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Strips:
-    """Distributions above each other on one axis.
-
-    Attributes
-    ----------
-    strips : tuple of Strip
-    bins : int
-    ticks : tuple of Tick
-    zero : float or None
-    axis : str
-    coloured : bool
-        Colours say how high values are.
-    """
+    """Distributions on a common axis."""
 
     strips: tuple[Strip, ...]
     bins: int
     ticks: tuple[Tick, ...]
     zero: float | None
     axis: str
-    coloured: bool
+    coloured: bool  # colours show how high values are
 
 
 @dataclass(frozen=True, slots=True)
 class Plane:
-    """A field with two axes.
+    """A plane with two axes."""
 
-    Attributes
-    ----------
-    width, height : int
-        Of the box of its shapes.
-    shapes : tuple of Shape
-    lines : tuple of Shape
-        Drawn as lines of one width whatever the box becomes.
-    across, upright : tuple of Tick
-        Numbers below it, and beside it, the percentage from below.
-    zero : float or None
-        Where a level line stands, in percent from below.
-    axis, side : str
-        What the numbers are.
-    keys : tuple of (str, str)
-        Kinds of lines and their names.
-    """
-
-    width: int
+    width: int  # of the box of its shapes
     height: int
     shapes: tuple[Shape, ...]
-    lines: tuple[Shape, ...]
-    across: tuple[Tick, ...]
-    upright: tuple[Tick, ...]
-    zero: float | None
-    axis: str
-    side: str
-    keys: tuple[tuple[str, str], ...] = ()
+    lines: tuple[Shape, ...]  # lines of constant width
+    across: tuple[Tick, ...]  # ticks of the horizontal axis
+    upright: tuple[Tick, ...]  # ticks of the vertical axis, in percent from below
+    zero: float | None  # position of the zero line, in percent from below
+    axis: str  # label of the horizontal axis
+    side: str  # label of the vertical axis
+    keys: tuple[tuple[str, str], ...] = ()  # kinds of lines, and their names
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Cells below a diagonal.
-
-    Attributes
-    ----------
-    names : tuple of str
-    cells : tuple of tuple of int
-        Of every name with those before it and itself: how dark, from 0 to 6; -1 for none.
-    low, high : str
-        What the lightest and the darkest are.
-    """
+    """A triangular matrix."""
 
     names: tuple[str, ...]
-    cells: tuple[tuple[int, ...], ...]
-    low: str
-    high: str
+    cells: tuple[tuple[int, ...], ...]  # darkness of every name with those before it and itself, from 0 to 6; -1 for none
+    low: str  # label of the lightest cell
+    high: str  # label of the darkest cell
 
 
 Drawing = Tracks | Strips | Plane | Matrix
@@ -197,33 +105,22 @@ Drawing = Tracks | Strips | Plane | Matrix
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with its words and numbers.
-
-    Attributes
-    ----------
-    title : str
-    description : str
-        What is to be seen, in a sentence or two.
-    drawing : Tracks, Strips, Plane or Matrix
-    table : Table
-    small : bool
-        It may stand beside others.
-    """
+    """A figure with its text and numbers."""
 
     title: str
-    description: str
+    description: str  # in a sentence or two
     drawing: Drawing
     table: Table
-    small: bool = False
+    small: bool = False  # it may be beside others
 
     @property
     def kind(self) -> str:
-        """Which drawing it is, as the template asks."""
+        """Name of the drawing's type in the template."""
         return type(self.drawing).__name__.lower()
 
 
 def draw_bar(axis: Axis, start: float, end: float, kind: str) -> Mark:
-    """Draw a rectangle from one number to another.
+    """Draw a bar from one number to another.
 
     Parameters
     ----------
@@ -235,12 +132,12 @@ def draw_bar(axis: Axis, start: float, end: float, kind: str) -> Mark:
 
 
 def draw_whisker(axis: Axis, middle: float, error: float) -> tuple[tuple[float, float], ...]:
-    """Draw a number's error to both sides."""
+    """Draw an error bar around a number."""
     return ((axis.at(middle - error), axis.at(middle + error)),) if error > 0 else ()
 
 
 def say_left_out(shown: int, n: int, noun: str) -> str:
-    """Say how many are left out.
+    """Say how many items are omitted.
 
     Parameters
     ----------
@@ -256,5 +153,5 @@ def say_left_out(shown: int, n: int, noun: str) -> str:
 
 
 def write_path(runs: Sequence[tuple[float, float, float, float]]) -> str:
-    """Write rectangles as one path."""
+    """Write rectangles as one SVG path."""
     return "".join(f"M{left:g} {top:g}h{width:g}v{height:g}h-{width:g}z" for left, top, width, height in runs)

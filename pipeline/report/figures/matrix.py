@@ -1,4 +1,4 @@
-"""Interactions of features as a matrix, and curves over steps as lines: figures of summaries that are no bars."""
+"""Figures of interactions, as a matrix, and of curves over steps, as lines."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,16 +8,16 @@ from .figure import Figure, Matrix, Plane, Shape, Table
 from .scale import NAME, WHOLE, Axis, make_axis, shorten_names, write_number
 
 PLAYERS = 10
-PAIRS = 20  # in the table
+PAIRS = 20  # pairs in the table
 DARKEST = 6
-STEPS = 40  # in the table
-POINTS = 400  # of a line
-NAMES = 22  # characters of a name beside cells
+STEPS = 40  # steps in the table
+POINTS = 400  # points of a line
+NAMES = 22  # characters of a name
 Row = Mapping[str, Any]
 
 
 def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
-    """Draw how much pairs of features interact.
+    """Draw the interactions of pairs of features.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ def _level(size: float | None, largest: float) -> int:
 
 
 def _every(n: int, most: int) -> list[int]:
-    """Evenly spread numbers below n, the first and the last among them."""
+    """Return evenly spaced numbers below n, including the first and the last."""
     return sorted({round(i * (n - 1) / (min(n, most) - 1)) for i in range(min(n, most))}) if n > 1 else [0] * n
 
 
 def draw_lines(title: str, description: str, lines: Mapping[str, Sequence[tuple[float, float]]], axis: str, side: str) -> Figure | None:
-    """Draw numbers over steps.
+    """Draw curves over steps.
 
     Parameters
     ----------

@@ -1,23 +1,23 @@
-"""Numbers as a page writes them, and axes: where a number stands between two ends, in percent, and which round numbers stand along it."""
+"""Axes with round ticks, and formatting of numbers and names for a page."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-LARGEST = 1e300  # beyond which differences are no numbers any more
-SMALLEST = 1e-280  # and below which a part of one has no digits left
+LARGEST = 1e300  # largest number whose differences stay finite
+SMALLEST = 1e-280  # smallest number whose fractions keep digits
 NAME = 48  # characters of a name,
 WHOLE = 200  # of one in a table,
-LONGEST = 1600  # and of names that are not told apart by fewer
+LONGEST = 1600  # limit for names that are equal up to shorter ones
 DIGITS = 4  # of a number,
-TWO_DIGITS = 10  # of two numbers that read the same with these,
-MOST_DIGITS = 17  # and as many as tell any two apart
+TWO_DIGITS = 10  # of two numbers that are otherwise equal,
+MOST_DIGITS = 17  # enough to distinguish any two
 STEPS = (1, 2, 5, 10)  # of round numbers, times a power of ten
 ROOM = 44  # characters along an axis on a phone,
-NARROW = 24  # and along one that names and numbers stand beside
-EDGE = 4  # percent from either end, where a tick's number would be cut off,
-LONG = 4  # if it has more characters than these, for which there is always room
+NARROW = 24  # and along one beside names and numbers
+EDGE = 4  # percent from either end where a tick's number would be cut off,
+LONG = 4  # if it has more characters than this
 
 
 def _exponent(size: float) -> int:
@@ -25,7 +25,7 @@ def _exponent(size: float) -> int:
 
 
 def write_number(number: float | None, signed: bool = False, digits: int = DIGITS) -> str:
-    """Write a number with a few digits, and a minus that is as wide as a plus.
+    """Format a number with a few digits, and a minus as wide as a plus.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ def write_number(number: float | None, signed: bool = False, digits: int = DIGIT
 
 
 def write_apart(numbers: Sequence[float]) -> list[str]:
-    """Write numbers with as many digits as tell them apart."""
+    """Format numbers with enough digits to distinguish them."""
     ascending = sorted(set(numbers))
     least = min((upper / 10 - lower / 10 for lower, upper in pairwise(ascending)), default=math.inf)
     texts = list[str]()
-    for digits in range(DIGITS, MOST_DIGITS + 2):  # of the smallest numbers one digit fewer is written
+    for digits in range(DIGITS, MOST_DIGITS + 2):  # the smallest numbers have one digit fewer
         texts = [write_number(number, digits=digits) for number in numbers]
         said = [float(text.replace(",", "").replace("−", "-")) for text in texts]
         if all(abs(read - number) <= least for read, number in zip(said, numbers, strict=True)):
@@ -66,7 +66,7 @@ def write_apart(numbers: Sequence[float]) -> list[str]:
 
 
 def write_two(first: float | None, second: float | None) -> tuple[str, str]:
-    """Write two numbers that are set side by side, with more digits where they would read the same.
+    """Format two numbers to compare, with more digits if they would look equal.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def write_two(first: float | None, second: float | None) -> tuple[str, str]:
 
 
 def write_share(share: float | None) -> str:
-    """Write a share in percent.
+    """Format a share in percent.
 
     Parameters
     ----------
@@ -98,12 +98,12 @@ def write_share(share: float | None) -> str:
     if 0 < share < 0.001:
         return "<0.1%"
     if 0.995 <= share < 1:
-        return f"{100 * min(share, 0.999):.1f}%"  # all is said of all alone
+        return f"{100 * min(share, 0.999):.1f}%"  # 100% is for all rows only
     return f"{100 * share:.{1 if share < 0.1 else 0}f}%".replace("0.0%", "0%")
 
 
 def shorten_name(name: str, most: int = NAME) -> str:
-    """Shorten a name of any length.
+    """Shorten a name.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def _cut(name: str, most: int, tail: int) -> str:
 
 
 def shorten_names(names: Sequence[str], most: int = NAME) -> list[str]:
-    """Shorten names alike, so that different ones stay different.
+    """Shorten names so that different ones stay different.
 
     Parameters
     ----------
@@ -153,37 +153,22 @@ def _clip(number: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A round number on an axis.
+    """A round number on an axis."""
 
-    Attributes
-    ----------
-    at : float
-        In percent of the axis.
-    text : str
-    side : str
-        "start" or "end" where the number would be cut off if it stood in the middle, else "middle".
-    """
-
-    at: float
+    at: float  # in percent of the axis
     text: str
-    side: str
+    side: str  # "start" or "end" if the number would be cut off in the middle, else "middle"
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From a number to a larger one.
+    """An axis from a number to a larger one."""
 
-    Attributes
-    ----------
-    low, high : float
-        Finite.
-    """
-
-    low: float
+    low: float  # finite
     high: float
 
     def at(self, number: float) -> float:
-        """Say where a number stands.
+        """Return the position of a number, in percent.
 
         Parameters
         ----------
@@ -218,7 +203,7 @@ class Axis:
         return found if n == 1 or sum(len(tick.text) + 2 for tick in found) <= room else self.ticks(n - 1, room)
 
     def percent(self) -> tuple[Tick, ...]:
-        """Choose round numbers for shares, in percent."""
+        """Choose round percentages for shares."""
         return Axis(100 * self.low, 100 * self.high).ticks()
 
     def _spread(self, n: int) -> tuple[Tick, ...]:
@@ -226,7 +211,7 @@ class Axis:
         power = 10.0 ** math.floor(math.log10(span / n))
         step = next((power * each for each in STEPS if power * each * n >= span), power * 10)
         first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
-        if last - first > 2 * n:  # the span is lost beside the numbers themselves
+        if last - first > 2 * n:  # the span vanishes beside the numbers' size
             return ()
         digits = max(0, -_exponent(step))
         numbers = [round(i * step, digits) if digits < 12 else i * step for i in range(first, last + 1)]
@@ -239,7 +224,7 @@ class Axis:
 
 
 def _write_steps(numbers: Sequence[float], step: float, digits: int) -> list[str]:
-    """Sizes of multiples of a step, with the digits that it changes: in full, or with powers of ten where these are shorter than long numbers."""
+    """Format multiples of a step with its digits: in full, or in scientific notation if shorter."""
     sizes = [abs(number) for number in numbers]
     full = [f"{size:,.{digits}f}" for size in sizes]
     if digits <= 4 and max(sizes, default=0) < 1e6:
@@ -249,7 +234,7 @@ def _write_steps(numbers: Sequence[float], step: float, digits: int) -> list[str
 
 
 def make_axis(numbers: Iterable[float], zero: bool = False) -> Axis:
-    """Make an axis that holds numbers.
+    """Make an axis that includes all numbers.
 
     Parameters
     ----------

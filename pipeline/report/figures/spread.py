@@ -1,4 +1,4 @@
-"""Attributions of the rows that have some values: how many there are, their mean, and their quantiles out of what was counted."""
+"""Distribution of attributions of rows with certain values: count, mean, and quantiles from counts."""
 
 from dataclasses import dataclass
 
@@ -6,34 +6,24 @@ import numpy as np
 
 from ..counts.counts import CountedColumn, Counts
 
-EVERY = slice(None)  # value bins
+EVERY = slice(None)  # all value bins
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Attributions of some rows.
+    """Attributions of some rows."""
 
-    Attributes
-    ----------
-    cells : (cells,) int64
-        Rows in each.
-    edges : (cells + 1,) float64
-        Ascending, none beyond the smallest or largest attribution of these rows.
-    mean : float
-        NaN where there are no rows.
-    """
-
-    cells: np.ndarray
-    edges: np.ndarray
-    mean: float
+    cells: np.ndarray  # (cells,) int64, rows in each
+    edges: np.ndarray  # (cells + 1,) float64, ascending, within the smallest and largest attribution of these rows
+    mean: float  # NaN without rows
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """Number of rows."""
         return int(self.cells.sum())
 
     def quantile(self, q: float) -> float:
-        """Find a quantile, as if rows were spread evenly over their cell.
+        """Return a quantile, assuming uniform distribution within bins.
 
         Parameters
         ----------
@@ -51,7 +41,7 @@ class Spread:
 
 
 def find_spread(asked: CountedColumn, counts: Counts, bins: slice = EVERY) -> Spread:
-    """Put together the attributions of the rows of some value bins."""
+    """Merge the attributions of the rows in some value bins."""
     cells, edges = counts.own[bins].sum(axis=0), np.array(asked.own)
     n = int(cells.sum())
     if not n:

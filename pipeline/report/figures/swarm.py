@@ -1,4 +1,4 @@
-"""The distribution of attributions of every feature, coloured by how high the feature's values are: a beeswarm whose points are counted."""
+"""Beeswarm of every feature's attributions, drawn from counts and coloured by feature value."""
 
 from collections.abc import Sequence
 
@@ -9,19 +9,19 @@ from ..counts.counts import MISSING, SWARM, CountedColumn, Counts, percentiles_o
 from .figure import Figure, Shape, Strip, Strips, Table, write_path
 from .scale import WHOLE, Axis, shorten_names, write_number
 
-SHADES = 9  # from low to high values
+SHADES = 9  # colours from low to high values
 UNKNOWN = "unknown"
-TOGETHER = 0.5  # share of rows in two neighbouring cells of attributions, of whose order little is known, beyond which nothing is said of ranks
-THIN = 0.045  # half the height of a bin with few rows, so that it is seen
+TOGETHER = 0.5  # share of rows in two neighbouring bins, above which ranks are too uncertain
+THIN = 0.045  # minimal half height of a bin, to stay visible
 
 
 def shade(percentile: float) -> str:
-    """Choose a class of the style sheet by how high a value is."""
+    """Choose the colour class of a percentile."""
     return UNKNOWN if np.isnan(percentile) else f"v{min(int(percentile * SHADES), SHADES - 1)}"
 
 
 def colour_bins(counts: Counts, coloured: bool) -> np.ndarray:
-    """Average how high values are in every bin of attributions."""
+    """Average the percentiles of values in every bin of attributions."""
     inner = counts.swarm[1:-1]
     if not coloured:
         return np.full(SWARM, np.nan)
@@ -46,12 +46,12 @@ def _draw_strip(label: str, counts: Counts, coloured: bool) -> Strip:
 
 
 def _direction(asked: CountedColumn, counts: Counts) -> str:
-    """In words, how attributions go with values: the correlation of their ranks among the cells, unless most rows are in two neighbours."""
+    """Describe the correlation of attributions and values by ranks of bins, unless two bins hold most rows."""
     if asked.values is None or not asked.values.ordered:
         return "–"
     cells = counts.own[1:].astype(np.float64)
     total = cells.sum()
-    sides = [cells.sum(axis=0)] if asked.values.points else [cells.sum(axis=0), cells.sum(axis=1)]  # points are one value each
+    sides = [cells.sum(axis=0)] if asked.values.points else [cells.sum(axis=0), cells.sum(axis=1)]  # points are single values
     if not total or any((rows[1:] + rows[:-1]).max() > TOGETHER * total for rows in sides):
         return "–"
     across, upright = ((np.cumsum(each) - each / 2) / total for each in (cells.sum(axis=1), cells.sum(axis=0)))

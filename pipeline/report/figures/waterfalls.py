@@ -1,4 +1,4 @@
-"""Rows as waterfalls: from the base value, step by step, the largest first, to what the model says."""
+"""Waterfall figures of single rows, from base value to prediction."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ PLAYER, VALUE, TITLE = 32, 24, 200  # characters
 
 
 def _label_all(steps: Sequence[Step], most: int) -> list[str]:
-    """Players with their values."""
+    """Label players with their values."""
     labels = []
     for name, step in zip(shorten_names([step.player for step in steps], most), steps, strict=True):
         missing = isinstance(step.value, float) and math.isnan(step.value)
@@ -23,7 +23,7 @@ def _label_all(steps: Sequence[Step], most: int) -> list[str]:
 
 
 def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: str, label: float | None = None) -> Figure:
-    """Draw a row's attributions to an output.
+    """Draw a row's attributions to an output as a waterfall.
 
     Parameters
     ----------

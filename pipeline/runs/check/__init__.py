@@ -1,1 +1,1 @@
-"""A published run checked: its objects, its parts, its numbers."""
+"""Verification of published runs: objects, parts and numbers."""

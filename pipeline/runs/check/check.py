@@ -1,4 +1,4 @@
-"""The verifier of finished runs: manifest, parts, row counts and summaries from footers alone, or digests, additivity and values from every byte."""
+"""Verification of finished runs, from footers alone or by reading every byte, in parallel over parts."""
 
 import hashlib
 import json
@@ -52,9 +52,9 @@ from .recompute import RecomputedTables, recompute_tables
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What was found of all parts."""
+    """Results of all parts."""
 
-    found: list[PartResult]  # in their order
+    found: list[PartResult]  # in the order of parts
     states: MergedStates
 
 
@@ -65,13 +65,13 @@ class Report:
     manifest: str  # SHA-256 of manifest.json
     parts: int
     n_rows: int
-    n_rejected: int  # pieces of the data, as the manifest says
-    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
-    total: str  # what attributions and base value add up to: margin, or prediction
-    as_stored: bool  # the residual is that of the numbers in the parts, which are rounded; otherwise of those computed, as the parts' footers say
-    n_again: int  # rows explained again, 0 where not asked for
-    n_digested: int  # files of the inputs that have the SHA-256 that they had, 0 where not asked for, or not digested when the run was made
-    unverified: tuple[str, ...]  # what could not be done again though it was asked for, and why
+    n_rejected: int  # rejected files and work items in the manifest
+    residual: float | None  # largest of any row, as a fraction of the bound; None if the method is not additive
+    total: str  # sum of attributions and base value: margin or prediction
+    as_stored: bool  # the residual is of the stored, rounded numbers; otherwise of the computed ones, from the parts' footers
+    n_again: int  # recomputed rows, 0 if not requested
+    n_digested: int  # input files with unchanged SHA-256, 0 if not requested, or without digests in the run
+    unverified: tuple[str, ...]  # requested recomputations that were impossible, with reasons
 
     @property
     def sound(self) -> bool:
@@ -80,7 +80,7 @@ class Report:
 
 
 def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedStates, local: Path) -> dict[str, pa.Table]:
-    """Summaries computed again from the parts, which are those that were published."""
+    """Recompute the summaries from the parts' states, and compare them with the published ones."""
     with right_shapes(run):
         tables = aggregate(plan, manifest.used, manifest.players, manifest.pairs, states.total())
     above = f"{manifest.place}/{SUMMARY}" if manifest.place else SUMMARY
@@ -98,7 +98,7 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedSta
 
 
 def _check_rejected(run: str, home: str, plan: Plan, rejected: Sequence[Rejected]) -> None:
-    """What was rejected is of the plan, and said beside the manifest too."""
+    """Refuse rejections that are not of the plan, or differ from the record beside the manifest."""
     where = storage.join(run, MANIFEST)
     if tuple(rejected) != read_rejected(home):
         raise InvalidRun(f"{storage.join(home, REJECTED)}: differs from what the manifest says was rejected")
@@ -114,7 +114,7 @@ def _check_rejected(run: str, home: str, plan: Plan, rejected: Sequence[Rejected
 
 
 def _check_lists(run: str) -> tuple[Manifest, Plan]:
-    """Manifest and plan, which agree on all that there is."""
+    """Refuse a manifest that contradicts the plan."""
     manifest = read_manifest(run)
     if manifest is None:
         raise NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
@@ -131,14 +131,14 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
 
 
 def _written_alike(a: Any, b: Any) -> bool:
-    """Values have one text: true is not 1, and 1 is not 1.0. Lists are compared entry by entry, since a hundred thousand parts have a large one."""
+    """Return whether values have equal JSON text: true is not 1, and 1 is not 1.0. Large lists are compared entry by entry."""
     if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
         return all(map(_written_alike, a, b))
     return a is b or json.dumps(a, default=as_fields) == json.dumps(b, default=as_fields)
 
 
 def _check_manifest(run: str, found: Manifest, expected: Manifest) -> None:
-    """Every field, as it is written."""
+    """Compare every field by its JSON text."""
     for field in fields(Manifest):
         value, wanted = getattr(found, field.name), getattr(expected, field.name)
         if not _written_alike(value, wanted):
@@ -146,7 +146,7 @@ def _check_manifest(run: str, found: Manifest, expected: Manifest) -> None:
 
 
 def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple[int, dict[str, str], str | None]:
-    """How many input files are what they were, what is wrong with the others, and with the background; nothing where they were never digested."""
+    """Digest the inputs again: return the number of unchanged files, and descriptions of changed ones; nothing if the run has no digests."""
     home = manifest.home(run)
     inputs = read_inputs(home)
     if inputs is None:
@@ -172,7 +172,7 @@ def _say_parts(skipped: Sequence[str], n_parts: int) -> list[str]:
 
 
 def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> Iterator[ListedPart]:
-    """The manifest's parts, with what else is known of each."""
+    """List the manifest's parts with what is known of each."""
     left_out = defaultdict[int | None, list[Rejected]](list)
     for rejected in manifest.rejected:
         left_out[rejected.part].append(rejected)
@@ -185,9 +185,9 @@ def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> I
 def _check_parts(
     placement: Placement, asked: CheckTask, plan: Plan, parts: Sequence[ListedPart], prepared: Prepared | None, progress: Progress
 ) -> Checks:
-    """Check all parts where it is to be done. What is found is the same anywhere, and so is the first thing wrong: that of the first part.
+    """Check all parts at the placement. The results, and the first error by part number, do not depend on it.
 
-    Parts are checked several at a time, as small items are explained. Where one is not sound, those before it are waited for.
+    Parts are checked several at a time, as small items are explained. If a part fails, those before it are waited for.
     """
     level = choose_level([each.item for each in parts])
     grouped = ((place, tuple(some)) for place, some in groupby(parts, lambda each: each.item.part // FAN_IN**level))

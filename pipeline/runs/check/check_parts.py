@@ -1,4 +1,4 @@
-"""Parts of a finished run verified, some at a time: what a Dask task of `check_run` does."""
+"""Verification of a group of parts: the Dask task of `check_run`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -34,40 +34,40 @@ from ..records.plan import Plan, recipe
 from ..records.plan_file import read_plan, read_recipe
 from .recompute import recompute_part
 
-# What is stored is rounded; a row's sum may be off by half a unit in the last place of each of its terms, besides what a kernel may miss.
+# Stored values are rounded: a row's sum may be off by half a unit in the last place of each term, plus the kernel's tolerance.
 ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}
 
 
 @dataclass(frozen=True, slots=True)
 class CheckTask:
-    """What every worker needs to know to check parts of a run."""
+    """Data that every worker needs to check parts of a run."""
 
-    run: str  # URI of its folder
-    home: str  # where its plan lies
-    plan: str  # SHA-256 of that, hexadecimal
-    base: tuple[float, ...]  # as the manifest says
+    run: str  # URI of the run's folder
+    home: str  # folder of its plan
+    plan: str  # SHA-256 of the plan, hexadecimal
+    base: tuple[float, ...]  # as in the manifest
     bound: tuple[float, ...]
     deep: bool
     all_rows: bool
-    tables: str  # URI of the method's tables; empty where they are at hand, or no row is explained again
+    tables: str  # URI of the method's tables; empty if they are in memory, or no row is recomputed
 
 
 @dataclass(frozen=True, slots=True)
 class ListedPart:
-    """A part as the manifest lists it."""
+    """A part as listed in the manifest."""
 
     item: WorkItem
     entry: PartEntry
-    left_out: tuple[Rejected, ...]  # files of it
-    changed: str | None  # what is wrong with a file of its rows, so that they cannot be explained again
+    left_out: tuple[Rejected, ...]  # its rejected files
+    changed: str | None  # why its rows cannot be recomputed: a changed input file
 
 
 @dataclass(frozen=True, slots=True)
 class PartGroup:
-    """Parts that follow each other, those of FAN_IN^level places."""
+    """Consecutive parts of FAN_IN^level positions."""
 
     level: int
-    place: int  # among those of the level
+    place: int  # position within the level
     parts: tuple[ListedPart, ...]
 
     def __str__(self) -> str:
@@ -76,26 +76,26 @@ class PartGroup:
 
 @dataclass(frozen=True, slots=True)
 class PartResult:
-    """What was found of a part that is sound."""
+    """Result of a valid part."""
 
-    residual: float | None  # as it was computed, which its footer says
-    stored: float | None  # of the numbers in it; None where they were not looked at, or need not add up
-    n_again: int  # rows that were explained again
-    skipped: str | None  # why none was, where any should
+    residual: float | None  # as computed, from the footer
+    stored: float | None  # of the stored numbers; None if not checked, or not additive
+    n_again: int  # number of recomputed rows
+    skipped: str | None  # why none was recomputed, if requested
 
 
 @dataclass(frozen=True, slots=True)
 class GroupResult:
-    """What was found of several parts, up to the first that is not sound."""
+    """Results of several parts, up to the first invalid one."""
 
     found: tuple[PartResult, ...]
-    states: Mapping[str, str] | None  # of all of them, merged and packed
+    states: Mapping[str, str] | None  # states of all parts, merged and packed
     wrong: LeafledgerError | None
 
 
 @contextmanager
 def right_shapes(run: str) -> Iterator[None]:
-    """Refuse states with arrays of other shapes than they should have."""
+    """Refuse states whose arrays have wrong shapes."""
     try:
         yield
     except (ValueError, IndexError, TypeError, OverflowError, UsageError) as error:
@@ -103,7 +103,7 @@ def right_shapes(run: str) -> Iterator[None]:
 
 
 def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
-    """Refuse an object that the manifest lists where it is missing or has another size."""
+    """Refuse a listed object that is missing or has another size."""
     uri = storage.join(run, entry["uri"])
     size = storage.stat(uri).size
     if size != entry["size"]:
@@ -112,7 +112,7 @@ def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
 
 
 def fetch(run: str, entry: PartEntry | SummaryEntry, local: Path) -> str:
-    """Fetch what the manifest lists, and refuse other bytes."""
+    """Fetch a listed object, and verify its digest."""
     uri = storage.join(run, entry["uri"])
     storage.download(uri, local)
     found = storage.sha256(local)
@@ -122,7 +122,7 @@ def fetch(run: str, entry: PartEntry | SummaryEntry, local: Path) -> str:
 
 
 def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Sum and sum of magnitudes of columns over a row group, ``(n,) float64`` each; ``n_columns`` are read at a time."""
+    """Return sums and sums of magnitudes of columns over a row group, ``(n,) float64`` each, reading ``n_columns`` at a time."""
     n = parquet.metadata.row_group(group).num_rows
     total, size = np.zeros(n), np.zeros(n)
     for start in range(0, len(columns), n_columns):
@@ -134,7 +134,7 @@ def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_column
 
 
 def _read_outputs(uri: str, plan: Plan, parquet: pq.ParquetFile, group: int, n: int) -> np.ndarray:
-    """Which of the model's outputs a row group's margins are of, ``(margins, n) int``."""
+    """Return the model output of each margin in a row group, ``(margins, n) int``."""
     if not plan.chosen:
         return np.repeat(np.arange(len(plan.outputs))[:, None], n, axis=1)
     named = parquet.read_row_group(group, list(plan.chosen)).column(0).combine_chunks()
@@ -145,7 +145,7 @@ def _read_outputs(uri: str, plan: Plan, parquet: pq.ParquetFile, group: int, n: 
 
 
 def _check_sums(uri: str, plan: Plan, asked: CheckTask, parquet: pq.ParquetFile) -> float:
-    """The largest residual of attributions as stored, or InvalidRun where they do not add up."""
+    """Return the largest residual of the stored attributions; refuse rows that are not additive."""
     margins, phi, _ = plan.columns
     n_players, worst, done = len(plan.players), 0.0, 0
     for group in range(parquet.num_row_groups):
@@ -170,7 +170,7 @@ def _check_sums(uri: str, plan: Plan, asked: CheckTask, parquet: pq.ParquetFile)
 
 
 def _check_footer(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart) -> Footer:
-    """The footer of a part, which says what the manifest and the plan say."""
+    """Read a part's footer, and compare it with manifest and plan."""
     uri, item, entry = check_size(asked.run, each.entry), each.item, each.entry
     with storage.opened(uri) as file:
         footer = read_footer(uri, file, made_by, item)
@@ -184,7 +184,7 @@ def _check_footer(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart) 
         raise InvalidRun(f"{uri}: holds {footer.stored} rows, expected {stored or 'none, as of a run of summaries alone'}")
     if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, asked.base, strict=True))):
         raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(asked.base)}")
-    if (footer.residual is not None) != plan.additive or not (footer.residual or 0.0) >= 0.0:  # NaN is refused too
+    if (footer.residual is not None) != plan.additive or not (footer.residual or 0.0) >= 0.0:  # also refuses NaN
         raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")
     if footer.states.keys() != {summary.name for summary in plan.summaries}:
         raise InvalidRun(f"{uri}: has states of {shorten(sorted(footer.states))}, expected {', '.join(summary.name for summary in plan.summaries)}")
@@ -192,7 +192,7 @@ def _check_footer(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart) 
 
 
 def _check_bytes(plan: Plan, asked: CheckTask, entry: PartEntry, local: Path) -> float | None:
-    """A part's digest, and its residual as stored; None where it has no rows, not all attributions of a row, or they need not add up."""
+    """Verify a part's digest, and return the stored residual; None if additivity cannot be checked."""
     uri = fetch(asked.run, entry, local)
     if not plan.additive or plan.global_only or not plan.wide:
         return None
@@ -201,7 +201,7 @@ def _check_bytes(plan: Plan, asked: CheckTask, entry: PartEntry, local: Path) ->
 
 
 def _check_part(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart, prepared: Prepared | None, local: Path) -> tuple[Footer, PartResult]:
-    """What a part's footer says, and what was found of it."""
+    """Verify a part, and return its footer and result."""
     footer = _check_footer(plan, made_by, asked, each)
     if not asked.deep:
         return footer, PartResult(footer.residual, None, 0, None)
@@ -217,7 +217,7 @@ def _check_part(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart, pr
 
 
 def check_parts(asked: CheckTask, several: PartGroup, plan: Plan | None = None, prepared: Prepared | None = None) -> GroupResult:
-    """Check parts in turn, and merge their states."""
+    """Verify parts in turn, and merge their states."""
     found = list[PartResult]()
     try:
         plan, made_by = (plan, recipe(plan)) if plan is not None else (read_plan(asked.home, asked.plan), read_recipe(asked.home, asked.plan))
@@ -236,7 +236,7 @@ def check_parts(asked: CheckTask, several: PartGroup, plan: Plan | None = None, 
 
 
 def warm(asked: CheckTask) -> None:
-    """Compile, or read from the cache, every kernel that checking parts calls."""
+    """Compile or load every kernel that verification of parts calls."""
     if asked.tables:
         plan = read_plan(asked.home, asked.plan)
         call_kernels(METHODS[plan.method], open_tables(asked.tables))

@@ -1,4 +1,4 @@
-"""A finished run done again, to compare: the tables from the model and the background, and the rows of parts."""
+"""Recomputation of a finished run: tables from the model and the background, and rows of parts."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ from ..records.plan import Plan
 
 
 def recount_background(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics]:
-    """Count the background of a run once more, in this process and without what is kept of it."""
+    """Count the background of a run again, in this process and without cached counts."""
     method, background = METHODS[plan.method], str(plan.background)
     listing = None if background == MODEL else _whole(background, list_data(background, model))
     if listing is not None and listing.digest != plan.background_digest:
@@ -57,19 +57,19 @@ def recount_background(plan: Plan, model: Model) -> tuple[BackgroundQuery, Backg
     return query, merge_in_tree(count_rows(features, query, item, first) for item, first in zip(items, first_rows(items), strict=True)).statistics
 
 
-SAMPLE_ROWS = 64  # of every part
+SAMPLE_ROWS = 64  # rows recomputed of every part
 
 
 @dataclass(frozen=True, slots=True)
 class RecomputedTables:
-    """What a run was made with, made again."""
+    """The method's tables of a run, recomputed."""
 
     prepared: Prepared
-    game: Game  # what the manifest says of it
+    game: Game  # the manifest's description of the game
 
 
 def recompute_tables(plan: Plan, model: str | None) -> RecomputedTables:
-    """Read the model of a run and make the method's tables once more."""
+    """Load a run's model and make the method's tables again."""
     if plan.version != version("leafledger"):
         raise NotRepeatable(f"the run is of leafledger {plan.version}, this is {version('leafledger')}")
     try:
@@ -87,7 +87,7 @@ def recompute_tables(plan: Plan, model: str | None) -> RecomputedTables:
     if plan.output is not None and plan.output >= len(found.outputs):
         raise InvalidRun(f"{plan.model}: has {count(len(found.outputs), 'output')}, the run's plan is of number {plan.output} alone")
     found = choose_among(plan.row_output, found if plan.output is None else keep_output(found, plan.output))
-    found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # they may have been given names
+    found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # outputs may have been renamed
     found = call(found, *spell(found.features, [feature.name for feature in plan.features], plan.model))
     method, asked = find_method(plan.method), plan.interactions is not None
     if (found.features, found.outputs) != (plan.features, plan.outputs):
@@ -104,7 +104,7 @@ def recompute_tables(plan: Plan, model: str | None) -> RecomputedTables:
 
 
 def same_values(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
-    """Tell whether columns hold the same values, of which NaN is one: id columns may have it."""
+    """Return whether columns are equal, with NaN equal to itself, as in id columns."""
     if found.equals(stored):
         return True
     if found.type != stored.type or not pa.types.is_floating(found.type) or not found.is_null().equals(stored.is_null()):
@@ -113,7 +113,7 @@ def same_values(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
 
 
 def _pieces(parquet: pq.ParquetFile, n_rows: int, at_a_time: int) -> Iterator[pa.Table]:
-    """The first rows, so many at a time wherever row groups end."""
+    """Read the first rows in pieces of equal size, across row groups."""
     held, n_held = list[pa.RecordBatch](), 0
     for batch in window(parquet.iter_batches(at_a_time), 0, n_rows):
         first = batch.slice(0, at_a_time - n_held)
@@ -126,7 +126,7 @@ def _pieces(parquet: pq.ParquetFile, n_rows: int, at_a_time: int) -> Iterator[pa
 
 
 def _compare(uri: str, found: Path, stored: Path, n_rows: int, at_a_time: int) -> None:
-    """Refuse the first rows of a part where they differ from those explained again."""
+    """Refuse a part whose first rows differ from the recomputed ones."""
     done = 0
     with pq.ParquetFile(found, pre_buffer=False) as ours, pq.ParquetFile(stored, pre_buffer=False) as theirs:
         if [(each.name, each.type) for each in ours.schema_arrow] != [(each.name, each.type) for each in theirs.schema_arrow]:
@@ -149,7 +149,7 @@ def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequenc
 def recompute_part(
     uri: str, plan: Plan, made_by: str, item: WorkItem, prepared: Prepared, local: Path, all_rows: bool, rejected: Mapping[str, str]
 ) -> int:
-    """Explain a part's first SAMPLE_ROWS rows once more, or all, and compare."""
+    """Recompute a part's first SAMPLE_ROWS rows, or all, and compare."""
     if plan.global_only and not all_rows:
         raise NotRepeatable(f"{uri}: it has summaries alone, for which all rows would have to be explained again")
     there = leave_out(item, rejected)

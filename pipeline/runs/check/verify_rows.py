@@ -1,4 +1,4 @@
-"""Rows of a finished run explained again, from the inputs that its plan names, and compared with what is stored."""
+"""Verification of selected rows: recomputed from the plan's inputs, and compared with the stored rows."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,12 +19,12 @@ from .recompute import recompute_tables, same_values
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Categories by their values: rows that are read by themselves may have other dictionaries."""
+    """Replace dictionaries by values, since separately read rows may have other dictionaries."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _as_stored(place: RowAddress, again: pa.Table, stored: pa.Table) -> pa.Table:
-    """Columns of the types in which rows of several parts were found: halves are floats there, and what some parts have as texts is text."""
+    """Convert recomputed columns to the types of the stored rows, where halves are floats, and mixed columns texts."""
     again = as_plain(again)
     try:
         if again.schema.names == stored.schema.names:
@@ -53,7 +53,7 @@ def _check_footers(made_by: str, plan: Plan, places: Sequence[RowAddress]) -> No
 
 
 def verify_rows(run: str, manifest: Manifest, plan: Plan, found: FoundRows, model: str | None = None) -> None:
-    """Explain rows again and compare them with what is stored: every column, without tolerance.
+    """Recompute rows and compare them with the stored ones: every column, without tolerance.
 
     Parameters
     ----------

@@ -1,1 +1,1 @@
-"""Lists inside a part: reasons and largest attributions."""
+"""List columns of parts: reasons and largest attributions."""

@@ -1,4 +1,4 @@
-"""The reasons of every row: which attributions are told, how sure their choice is, and their words; as columns of a part."""
+"""Reasons of every row as columns of a part: selected attributions, certainty of the selection, and texts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,25 +20,25 @@ from .top_attributions import as_texts, take
 
 REASONS, DISTANCE, WITHHELD, ERROR, CLEAR = "reasons", "reasons_distance", "reasons_withheld", "reasons_error", "reasons_clear"
 RANK, CODE, TEXT, PHI, SHARE = "rank", "code", "text", "phi", "share"  # fields of a reason, besides FEATURE and VALUE
-ERRORS = 2.0  # standard errors that a distance has to exceed to be clear
+ERRORS = 2.0  # standard errors that a distance has to exceed
 TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
-MISSING = "missing"  # in a text, in the place of a value that is
+MISSING = "missing"  # text of a missing value
 
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Which attributions of n rows are told. Positions are those of phi's rows."""
+    """Attributions selected as reasons for n rows, by row of phi."""
 
-    position: np.ndarray  # (n, most) int64, the largest first; those told stand first
+    position: np.ndarray  # (n, most) int64, the largest first; the selected ones are first
     n_told: np.ndarray  # (n,) int64
     share: np.ndarray  # (n, most) float64
-    distance: np.ndarray  # (n,) float64, from the last that is told to the first that is not; NaN where nothing is told
-    error: np.ndarray  # (n,) float64, its standard error; NaN where nothing is told
-    withheld: np.ndarray  # (n,) bool, something that is never named would have been told
+    distance: np.ndarray  # (n,) float64, between the last selected and the first other; NaN if nothing is selected
+    error: np.ndarray  # (n,) float64, its standard error; NaN if nothing is selected
+    withheld: np.ndarray  # (n,) bool, a feature that is never named would have been selected
 
 
 def select_reasons(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reasons: Reasons, dtype: np.dtype) -> Chosen:
-    """Choose what is told of every row."""
+    """Select the reasons of every row."""
     n, sign = phi.shape[1], 1.0 if reasons.direction == "raises" else -1.0
     sizes = np.maximum(sign * round_to(phi, dtype), 0.0).astype(np.float64)
     total = sizes.sum(axis=0)
@@ -51,7 +51,7 @@ def select_reasons(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reas
     last, first_left = _take_rank(ordered, n_told - 1), _take_rank(ordered, n_told)
 
     def apart(values: np.ndarray) -> np.ndarray:
-        """From the last that is told to the first that is not, or to nothing, where no other goes in the direction."""
+        """Return the distance of the last selected to the first other attribution, or to 0 if no other has the sign."""
         behind = np.vstack([values, np.zeros(n)])  # position -1
         left = np.where(sizes_behind[first_left, rows] > 0, behind[first_left, rows], 0.0)
         return np.where(n_told > 0, behind[last, rows] - left, np.nan)
@@ -69,13 +69,13 @@ def select_reasons(phi: np.ndarray, without: np.ndarray, named: np.ndarray, reas
 
 
 def _take_rank(ordered: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """The position that each row has at a rank, -1 where it has none."""
+    """Return each row's position at a rank, or -1."""
     padded = np.concatenate([ordered, np.full((len(ordered), 1), -1)], axis=1)
     return padded[np.arange(rank.size), np.where(rank < 0, -1, rank)]
 
 
 def _find_band(bands: Sequence[Band], feature: Feature | None, codes: np.ndarray, kind: pa.DataType) -> np.ndarray:
-    """The band of each of n values of a column of this type, ``(n,) int64``: the first that is of it. Every value is in some, see `read_reasons`."""
+    """Return the first matching band of each of n values, ``(n,) int64``; every value is in a band, see `read_reasons`."""
     conditions = []
     for band in bands:
         if band.one_of is not None and feature is not None:
@@ -88,16 +88,16 @@ def _find_band(bands: Sequence[Band], feature: Feature | None, codes: np.ndarray
 
 
 def _listed(values: tuple[str | float, ...], feature: Feature, kind: pa.DataType) -> pa.Array:
-    """Values of a list as the column would hold them: booleans whose hashes are looked up are called as people write them."""
+    """Convert a band's list of values to the column's type; hashed booleans are written in their spelling."""
     if feature.hashed and pa.types.is_boolean(kind):
         return pa.array([TRUTHS.get(str(value)) for value in values], pa.bool_())
     return pa.array(values)
 
 
 def _round_to(values: np.ndarray, kind: pa.DataType) -> np.ndarray:
-    """Numbers as a column of this type would hold them: 0.1 is another number in float32."""
+    """Round numbers to a column's type: 0.1 is another number in float32."""
     narrow = pa.types.is_floating(kind) and kind != pa.float64()
-    with np.errstate(over="ignore"):  # what is beyond it is infinite there
+    with np.errstate(over="ignore"):  # overflow to infinity is intended
         return values.astype(kind.to_pandas_dtype()).astype(np.float64) if narrow else values
 
 
@@ -108,7 +108,7 @@ def _in_band(band: Band, codes: np.ndarray, kind: pa.DataType) -> np.ndarray:
 
 
 class _Value:
-    """A value in a text: a number where the text says how it is written, else as people write it."""
+    """A value in a text: formatted as a number if the text has a format, else as text."""
 
     def __init__(self, text: str | None, number: float | None) -> None:
         self.text, self.number = text, number
@@ -120,14 +120,14 @@ class _Value:
 
 
 def _fill(text: str, name: str, values: pa.Array, codes: np.ndarray, numbers: bool) -> pa.Array:
-    """A text with each of n values filled in; every distinct one once."""
+    """Fill n values into a text, each distinct value once."""
     if all(field != VALUE for _, field, _, _ in Formatter().parse(text)):
         return pa.array([text.format(**{FEATURE: name})] * len(values), pa.string())
     encoded = values.dictionary_encode()
     distinct = [*encoded.dictionary.to_pylist(), None]
     place = pc.fill_null(encoded.indices, len(distinct) - 1)
     number = np.zeros(len(distinct))
-    number[place.to_numpy(zero_copy_only=False)] = codes  # equal texts are of equal numbers
+    number[place.to_numpy(zero_copy_only=False)] = codes  # equal texts have equal numbers
     filled = [
         text.format(**{FEATURE: name, VALUE: _Value(value, code if numbers else None)}) for value, code in zip(distinct, number.tolist(), strict=True)
     ]
@@ -138,7 +138,7 @@ WORDS = pa.struct([(CODE, pa.string()), (TEXT, pa.string()), (VALUE, pa.string()
 
 
 def _write(name: str, bands: Sequence[Band], feature: Feature | None, column: pa.Array | None, n: int) -> pa.StructArray:
-    """The words of one feature, or group, in n rows; ``column`` has its values there."""
+    """Return the texts of one feature or group for n rows; ``column`` has its values there."""
     codes, values = np.full(n, np.nan), pa.nulls(n, pa.string())
     if feature is not None and column is not None:
         codes = find_codes(feature, column)

@@ -1,4 +1,4 @@
-"""Reasons: which attributions are told to a person, and in which words."""
+"""Reasons: the attributions to report to a person, and their texts."""
 
 import math
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from ...dataset.columns.values import hash_column
 from ...models.model import Feature
 
 Direction = Literal["raises", "lowers"]
-FEATURE, VALUE = "feature", "value"  # what a text may have filled in
+FEATURE, VALUE = "feature", "value"  # placeholders in a text
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """Words for some values of a feature: for numbers between bounds, for some values, for missing ones, or, without any of these, for all others."""
+    """Text for some values of a feature: numbers between bounds, listed values, missing ones, or, by default, all others."""
 
     code: str | None
     text: str
@@ -30,80 +30,62 @@ class Band:
 
     @property
     def bounded(self) -> bool:
-        """It is of numbers between bounds."""
+        """Whether it is for numbers between bounds."""
         return any(bound is not None for bound in (self.above, self.at_least, self.below, self.at_most))
 
     @property
     def for_others(self) -> bool:
-        """It is of all values that no other band of the feature is of."""
+        """Whether it is for all values in no other band of the feature."""
         return not (self.bounded or self.missing or self.one_of is not None)
 
     @property
     def low(self) -> tuple[float, bool]:
-        """Where it begins: a bound, and whether that is left out. Tuples compare as the bounds do."""
+        """Lower bound, and whether it is excluded, comparable as tuples."""
         return (self.above, True) if self.above is not None else (-math.inf if self.at_least is None else self.at_least, False)
 
     @property
     def high(self) -> tuple[float, bool]:
-        """Where it ends: a bound, and whether that is taken in; what begins at an equal tuple begins just behind it."""
+        """Upper bound, and whether it is included; a band that starts at an equal tuple is adjacent."""
         return (self.below, False) if self.below is not None else (math.inf if self.at_most is None else self.at_most, True)
 
 
 @dataclass(frozen=True, slots=True)
 class Worded:
-    """A feature, or group, with its words."""
+    """A feature or group with its texts."""
 
     player: str
-    bands: tuple[Band, ...]  # that for all others, if there is one, last
+    bands: tuple[Band, ...]  # the default band, if any, last
 
 
 @dataclass(frozen=True, slots=True)
 class Reasons:
-    """What is told of a row, and how.
+    """Selection of reasons, and their texts."""
 
-    Attributes
-    ----------
-    digest : str
-        SHA-256 of the file, hexadecimal.
-    direction : "raises" or "lowers"
-        Which attributions are reasons: those above 0, or those below.
-    most : int
-        Reasons of a row, at the most.
-    least : float
-        Smallest share of a reason, 0 to 1, of all that goes in the direction.
-    never : tuple of str
-        Features, or groups, that are never named.
-    default : Band or None
-        Words for what has none of its own.
-    worded : tuple of Worded
-        Features, or groups, with words of their own, in the order in which the file names them first.
-    """
-
-    digest: str
-    direction: Direction
-    most: int
-    least: float
-    never: tuple[str, ...]
-    default: Band | None
-    worded: tuple[Worded, ...]
+    digest: str  # SHA-256 of the file, hexadecimal
+    direction: Direction  # "raises" for attributions above 0, "lowers" for those below
+    most: int  # most reasons of a row
+    least: float  # least share of a reason in the total of its direction, 0 to 1
+    never: tuple[str, ...]  # features or groups that are never named
+    default: Band | None  # text of features without their own
+    worded: tuple[Worded, ...]  # features or groups with their own texts, in the order of the file
 
     def bands_of(self, player: str) -> tuple[Band, ...]:
-        """List the words of a feature, or group."""
+        """List the texts of a feature or group."""
         own = next((each.bands for each in self.worded if each.player == player), ())
         return own if self.default is None or (own and own[-1].for_others) else (*own, self.default)
 
 
 def has_texts(feature: Feature) -> bool:
-    """Tell whether values are written as texts to name them: of categories, unless the column holds their codes."""
+    """Return whether values are named by text: categories, unless the column holds codes."""
     return feature.hashed or feature.categories is not None
 
 
 def find_codes(feature: Feature, column: pa.Array) -> np.ndarray:
-    """Turn values into numbers that are equal where the model takes them for equal."""
+    """Encode values as numbers that are equal if the model treats the values as equal."""
     if feature.hashed:
         return hash_column(feature, column)
     found = column_values(feature, column)
-    if feature.categorical and feature.categories is None:  # codes are cut to integers, and those below 0 are no category
+    if feature.categorical and feature.categories is None:  # codes are truncated to integers, and negative ones are no category
         with np.errstate(invalid="ignore"):
             return np.where(found < 0, -1.0, np.floor(found))
     return found

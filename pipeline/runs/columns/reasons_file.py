@@ -1,4 +1,4 @@
-"""Files of reasons: what they may say, and what they have to say so that every row can be told its reasons."""
+"""Reasons files: parsing, and validation that every row can get its reasons."""
 
 import hashlib
 import json
@@ -32,9 +32,9 @@ FIELDS = ("direction", "most", "least", "never", "default", "reason")
 BOUNDS = ("above", "at_least", "below", "at_most")
 CONDITIONS = (*BOUNDS, "in", "missing")
 WORDING = ("code", "text")
-MOST = 4  # by default: more than four are not likely to be helpful (Regulation B, official comments to 12 CFR 1002.9(b)(2))
-SAMPLE = 1.5  # a number to try a text with
-LONGEST = 1000  # characters that a value is written with
+MOST = 4  # default: more than four are not likely to be helpful (Regulation B, official comments to 12 CFR 1002.9(b)(2))
+SAMPLE = 1.5  # number to test a text with
+LONGEST = 1000  # characters of a formatted value
 
 
 def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def _refuse_doubled(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def load_settings(given: Mapping[str, Any] | str | PathLike, name: str) -> tuple[Any, str, str]:
-    """Load settings that a person wrote.
+    """Load settings from TOML, JSON or a mapping.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def _overlap(one: Band, other: Band) -> bool:
 
 
 def _same_values(one: Band, other: Band, feature: Feature) -> bool:
-    """Two lists have texts that the model takes for the same, as 1 and 01."""
+    """Return whether two lists share a category of the model, as 1 and 01."""
     listed = (*(one.one_of or ()), *(other.one_of or ()))
     if one.one_of is None or other.one_of is None or not has_texts(feature) or not all(isinstance(value, str) for value in listed):
         return False
@@ -147,7 +147,7 @@ def _same_values(one: Band, other: Band, feature: Feature) -> bool:
 
 
 def _check_template(text: str, values: Sequence[Any], where: str) -> None:
-    """Refuse a text that cannot be filled in, with a number or a text for a value; or with nothing, where there is none."""
+    """Refuse a text that cannot be formatted with a number or text as value, or without one."""
     try:
         for _, name, form, conversion in Formatter().parse(text):
             if name is None:
@@ -164,7 +164,7 @@ def _check_template(text: str, values: Sequence[Any], where: str) -> None:
 
 
 def _covers_numbers(bands: Sequence[Band]) -> bool:
-    """Whether every number is in some band; bounds do not overlap."""
+    """Return whether bounds, which do not overlap, cover all numbers."""
     reached = (-math.inf, False)
     for band in sorted((band for band in bands if band.bounded), key=lambda band: band.low):
         if band.low > reached:
@@ -174,7 +174,7 @@ def _covers_numbers(bands: Sequence[Band]) -> bool:
 
 
 def _check_bands(worded: Worded, feature: Feature | None, default: Band | None, where: str) -> None:
-    """Refuse bands that overlap, are of values that the feature cannot have, or leave out values that it can."""
+    """Refuse bands that overlap, that have impossible values, or that omit possible ones."""
     bands = worded.bands
     for i, one in enumerate(bands):
         for other in bands[:i]:
@@ -195,14 +195,14 @@ def _check_bands(worded: Worded, feature: Feature | None, default: Band | None, 
 
 
 def _samples(feature: Feature | None, band: Band) -> Sequence[Any]:
-    """What may be filled in for a value, to try."""
+    """Return sample values to test a text with."""
     if feature is None or band.missing:
         return ()
     return ("a",) if has_texts(feature) else (SAMPLE,)
 
 
 def _check_values(values: tuple[str | float, ...], feature: Feature, where: str) -> None:
-    """Refuse values that a column of the feature does not hold, or that stand for the same category."""
+    """Refuse values that the feature's column cannot hold, or that mean the same category."""
     for value in values:
         if isinstance(value, str) != has_texts(feature):
             raise UsageError(
@@ -215,7 +215,7 @@ def _check_values(values: tuple[str | float, ...], feature: Feature, where: str)
 
 
 def read_reasons(given: ReasonsFile, players: Sequence[str], features: Sequence[Feature], groups: Groups, used: Sequence[str]) -> Reasons:
-    """Read what is told of a row, and refuse what would not do for every row."""
+    """Read the reasons, and refuse those that cannot be given for every row."""
     found, digest, where = load_settings(given, "reasons")
     _refuse_unknown(found, FIELDS, where)
     if "direction" not in found:
@@ -247,7 +247,7 @@ def read_reasons(given: ReasonsFile, players: Sequence[str], features: Sequence[
 
 
 def check_reasons(reasons: Reasons, players: Sequence[str], features: Sequence[Feature], groups: Groups, used: Sequence[str], where: str) -> None:
-    """Refuse reasons that would not do for every row.
+    """Refuse reasons that cannot be given for every row.
 
     Parameters
     ----------
@@ -279,7 +279,7 @@ def check_reasons(reasons: Reasons, players: Sequence[str], features: Sequence[F
 
 
 def plan_reasons(job: Job, model: Model, groups: Groups) -> Reasons | None:
-    """Read what is told of the rows of a run.
+    """Read the reasons of a run.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The largest attributions of a row, as they are stored: a list in one column, instead of a column for every feature or beside them."""
+"""The largest attributions of a row as a list column, instead of or beside a column for every feature."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ FEATURE, PHI, VALUE = "feature", "phi", "value"  # fields of an entry
 
 @dataclass(frozen=True, slots=True)
 class Top:
-    """How many attributions of a row and output are written as a list, of which sign, and whether there is a column for every feature too."""
+    """Number and sign of listed attributions, and whether every feature has a column too."""
 
     most: int
     sign: Sign
@@ -31,7 +31,7 @@ class Top:
 
 
 def read_top(options: Options, attributes: bool) -> Top | None:
-    """Read what list of attributions is asked for.
+    """Read the options of the list of attributions.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def read_top(options: Options, attributes: bool) -> Top | None:
 
 
 def column_type(number: pa.DataType) -> pa.DataType:
-    """Make the type of a column of the largest attributions.
+    """Make the Arrow type of the list column.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def column_type(number: pa.DataType) -> pa.DataType:
 
 
 def feature_of(player: str, groups: Groups) -> str:
-    """Find the feature whose values are a player's.
+    """Return the feature whose values are a player's.
 
     Parameters
     ----------
@@ -100,7 +100,7 @@ def take(column: pa.Array, rows: np.ndarray) -> pa.Array:
 
 
 def as_texts(column: pa.Array) -> pa.Array:
-    """Write values as people write them.
+    """Format values as text.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def as_texts(column: pa.Array) -> pa.Array:
 
 
 def write_values(feature: Feature, column: pa.Array) -> pa.Array:
-    """Write a feature's values as people write them, but for a number that stands for a missing one."""
+    """Format a feature's values as text, with missing-value numbers as missing."""
     texts = as_texts(column)
     if feature.missing is None:
         return texts
@@ -134,7 +134,7 @@ def make_column(
     values: Mapping[str, pa.Array],
     dtype: np.dtype,
 ) -> pa.Array:
-    """Make the column of one output.
+    """Make the list column of one output.
 
     Parameters
     ----------
@@ -156,7 +156,7 @@ def make_column(
         n lists, the largest by magnitude first, of equal ones the first player; zeros are left out.
     """
     order = np.argsort(prepared.players, kind="stable")
-    if (np.diff(order) != 1).any():  # copies take long where players are many
+    if (np.diff(order) != 1).any():  # copying is slow for many players
         phi = phi[order]
     signed = phi if top.sign == "both" else np.maximum(phi, 0.0) if top.sign == "raises" else np.minimum(phi, 0.0)
     offset, chosen, found = choose_largest(signed, min(top.most, len(phi)), dtype)

@@ -1,1 +1,1 @@
-"""From a plan to parts, in this process or on a cluster."""
+"""Execution of a plan: parts made in this process or on a cluster."""

@@ -1,4 +1,4 @@
-"""Bundles of work items, what a Dask task does: small items are done several at a time, and their states merged where they are made."""
+"""Bundles of small work items that one Dask task makes, with their states merged on the worker."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -16,15 +16,15 @@ from .make_part import find_unreadable, make_part_or_reject
 from .merged_states import MergedStates
 from .reuse import take_over
 
-BUNDLED_ROWS = ITEM_ROWS // 8  # that are done in one task, at most, while there is enough for many workers to do
-FEW_TASKS, MANY_TASKS = 128, 10_000  # no fewer are made by bundling, and no more are left where bundling makes fewer
-HIGHEST = 2  # FAN_IN^2 items are what a task does at most
-DIGITS = 32  # of a digest in the key of a task: a scheduler takes tasks of one key for one, also of several clients
+BUNDLED_ROWS = ITEM_ROWS // 8  # rows of one task, at most, as long as there is enough work for many workers
+FEW_TASKS, MANY_TASKS = 128, 10_000  # bundling makes at least FEW_TASKS, and fewer than MANY_TASKS if possible
+HIGHEST = 2  # a task has FAN_IN^2 items at most
+DIGITS = 32  # hexadecimal digits of a digest in a task's key; the scheduler merges tasks with equal keys, also across clients
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What every worker needs: names alone."""
+    """Names that every worker needs."""
 
     run: str  # URI of the run's folder
     recipe: str  # SHA-256 of the recipe that was broadcast, hexadecimal
@@ -33,33 +33,33 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """Consecutive work items, those of FAN_IN^level places, as far as they are to be done."""
+    """Consecutive work items to do, within FAN_IN^level positions."""
 
     level: int
-    place: int  # among bundles of the level
+    place: int  # position among bundles of the level
     items: tuple[WorkItem, ...]
-    earlier: Mapping[int, tuple[str, WorkItem]] = field(default_factory=dict)  # of these parts, see `reuse.find_earlier`
-    rejected: Mapping[str, str] = field(default_factory=dict)  # URIs of files of the items that are left out, and why
+    earlier: Mapping[int, tuple[str, WorkItem]] = field(default_factory=dict)  # by part, see `reuse.find_earlier`
+    rejected: Mapping[str, str] = field(default_factory=dict)  # reasons by URI of files of the items that are left out
 
     @property
     def name(self) -> str:
-        """Of its task: the same where the same is done, and different otherwise, as where a file was replaced under its name."""
+        """Key of its task: equal only for the same work, so different if a file was replaced."""
         return f"{self.level}-{self.place}-{_digest(self.items, sorted(self.rejected.items()))}"
 
     def split(self) -> list["Bundle"]:
-        """Each item alone."""
+        """Split into single items."""
         return [Bundle(0, item.part, (item,), _some(self.earlier, (item,))) for item in self.items]
 
 
 @dataclass(frozen=True, slots=True)
 class BundleResult:
-    """What became of a bundle."""
+    """Result of a bundle."""
 
     level: int
     place: int
-    pieces: tuple[Part | Rejected, ...]  # in the order of the items; parts without their states
-    states: Mapping[str, str] | None  # of all parts, merged and packed, by the names of summaries; None where there is none
-    recipe: str | None = None  # SHA-256 of the recipe that it was done by, hexadecimal; None where it was not done, since workers died of it
+    pieces: tuple[Part | Rejected, ...]  # in the order of items; parts without their states
+    states: Mapping[str, str] | None  # of all parts, merged and packed, by names of summaries; None without parts
+    recipe: str | None = None  # SHA-256 of the recipe used, hexadecimal; None if it was not done because workers died
 
 
 def _digest(*does: Any) -> str:
@@ -67,7 +67,7 @@ def _digest(*does: Any) -> str:
 
 
 def name_run(run: str, recipe: str, tables: str) -> str:
-    """Make a part of the keys of tasks: two attempts of one run share it, and two runs do not, also where one is made in the folder of the other."""
+    """Name a run in keys of tasks: shared by its attempts, and different from other runs, even in the same folder."""
     return _digest(run, recipe, tables)
 
 
@@ -76,7 +76,7 @@ def _some(earlier: Mapping[int, tuple[str, WorkItem]], items: Sequence[WorkItem]
 
 
 def choose_level(items: Sequence[WorkItem]) -> int:
-    """Decide how many items a task does: FAN_IN to this power. Nothing but time depends on it.
+    """Choose the power of FAN_IN of items per task; results do not depend on it.
 
     Returns
     -------
@@ -92,7 +92,7 @@ def choose_level(items: Sequence[WorkItem]) -> int:
 
 
 def make_bundles(items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]], level: int) -> list[Bundle]:
-    """Put items together by their places.
+    """Group items by position.
 
     Parameters
     ----------
@@ -106,13 +106,13 @@ def make_bundles(items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, Wor
 
 
 def try_files(task: Task, bundle: Bundle) -> dict[str, str]:
-    """Read and explain each file of a bundle by itself, and publish nothing."""
+    """Explain each file of a bundle alone, without publishing."""
     (item,) = bundle.items
     return find_unreadable(task.run, task.recipe, task.tables, item)
 
 
 def do_bundle(task: Task, bundle: Bundle) -> BundleResult:
-    """Do a bundle's items in turn, see `make_part_or_reject`, and merge their states; take parts over where an earlier run has them."""
+    """Do a bundle's items in turn, see `make_part_or_reject`, reusing parts of an earlier run, and merge their states."""
     merged, pieces = MergedStates(open_recipe(task.run, task.recipe).summaries), list[Part | Rejected]()
     for item in bundle.items:
         if item.part in bundle.earlier:

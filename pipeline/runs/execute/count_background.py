@@ -1,4 +1,4 @@
-"""Count background."""
+"""Counting of a background's rows by work item, and caching of the counts for later runs."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -24,7 +24,7 @@ from ..records.plan_file import open_recipe
 
 
 def first_rows(items: Sequence[WorkItem]) -> list[int]:
-    """Number the rows of a background through all of its items.
+    """Return the number of each item's first row in the background.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
     InvalidData
         Rows cannot be read, or are others than were planned.
     """
-    counted, done = list[BackgroundCounts](), 0  # that of all rows so far
+    counted, done = list[BackgroundCounts](), 0  # rows so far
     for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(asked.bins.column.size)):
         with located(item):
             values = np.zeros((asked.bins.column.size, batch.num_rows))
@@ -66,13 +66,13 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
 
 
 def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> BackgroundCounts:
-    """Count the rows of one item of the background: what a Dask task does. Names and a small record come in."""
+    """Count the rows of one item of the background: a Dask task."""
     plan, asked = open_recipe(run, recipe), open_tables(query)
     return count_rows(read_features(plan.features, asked.bins), asked, item, first_row)
 
 
 def keep_counts(counted: BackgroundCounts, game: MarginalPlan, plan: Plan, allow_unseen: bool) -> Any:
-    """Keep what was counted for later runs, if the model knows the background's categories: a later run may not allow others.
+    """Cache the counts for later runs if the model knows the background's categories, since later runs may not allow others.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def keep_counts(counted: BackgroundCounts, game: MarginalPlan, plan: Plan, allow
 
 
 def warm(query: str) -> None:
-    """Compile, or read from the cache, every kernel that counting calls.
+    """Compile or load every kernel that counting calls.
 
     Parameters
     ----------

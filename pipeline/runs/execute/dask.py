@@ -1,4 +1,4 @@
-"""Parts made, and a background counted, in Dask tasks."""
+"""Dask tasks that make parts or count a background, with isolation of items that kill workers."""
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -18,16 +18,15 @@ from .bundles import Bundle, BundleResult, Task, do_bundle, name_run, try_files
 from .count_background import count_item, first_rows
 from .poison_items import retry_isolated
 
-TOGETHER = 100  # parts that are asked for at once
+TOGETHER = 100  # results fetched at once
 Submit = Callable[..., distributed.Future]
 
 
 def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int) -> Iterator[BundleResult]:
-    """Make the parts of every bundle, one task each; the first failure cancels the rest.
+    """Make the parts of all bundles, one task each; the first failure cancels the rest.
 
-    A worker that dies takes with it all tasks that it was given, and Dask blames every one of them. So items whose workers died are suspects: they
-    wait until all others are done, and are then tried one at a time, with no other task of the run on any worker. One that workers die of again is
-    what kills them, and is rejected; of several files in one item, those alone that kill workers.
+    Dask blames every task of a dead worker. So items whose workers died are suspects: after all others they are retried one at a time, with no other
+    task of the run on any worker. An item whose workers die again is rejected; of several files in it, only those that kill workers.
     """
     suspects, name = list[Bundle](), name_run(task.run, task.recipe, task.tables)
 
@@ -41,17 +40,17 @@ def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], 
 
 
 def _gather(client: distributed.Client, done: Sequence[distributed.Future]) -> dict[str, Any]:
-    """What tasks returned, by their keys, asked for at once: the client waits once for all of them. Nothing where one of them raises."""
+    """Fetch the results of tasks at once, by key; return nothing if any of them raised."""
     try:
         return fetch_result(client, {future.key: future for future in done if future.status == "finished"})
     except ClusterLost:
         raise
-    except Exception:  # which one, it says itself when it is asked alone
+    except Exception:  # the failed one raises when fetched alone
         return {}
 
 
 def _run_tasks(client: distributed.Client, submit: Submit, bundles: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Any]:
-    """Do every bundle, one task each, and yield what they return; call ``died`` with those whose workers died."""
+    """Do every bundle in a task, and yield the results; call ``died`` with bundles whose workers died."""
     waiting = {submit(pack(bundle), key=f"{key}-{bundle.name}"): bundle for bundle in bundles}
     left = sum(len(bundle.items) for bundle in bundles)
     try:
@@ -80,15 +79,15 @@ def count_dask(
     memory: int,
     on_done: Callable[[WorkItem], None],
 ) -> BackgroundCounts:
-    """Count every item in a task of its own and add the counts up FAN_IN at a time, where they are: neither the client nor a worker ever holds all.
+    """Count every item in a task, and merge the counts FAN_IN at a time on the workers: no process holds all of them.
 
-    They are added by their places alone, so the bits do not depend on the workers. The first failure cancels the rest.
+    Counts are merged by position, so that the bits do not depend on workers. The first failure cancels the rest.
     """
     name, submit = name_run(run, recipe, query), partial(client.submit, do_checked, need(memory), count_item, run, recipe, query, pure=False)
     numbered = zip(items, first_rows(items), strict=True)
     waiting = {submit(pack(item), first_row, key=f"count-{item.part}-{name}"): item for item, first_row in numbered}
     level, left = 0, list(waiting)
-    while len(left) > 1:  # what is farther up goes first, which makes room
+    while len(left) > 1:  # merges of higher levels first, which frees memory
         level += 1
         left = [
             client.submit(merge_counts, *left[i : i + FAN_IN], key=f"merge-{level}-{i}-{name}", pure=False, priority=level)
@@ -97,7 +96,7 @@ def count_dask(
     total = left.pop()
     try:
         for (future,) in as_completed(client, [*waiting, total]):
-            item = waiting.pop(future, None)  # nothing but the sum that it is a part of holds on to its counts from here
+            item = waiting.pop(future, None)  # drop the reference, so that only the merge holds the counts
             if future.status != "finished":
                 with reported("the background's counts" if item is None else str(item), len(waiting) + 1):
                     fetch_result(client, future)

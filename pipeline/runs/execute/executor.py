@@ -1,4 +1,4 @@
-"""Work items done: serially, which is the specification, or on Dask, which gives the same bits."""
+"""Execution of work items: serially, which defines the results, or on Dask, with the same bits."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -13,7 +13,7 @@ from . import make_part as part
 from .bundles import BundleResult, Task, choose_level, do_bundle, make_bundles
 from .count_background import count_item, first_rows
 
-W = TypeVar("W")  # a work item, or several
+W = TypeVar("W")  # one or several work items
 
 
 def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]]) -> Iterator[BundleResult]:
@@ -34,14 +34,14 @@ def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], o
 
 
 def _own(task: Task, done: BundleResult) -> BundleResult:
-    """What was done for this run: a scheduler that knows a task's key already does not do it, and gives what it has."""
+    """Check that a result is of this run: a scheduler returns the old result of a known key."""
     if done.recipe not in (task.recipe, None):
         raise InvalidRun(f"{task.run}: the cluster has the results of another run, got {done.recipe[:12]}, expected {task.recipe[:12]}; run again")
     return done
 
 
 def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]], memory: int) -> Iterator[BundleResult]:
-    """Make the parts of all items, where the job wants them made.
+    """Make the parts of all items at the job's placement.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
 
 
 def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]) -> BackgroundCounts:
-    """Count a background's items and add them up, where the job wants it done. The bits do not depend on where.
+    """Count all items of a background at the job's placement; the bits do not depend on it.
 
     Parameters
     ----------

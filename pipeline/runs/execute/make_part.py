@@ -1,4 +1,4 @@
-"""One part of a run: what a Dask task makes of a work item. May run twice; the object it makes is created once."""
+"""One part of a run, made from a work item by an idempotent task."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from .write_part import write_part
 
 
 def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float) -> Part:
-    """Read what a part's own bytes say."""
+    """Read a part's record from its footer."""
     footer, size = read_footer(uri, local, recipe, item), local.stat().st_size
     return Part(
         item.part,
@@ -47,7 +47,7 @@ def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float
 
 
 def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequence[Summary]) -> None:
-    """Refuse a part whose bytes are not those that were written: every page has a checksum, and so has every state."""
+    """Refuse a damaged part, by the checksums of pages and states."""
     try:
         for summary in summaries:
             unpack_state(summary.reduction, states[summary.name])
@@ -60,7 +60,7 @@ def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequen
 
 
 def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
-    """Read a part as it was published, verified against its footer and page by page."""
+    """Read a published part, verified against its footer and page by page."""
     uri = part_uri(run, item.part)
     if not storage.exists(uri):
         return None
@@ -73,7 +73,7 @@ def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
 
 
 def make_or_fetch_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> Part:
-    """Do a work item, or find it done. Names and a small record come in, a small record goes out."""
+    """Make the part of a work item, or find it made."""
     found = fetch_part(run, recipe, item)
     if found is not None:
         return found
@@ -85,14 +85,14 @@ def make_or_fetch_part(run: str, recipe: str, tables: str, item: WorkItem, rejec
         if commit.create(uri, local):
             made = read_part(uri, item, local, recipe, time.perf_counter() - started)
             return replace(made, moved=take_moved(), spent=spent.publish(made.seconds, time.process_time() - cpu))
-    found = fetch_part(run, recipe, item)  # another attempt was faster, or a lost acknowledgement was ours
+    found = fetch_part(run, recipe, item)  # another attempt was faster, or our acknowledgement was lost
     if found is None:
         raise InvalidRun(f"{uri}: exists and does not")
     return found
 
 
 def find_unreadable(run: str, recipe: str, tables: str, item: WorkItem) -> dict[str, str]:
-    """Find the files of an item that cannot be read: each is tried by itself, twice. Nothing is published."""
+    """Find the unreadable files of an item by trying each twice, without publishing."""
     plan, found = open_recipe(run, recipe), dict[str, str]()
     for piece in item.pieces:
         with storage.scratch() as folder:
@@ -112,10 +112,9 @@ def find_unreadable(run: str, recipe: str, tables: str, item: WorkItem) -> dict[
 def make_part_or_reject(
     run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[Part | Rejected, ...]:
-    """Do a work item, or say why its rows cannot be read. They are tried twice, since bytes may also be damaged on their way.
+    """Make the part of a work item, or reject it if unreadable. Reads are tried twice, since bytes may be damaged in transit.
 
-    A file that cannot be read takes no rows of others with it: of an item of several files, they are tried one by one, and those that can be read
-    make the part.
+    Unreadable files do not affect others: the files of an item are tried one by one, and the readable ones make the part.
     """
     with suppress(InvalidData):
         part = make_or_fetch_part(run, recipe, tables, item, rejected)
@@ -134,7 +133,7 @@ def make_part_or_reject(
 
 
 def _count(made: tuple[Part | Rejected, ...]) -> tuple[Part | Rejected, ...]:
-    """Add what became of a work item to this process's metrics; the same."""
+    """Count a result in this process's metrics, and return it."""
     for one in made:
         if isinstance(one, Rejected):
             count_rejected()
@@ -146,7 +145,7 @@ def _count(made: tuple[Part | Rejected, ...]) -> tuple[Part | Rejected, ...]:
 
 
 def warm(tables: str, method: str) -> None:
-    """Compile, or read from the cache, every kernel that parts of a method will call.
+    """Compile or load every kernel that parts of a method call.
 
     Parameters
     ----------

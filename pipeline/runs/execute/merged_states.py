@@ -1,4 +1,4 @@
-"""States of a run's parts, merged as parts are done: in one tree by their places, so that no order of completion shows."""
+"""Summary states of a run, merged in a fixed tree as parts complete in any order."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from ..records.plan import Plan
 
 
 class MergedStates:
-    """A tree for every summary.
+    """One merge tree for every summary.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class MergedStates:
         self._trees = {summary.name: (summary.reduction, MergeTree(summary.reduction.merge_several)) for summary in summaries}
 
     def add(self, place: int, states: Mapping[str, str] | None, level: int = 0) -> dict[str, Any]:
-        """Add a part's states, or those of several parts.
+        """Add the states of a part, or of several merged parts.
 
         Parameters
         ----------
@@ -49,7 +49,7 @@ class MergedStates:
         return found
 
     def total(self) -> dict[str, Any]:
-        """Merge all that there is, after which there is nothing left.
+        """Merge all states; afterwards there are none.
 
         Returns
         -------
@@ -59,7 +59,7 @@ class MergedStates:
         return {name: tree.total() for name, (_, tree) in self._trees.items()}
 
     def pack(self) -> dict[str, str] | None:
-        """Merge all that there is, and pack it.
+        """Merge all states, and pack them.
 
         Returns
         -------
@@ -71,7 +71,7 @@ class MergedStates:
 
 
 def add_groups(plan: Plan, names: np.ndarray, states: Mapping[str, Any]) -> np.ndarray:
-    """Add the groups of rows of parts to those of other parts, so that too many are refused as soon as they are there.
+    """Add a part's groups of rows to the others, refusing too many as soon as they occur.
 
     Parameters
     ----------

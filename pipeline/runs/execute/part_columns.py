@@ -1,4 +1,4 @@
-"""The columns of a part: ids, margins, attributions and interactions, as Parquet holds them."""
+"""Columns of a part: ids, margins, attributions, interactions and others, as Parquet holds them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Items whose workers died, tried again alone: what workers die of again is rejected, of several files those alone that kill them."""
+"""Isolated retries of items whose workers died; files that kill workers again are rejected."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from ...stores.counted import count_moved
 from ..records.part import reject
 from .bundles import Bundle, BundleResult
 
-# Does bundles, one task each, whose keys begin with the text, yields what becomes of them, and calls the last with those whose workers died.
+# Function that does bundles in tasks with a key prefix, yields the results, and passes bundles of dead workers to the callback.
 Tasks = Callable[[Sequence[Bundle], str, Callable[[Bundle], None]], Iterator[Any]]
 
 
@@ -21,7 +21,7 @@ def _died(item: WorkItem) -> str:
 
 
 def retry_isolated(do: Tasks, attempt: Tasks, suspect: Bundle) -> Iterator[BundleResult]:
-    """Make a part as the only task of the run, or reject the item if its workers die again, or those of its files that workers die of."""
+    """Make a part as the run's only task; reject the item, or those of its files, whose workers die again."""
     deadly, (item,) = list[Bundle](), suspect.items
     count_moved(retried=1)
     yield from do([suspect], "alone", deadly.append)
@@ -34,8 +34,7 @@ def retry_isolated(do: Tasks, attempt: Tasks, suspect: Bundle) -> Iterator[Bundl
 
 
 def _find_poison_files(attempt: Tasks, item: WorkItem, key: str) -> dict[str, str]:
-    """Files that workers die of or that cannot be read, and why: files are tried in groups, and what is in a group that kills workers, in smaller
-    ones."""
+    """Find files that kill workers or are unreadable, with reasons, by bisection into smaller groups of files."""
     found = dict[str, str]()
     for number, some in enumerate(split_files(item, FAN_IN)):
         deadly, place = list[Bundle](), f"{key}-{number}"

@@ -1,4 +1,4 @@
-"""Parts of the run whose place another one takes: what was made of the same rows in the same way is taken over, not made again."""
+"""Reuse of parts from a replaced run, if they were made of the same rows in the same way."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -19,7 +19,7 @@ def _unnumbered(item: WorkItem) -> WorkItem:
 
 
 def find_earlier(standing: ExistingRun | None, plan: Plan) -> Mapping[int, tuple[str, WorkItem]]:
-    """Find what the run whose place another one takes has made already.
+    """Find reusable parts of the replaced run.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def find_earlier(standing: ExistingRun | None, plan: Plan) -> Mapping[int, tuple
 
 
 def take_over(source: str, old: WorkItem, run: str, made_by: str, item: WorkItem) -> None:
-    """Copy a part, verified as it is read; where it is not there or damaged, nothing happens, and it is made again."""
+    """Copy a part, verified while reading; if it is missing or damaged it is made again."""
     target = part_uri(run, item.part)
     if storage.exists(target):
         return
@@ -50,6 +50,6 @@ def take_over(source: str, old: WorkItem, run: str, made_by: str, item: WorkItem
         storage.download(source, local)
         part = read_part(source, old, local, made_by, 0.0)
         if part.rejected:
-            return  # what could not be read then may be read now
+            return  # an unreadable file may be readable now
         check_bytes(source, local, part.states, open_recipe(run, made_by).summaries)
         commit.create(target, local)

@@ -1,4 +1,4 @@
-"""What a process has made of work items since it began, beside what Dask's workers say of themselves to Prometheus."""
+"""Prometheus counters of a process's work items, beside those of Dask's workers."""
 
 import sys
 import threading
@@ -22,10 +22,10 @@ _done = dict.fromkeys(("parts", "parts_found", "parts_rejected", "rows", "busy_s
 
 
 class WorkerMetrics:
-    """A collector of prometheus_client: counters of this process."""
+    """Collector of prometheus_client: counters of this process."""
 
     def collect(self) -> Iterator[Any]:
-        """Give the counters as they are now."""
+        """Return the current counters."""
         from prometheus_client.core import CounterMetricFamily
 
         read, written, retried = find_moved()
@@ -34,11 +34,11 @@ class WorkerMetrics:
 
 
 METRICS = WorkerMetrics()
-_registered: list[Any] = []  # registries that have it
+_registered: list[Any] = []  # registries that have the collector
 
 
 def _register() -> None:
-    """Let whoever serves this process's metrics, as Dask's workers do, serve these too. Where nobody does, the library is not even imported."""
+    """Register with a server of this process's metrics, as in Dask's workers; without a server the library is not imported."""
     library = sys.modules.get("prometheus_client")
     registry = getattr(library, "REGISTRY", None)
     if registry is not None and registry not in _registered:
@@ -52,12 +52,12 @@ def count_made(n_rows: int, seconds: float) -> None:
 
 
 def count_found() -> None:
-    """Count a part that was there already."""
+    """Count a part that existed already."""
     _count(parts_found=1)
 
 
 def count_rejected() -> None:
-    """Count a file or work item whose rows cannot be read."""
+    """Count a file or work item that cannot be read."""
     _count(parts_rejected=1)
 
 

@@ -1,4 +1,4 @@
-"""The rows of one work item, from Parquet to a part in a local file."""
+"""Explanation of a work item's rows, from Parquet to a part in a local file."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -33,11 +33,11 @@ from ..records.footer import Footer, write_footer
 from ..records.plan import Plan
 from .part_columns import RowGroups, list_columns, make_batch, open_part
 
-PREDICTED = 1e-5  # of margins that libraries add up in single precision, over thousands of trees
+PREDICTED = 1e-5  # of margins, which libraries sum in single precision over thousands of trees
 
 
 def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, first_row: int, uri: str) -> None:
-    """Refuse rows whose margins, or predictions, are not what the data say that the model gave them."""
+    """Refuse rows whose margins or predictions differ from the data's prediction columns."""
     total, base = TOTALS[plan.space], find_base(plan.link, prepared)[:, None]
     reach = find_reach(plan.link or IDENTITY, base, prepared.bound[:, None], buffers.margin)
     for k, name in enumerate(plan.predictions):
@@ -52,7 +52,7 @@ def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buf
 
 
 def read_names(plan: Plan, prepared: Prepared) -> list[str]:
-    """Name the columns that are read of an item's rows.
+    """Name the columns to read of an item's rows.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def read_names(plan: Plan, prepared: Prepared) -> list[str]:
 
 
 def _read_rows(item: WorkItem, names: Sequence[str], slice_rows: int) -> Iterator[tuple[WorkItem, int, pa.RecordBatch]]:
-    """Slices of an item's files, one after another: the file's piece, the number of the slice's first row in the file, and its rows."""
+    """Yield batches of an item's files: the file's piece, the number of the batch's first row in the file, and its rows."""
     for piece in item.pieces:
         done = 0
         for batch in read_slices(piece, names, slice_rows):
@@ -82,14 +82,14 @@ def _read_rows(item: WorkItem, names: Sequence[str], slice_rows: int) -> Iterato
 
 
 def _fields_of(item: WorkItem, batch: pa.RecordBatch) -> pa.Schema:
-    """What columns that are passed through are: where there are other files to come, some of these may have nulls where the first has none."""
+    """Return the fields of passed-through columns, nullable if further files follow."""
     return batch.schema if not item.joined else pa.schema([pa.field(each.name, each.type) for each in batch.schema])
 
 
 def write_part(
     plan: Plan, recipe: str, item: WorkItem, prepared: Prepared, local: Path, rejected: Mapping[str, str] = MappingProxyType({})
 ) -> PartTimings:
-    """Attribute every row of an item and write the part to a local file, the states of its reductions in its footer.
+    """Attribute every row of an item and write the part to a local file, with reduction states in its footer.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def write_part(
         for piece, first_row, batch in _read_rows(leave_out(item, rejected), read_names(plan, prepared), plan.slice_rows):
             watch.lap("reading")
             n, where = batch.num_rows, f"{piece.uri}: "
-            if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
+            if padded(n) != buffers.values.shape[1]:  # kernels process whole buffers, so the last batch gets a smaller one
                 buffers = make_buffers(prepared, n)
             with located(piece):
                 fill_values(features, prepared.bins, [batch.column(feature.name) for feature in features], buffers.values)

@@ -1,1 +1,1 @@
-"""How long a run will take, and how much memory."""
+"""Forecast of a run's time and memory."""

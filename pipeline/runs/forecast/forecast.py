@@ -1,4 +1,4 @@
-"""What a run will take, told from a run of a few rows: what is fixed, what every item takes and what every row takes, put together again."""
+"""Forecast of a run's time, memory and traffic, extrapolated from a trial on a few rows."""
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
@@ -15,84 +15,60 @@ from .trial_run import Trial, Tried, try_run
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What an item takes of something."""
+    """Cost of an item: a constant, and a cost per row."""
 
-    item: float  # however many rows it has
+    item: float  # independent of its rows
     row: float
 
     def of(self, n_rows: int) -> float:
-        """What an item of so many rows takes."""
+        """Return the cost of an item with that many rows."""
         return self.item + self.row * n_rows
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What the work of a run takes on a machine, with so many workers at work at once. Times are seconds of the clock, but for ``cpu``."""
+    """Costs of a run on a machine with a number of concurrent workers; seconds of wall time, except ``cpu``."""
 
     planning: ResourceUsage
-    preparing: ResourceUsage  # the background counted, and tables made of it and put where workers read them
-    start: ResourceUsage  # of workers, and of kernels
+    preparing: ResourceUsage  # counting the background, and making and broadcasting tables
+    start: ResourceUsage  # starting workers, and loading kernels
     reading: Cost
     kernel: Cost
-    writing: Cost  # with the object that it becomes
-    client: float  # of an item, beside the workers
-    cpu: Cost  # of all three, in seconds of processors, by the rows that the kernel works on
+    writing: Cost  # including the object
+    client: float  # seconds of an item outside the workers
+    cpu: Cost  # CPU seconds of all three, by the rows that the kernel processes
     read: Cost  # bytes
     part: Cost  # bytes of an object
     finishing: ResourceUsage  # merging and publishing
-    n_objects: int  # but for parts
-    n_bytes: float  # of these
-    entry_bytes: float  # of a part in the manifest
+    n_objects: int  # number of objects except parts
+    n_bytes: float  # bytes of these
+    entry_bytes: float  # bytes of a part's entry in the manifest
     peak: int  # bytes of a worker
 
     def of(self, n_rows: int) -> float:
-        """Seconds of a worker that an item of so many rows takes."""
+        """Return the seconds that a worker needs for an item of that many rows."""
         return self.reading.of(n_rows) + self.kernel.of(padded(n_rows)) + self.writing.of(n_rows)
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a run will take.
+    """Forecast of a run."""
 
-    Attributes
-    ----------
-    seconds : float
-        From the beginning of planning to the manifest.
-    cpu_seconds : float
-        Of all processors of this machine, or of a scheduler's workers and this process.
-    workers : int
-        That work at a time.
-    memory : int
-        Bytes that all of them hold at their peak, and this process beside them.
-    read_bytes : int
-        Of the data and the background.
-    written_bytes, objects : int
-        Of the finished run, with all that stays.
-    stages : dict of str to float
-        Seconds of each stage; they add up.
-    row : dict of str to float
-        Seconds of a worker that a row takes, by what it takes them for.
-    tried_rows : int
-        Rows that it was measured on,
-    tried_seconds : float
-        and how long that took.
-    """
-
-    seconds: float
-    cpu_seconds: float
-    workers: int
-    memory: int
-    read_bytes: int
-    written_bytes: int
-    objects: int
-    stages: dict[str, float]
-    row: dict[str, float]
-    tried_rows: int
-    tried_seconds: float
+    seconds: float  # from planning to the manifest
+    cpu_seconds: float  # of this machine's CPUs, or of a scheduler's workers and this process
+    workers: int  # number of concurrent workers
+    memory: int  # peak memory of all processes, in bytes
+    read_bytes: int  # of the data and the background
+    written_bytes: int  # size of the finished run
+    objects: int  # number of its objects
+    stages: dict[str, float]  # seconds of each stage, which add up
+    row: dict[str, float]  # worker seconds of a row, by kind of work
+    tried_rows: int  # rows of the trial,
+    tried_seconds: float  # and its seconds
 
 
 def fit(n_rows: Sequence[int], values: Sequence[float]) -> Cost:
-    """Tell what an item takes from what a row takes, neither of them less than nothing."""
+    """Fit a nonnegative cost per item and per row."""
     weighed = [(1 / n, n, value) for n, value in zip(n_rows, values, strict=True) if n]
     if not weighed:
         return Cost(0.0, 0.0)
@@ -109,7 +85,7 @@ def fit(n_rows: Sequence[int], values: Sequence[float]) -> Cost:
 
 
 def last_end(seconds: Iterable[float], n_workers: int) -> float:
-    """Find when the last of some tasks is over, each given to the first worker that is free.
+    """Return the end of the last task if each goes to the first free worker.
 
     Parameters
     ----------
@@ -128,7 +104,7 @@ def last_end(seconds: Iterable[float], n_workers: int) -> float:
 
 
 def work_seconds(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, apart: bool) -> float:
-    """Put together how long all items take."""
+    """Return the time of all items."""
     client = costs.client * sum(map(len, tasks))
     end = last_end((sum(map(costs.of, items)) for items in tasks), n_workers)
     return max(end, client) if apart else end + client
@@ -166,7 +142,7 @@ def _find_costs(run: Run, trial: Trial, planning: ResourceUsage, n_workers: int,
 
 
 def _prepare(run: Run, trial: Trial, n_workers: int) -> ResourceUsage:
-    """Count all of the background as fast as some of it was counted, then make the tables."""
+    """Extrapolate the time of counting the background, and add the tables."""
     game, made, counted = run.game, trial.preparing, trial.counting
     if not isinstance(game, MarginalPlan) or not trial.counted_rows:
         return made
@@ -176,7 +152,7 @@ def _prepare(run: Run, trial: Trial, n_workers: int) -> ResourceUsage:
 
 
 def put_together(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, apart: bool) -> tuple[dict[str, float], float]:
-    """Tell what the stages of a run take."""
+    """Compute the time of every stage of a run."""
     stages = {
         "planning": costs.planning.seconds,
         "preparing": costs.preparing.seconds,
@@ -189,7 +165,7 @@ def put_together(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, a
 
 
 def _count_workers(run: Run, n_tasks: int) -> int:
-    """How many work at a time."""
+    """Return the number of concurrent workers."""
     placement = run.job.placement
     if placement.is_serial:
         return 1
@@ -205,14 +181,14 @@ def _count_workers(run: Run, n_tasks: int) -> int:
 
 
 def _hold(run: Run, trial: Trial, costs: Costs, n_workers: int, apart: bool) -> int:
-    """Bytes of all processes: of a worker what it held, and as much more as slices will have more rows."""
+    """Return the memory of all processes: measured for a worker, plus that of larger batches."""
     held, most = max(trial.rows, default=0), min(run.plan.slice_rows, max((item.n_rows for item in run.plan.items), default=0))
     worker = costs.peak + round(run.memory.slice * max(0.0, 1 - padded(held) / max(1, padded(most))))
     return n_workers * worker + find_peak() if apart else max(worker, find_peak())
 
 
 def forecast_run(run: Run, planning: ResourceUsage) -> Forecast:
-    """Run a few rows of a planned run, and tell from that what the run will take. Nothing is left of it.
+    """Run a few rows of a planned run and extrapolate; nothing of the trial is kept.
 
     Parameters
     ----------

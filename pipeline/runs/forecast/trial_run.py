@@ -1,4 +1,4 @@
-"""A run of a few rows in a place that is removed: the stages of a run, where the run would work, each of them measured."""
+"""Trial run of a few rows in a temporary place, with every stage measured where the run would work."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -34,15 +34,15 @@ from ..records.plan import to_json
 from ..records.plan_file import open_recipe
 from ..stages import Broadcast, aggregate_run, broadcast_run, count_run, map_run, publish_run
 
-FIRST_ROWS = 4 * BATCH  # of two items, of which the first compiles or loads kernels, and the second says how many rows are worth measuring
+FIRST_ROWS = 4 * BATCH  # rows of two items: the first loads kernels, the second determines how many rows to measure
 READABLE = 8  # items of which one has to be readable
-SECONDS = 0.5  # that an item shall take then,
-GROUPS = 2  # row groups of the output, of which it has no more: the first slice of an item and later ones differ
-LARGE, SMALL = 3, 2  # so many of them for each worker, and so many of a quarter of their rows: what an item takes is told from what a row takes
-MOST = 128  # items in all, however many workers there are
-READ_SECONDS, READ_ITEMS = 1.0, 3  # items that are read, as long as that lasts
-BACKGROUND_ROWS = 1 << 13  # that are counted
-END_SECONDS = 10.0  # that workers get to end the items which they have begun, where a trial fails: SECONDS each, and kernels to load
+SECONDS = 0.5  # target seconds of a measured item
+GROUPS = 2  # largest number of its output row groups: the first batch of an item and later ones differ
+LARGE, SMALL = 3, 2  # large items for each worker, and items of a quarter of their rows: separates the costs of items and rows
+MOST = 128  # largest number of items, for any number of workers
+READ_SECONDS, READ_ITEMS = 1.0, 3  # time and number of items for measuring reads
+BACKGROUND_ROWS = 1 << 13  # background rows to count
+END_SECONDS = 10.0  # time for workers to finish running items after a failed trial: SECONDS each, and loading kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,27 +56,27 @@ class Tried:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What a run of a few rows took."""
+    """Measurements of a trial run."""
 
-    counting: ResourceUsage  # of the rows of the background that were counted; of nothing where none have to be
+    counting: ResourceUsage  # of the counted background rows; zero if none need counting
     counted_rows: int
-    preparing: ResourceUsage  # with the tables that workers read
-    loading: ResourceUsage  # kernels from the disk; of nothing where they had to be compiled, since then that is done
-    client: float  # seconds of a part that its worker has no share in
-    reading: tuple[tuple[int, ResourceUsage], ...]  # rows of items, whole ones while they are read in time
-    rows: tuple[int, ...]  # of the items that were explained where the run would be,
-    explaining: ResourceUsage  # and what that took from the first to the last
-    parts: tuple[Tried, ...]  # of these, but for the first of every worker
+    preparing: ResourceUsage  # including the tables for workers
+    loading: ResourceUsage  # loading kernels from disk; zero if they were compiled now
+    client: float  # seconds of a part outside its worker
+    reading: tuple[tuple[int, ResourceUsage], ...]  # rows of items, whole ones while time lasts
+    rows: tuple[int, ...]  # of the items explained at the run's placement,
+    explaining: ResourceUsage  # and the total from the first to the last
+    parts: tuple[Tried, ...]  # of these, without the first of every worker
     merging: ResourceUsage
     publishing: ResourceUsage
-    n_objects: int  # of the run, but for parts
-    n_bytes: int  # of these, but for the plan's and what the manifest says of parts
-    entry_bytes: float  # what it says of a part
-    n_compiled: int  # kernels
+    n_objects: int  # number of objects except parts
+    n_bytes: int  # their bytes, without the plan's and the manifest's entries of parts
+    entry_bytes: float  # bytes of a part's entry in the manifest
+    n_compiled: int  # number of compiled kernels
 
     @property
     def n_rows(self) -> int:
-        """Rows that were explained."""
+        """Number of explained rows."""
         return sum(self.rows) + 2 * FIRST_ROWS
 
 
@@ -85,20 +85,20 @@ def _renumber(items: Sequence[WorkItem], first: int) -> tuple[WorkItem, ...]:
 
 
 def _cut_all(items: Sequence[WorkItem], n_items: int, n_rows: int) -> list[WorkItem]:
-    """So many pieces of so many rows, each from somewhere else: of an item several, where there are fewer items."""
+    """Cut pieces of equal size from different items, or several from each if there are few."""
     chosen = spread(items, n_items)
     return [cut(chosen[k * len(chosen) // n_items], n_rows, (k + 0.5) / n_items) for k in range(n_items if chosen else 0)]
 
 
 def _with(run: Run, place: str, items: Sequence[WorkItem], **options: Any) -> Run:
-    """The run in another place and of other items. What it could not say of all rows by these it does not refuse."""
+    """Return the run with another place and other items; checks that need all rows are off."""
     job = replace(run.job, out=place, options=replace(run.job.options, allow_unseen=True, max_rejected=None, **options))
     plan = replace(run.plan, items=tuple(items), rejected=())
     return replace(run, out=place, place="", job=job, plan=plan, digested=None, replaced=None, kept="")
 
 
 def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, ResourceUsage, int]:
-    """Count a few rows of the background, after some that load kernels; the counts, and what so many of the rows took."""
+    """Count a few background rows after loading kernels; return the counts, and the resources used."""
     if not run.uncounted:
         return None, ResourceUsage(), 0
     game: Any = run.game
@@ -120,7 +120,7 @@ def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, ResourceU
 
 
 def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], **options: Any) -> tuple[Run, Any, ResourceUsage]:
-    """Explain items, and keep all that their parts took."""
+    """Explain items, with all measurements of their parts."""
     found, parts = list[ResourceUsage](), list[Part]()
     run = _with(run, run.job.out, items, **options)
     with measure_usage(found):
@@ -130,7 +130,7 @@ def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], **options: 
 
 @contextmanager
 def _outlasted(job: Job) -> Iterator[None]:
-    """Where a trial fails, let workers that are not its own end what they have begun: nobody can cancel it, and it would be written afterwards."""
+    """After a failed trial, let remote workers finish running items: they cannot be cancelled, and would write later."""
     try:
         yield
     except BaseException:
@@ -140,7 +140,7 @@ def _outlasted(job: Job) -> Iterator[None]:
 
 
 def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any, ResourceUsage]:
-    """Explain a few rows of an item twice, in this process; of the first item that can be read."""
+    """Explain a few rows of the first readable item twice, in this process."""
     failed = None
     for item in spread(items, READABLE):
         try:
@@ -156,7 +156,7 @@ def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any,
 
 
 def _read(run: Run, tables: Broadcast) -> tuple[tuple[int, ResourceUsage], ...]:
-    """Read some of the run's items, as a worker does, for a while, and at least a row group, whose first rows may take as long as all of it."""
+    """Read some of the run's items for a while, and at least a row group, whose first rows may take as long as all of it."""
     began, done = time.perf_counter(), list[tuple[int, ResourceUsage]]()
     plan = open_recipe(run.job.out, tables.recipe)
     for item in spread(run.plan.items, READ_ITEMS):
@@ -167,7 +167,7 @@ def _read(run: Run, tables: Broadcast) -> tuple[tuple[int, ResourceUsage], ...]:
                     n_rows += batch.num_rows
                     if time.perf_counter() - began > READ_SECONDS and n_rows >= group:
                         break
-        except InvalidData:  # whoever explains it rejects it, and says why
+        except InvalidData:  # the run itself will reject it with the reason
             continue
         done.append((n_rows, found[0]))
         if time.perf_counter() - began > READ_SECONDS:
@@ -176,7 +176,7 @@ def _read(run: Run, tables: Broadcast) -> tuple[tuple[int, ResourceUsage], ...]:
 
 
 def _warm_parts(parts: Sequence[Part]) -> list[Part]:
-    """Parts but for the first of every worker, which loads kernels and tables; all of them where there are no others."""
+    """Return parts without the first of every worker, which loads kernels and tables; all parts if there are no others."""
     first = {part.worker: part.part for part in reversed(parts)}
     return [part for part in parts if first[part.worker] != part.part] or list(parts)
 
@@ -192,7 +192,7 @@ def _publish(run: Run, tables: Broadcast, explained: Any) -> tuple[Manifest, Res
 
 
 def try_run(run: Run, n_workers: int) -> Trial:
-    """Do all stages of a planned run with a few rows of its data, beside its place, and leave nothing."""
+    """Run all stages on a few rows of a planned run's data, in a temporary place."""
     items, found = run.plan.items, list[ResourceUsage]()
     run = replace(run, job=replace(run.job, placement=replace(run.job.placement, workers=n_workers)))
     with aside(run.out) as place, compiling.counted() as compiled:
@@ -204,7 +204,7 @@ def try_run(run: Run, n_workers: int) -> Trial:
             tables = broadcast_run(few, counted)
         preparing = found.pop()._replace(written=0)
         with measure_usage(found):
-            if run.job.placement.scheduler is None:  # as a local cluster's client does
+            if run.job.placement.scheduler is None:  # as for the client of a local cluster
                 warm(tables.uri, run.plan.method)
         once, took = _begin(few, tables, items)
         seconds, cpu = ([*map(of, once.parts)] or [0.0] for of in (attrgetter("seconds"), attrgetter("spent.cpu")))

@@ -1,1 +1,1 @@
-"""What a run is asked to do."""
+"""Arguments of a run: options, and the Job record."""

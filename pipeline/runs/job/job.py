@@ -1,4 +1,4 @@
-"""What a run is asked to do: one frozen record, built and checked in one place."""
+"""The Job record: all arguments of a run, validated as far as possible without data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,26 +24,26 @@ from .label_options import check_labels
 from .options import Options
 from .table_option import choose_table
 
-FOLDERS = ("attributions", "summary")  # of a run
-PUBLISHED = ("attributions/part-00000.parquet", "summary/importance.parquet")  # of what a run writes, for globs that would find it
-TABLES = "_leafledger"  # folder beside that of the run, by default
-TABLE_BYTES = 1 << 30  # of tables for a background that suffice: what is prepared depends on it, so it is the same on every machine
+FOLDERS = ("attributions", "summary")  # folders of a run
+PUBLISHED = ("attributions/part-00000.parquet", "summary/importance.parquet")  # sample files of a run, to detect globs that match them
+TABLES = "_leafledger"  # default folder beside the run's
+TABLE_BYTES = 1 << 30  # memory that suffices for most tables of a background; fixed, so that tables are the same on every machine
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Arguments of a run, complete and checked as far as they can be without looking at the data. Places are absolute, with their dates."""
+    """Arguments of a run, complete and validated except against the data. Paths are absolute, with dates filled in."""
 
     model: str
     data: str
     out: str
     options: Options
-    parameters: tuple[tuple[str, Any], ...]  # of the method, defaults filled in
-    tables: str  # folder where a background's counts are kept for later runs
-    labels: LabelColumns | None  # where the method needs them
-    row_output: RowOutput | None  # where it differs from row to row
+    parameters: tuple[tuple[str, Any], ...]  # of the method, with defaults
+    tables: str  # folder of cached background counts
+    labels: LabelColumns | None  # if the method needs them
+    row_output: RowOutput | None  # if it differs by row
     placement: Placement
-    name: str = ""  # its output before dates are filled in: what a run of every night is called
+    name: str = ""  # its output before dates are filled in, shared by the runs of all dates
 
 
 def _check_written(parameters: Mapping[str, Any]) -> None:
@@ -53,7 +53,7 @@ def _check_written(parameters: Mapping[str, Any]) -> None:
 
 
 def asked_columns(job: Job) -> ExtraColumns:
-    """Collect the columns that a job asks for besides the features."""
+    """Collect the columns that a job needs besides the features."""
     numbers = () if job.labels is None else job.labels.numbers
     return ExtraColumns(job.options.ids, (*numbers, *job.options.predictions), job.options.by, job.options.values)
 
@@ -68,13 +68,13 @@ def _find_latest(latest: str, out: str, date: Date | None) -> str:
 
 
 def _refuse_within(out: str, name: str, uri: str) -> None:
-    """Refuse an output of which something would be found among the files of a data set."""
+    """Refuse an output whose files would be found in an input data set."""
     if any(is_within(written, uri, PUBLISHED) for written in (out, *(storage.join(out, folder) for folder in FOLDERS))):
         raise UsageError(f"{out}: lies within the {name}, whose next run would read it; choose another output")
 
 
 def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
-    """Check the arguments of a run, and fill in defaults and dates. Nothing but the machine is looked at.
+    """Validate the arguments of a run, and fill in defaults and dates, without reading data.
 
     Parameters
     ----------

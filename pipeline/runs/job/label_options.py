@@ -1,4 +1,4 @@
-"""Which labels and groups of rows a run asks for, and which methods take them."""
+"""Options of labels and weights, checked against the method."""
 
 from leafledger.kernels.method.method import Method
 
@@ -9,7 +9,7 @@ from .options import Options
 
 
 def check_labels(method: Method, options: Options) -> LabelColumns | None:
-    """Choose the columns of labels and weights, for a method that needs labels and for no other."""
+    """Return the columns of labels and weights, for methods that need labels only."""
     if not method.labelled:
         if options.label is not None or options.weight is not None:
             raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")

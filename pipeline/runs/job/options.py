@@ -1,4 +1,4 @@
-"""What a run can be told besides its model, data and output, once for the command line, Python and Prefect; and which reader reads what."""
+"""Options of a run, declared once for the command line, Python and Prefect, each with its reader."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields

@@ -1,4 +1,4 @@
-"""Which table of all nights a run's options ask for."""
+"""Options of the lakehouse table that runs are committed to."""
 
 from ...arguments.dates import fill_date
 from ...errors import UsageError
@@ -7,7 +7,7 @@ from .options import Options
 
 
 def choose_table(options: Options, out: str) -> Place | None:
-    """Find the table that a run is committed to.
+    """Return the table that a run is committed to.
 
     Returns
     -------

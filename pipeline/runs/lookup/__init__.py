@@ -1,1 +1,1 @@
-"""Single rows of a finished run, found by their ids."""
+"""Look-up of rows in a finished run by their ids."""

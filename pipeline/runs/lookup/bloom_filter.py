@@ -1,16 +1,16 @@
-"""Bloom filters of Parquet, asked whether a value may be there: Arrow writes them, and does not ask them when it reads.
+"""Queries of Parquet's Bloom filters, which Arrow writes but does not use when reading.
 
-They are split into blocks of eight words, of which a value sets one bit each; see the Parquet format's BloomFilter.md, and xxHash's specification.
+Filters consist of blocks of eight words, in each of which a value sets one bit; see the Parquet format's BloomFilter.md, and xxHash's specification.
 """
 
 import pyarrow as pa
 
-WORDS = 8  # of a block
+WORDS = 8  # words of a block
 BLOCK = 4 * WORDS  # bytes
 SALTS = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
 PRIMES = (0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5)
 MASK = 2**64 - 1
-INTEGERS = {"INT32": 4, "INT64": 8}  # bytes of Parquet's types
+INTEGERS = {"INT32": 4, "INT64": 8}  # sizes of Parquet's types
 
 
 def _rotate(value: int, bits: int) -> int:
@@ -50,7 +50,7 @@ def xxh64(data: bytes) -> int:
 
 
 def as_stored(value: pa.Scalar, physical: str) -> bytes | None:
-    """Write a value as the filters of its column know it."""
+    """Encode a value as the column's filter hashes it."""
     if pa.types.is_integer(value.type) and physical in INTEGERS:
         n_bytes = INTEGERS[physical]
         return (value.as_py() % 2 ** (8 * n_bytes)).to_bytes(n_bytes, "little")
@@ -59,19 +59,19 @@ def as_stored(value: pa.Scalar, physical: str) -> bytes | None:
 
 
 def _bitset(content: bytes) -> bytes:
-    """What stands behind the header, whose first field is its length; empty where this is no filter."""
+    """Return the bytes after the header, whose first field is their length; empty if this is no filter."""
     n_bytes, shift = 0, 0
     for byte in content[1:6] if content[:1] == b"\x15" else b"":
         n_bytes |= (byte & 0x7F) << shift
         shift += 7
         if byte < 0x80:
             break
-    n_bytes >>= 1  # written as zigzag
+    n_bytes >>= 1  # zigzag encoding
     return content[-n_bytes:] if 0 < n_bytes < len(content) and n_bytes % BLOCK == 0 else b""
 
 
 def may_contain(content: bytes, value: bytes) -> bool:
-    """Ask a filter."""
+    """Return whether a filter may contain a value."""
     bits = _bitset(content)
     if not bits:
         return True

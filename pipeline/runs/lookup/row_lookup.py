@@ -1,4 +1,4 @@
-"""Rows of a finished run found by their values: first the row groups that may have them, then the columns that are asked for, then the rows alone."""
+"""Look-up of rows by value: row groups by statistics and Bloom filters, then key columns, then the rows."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,23 +20,23 @@ from ...stores import storage
 from ...stores.filesystem import published, reported
 from .bloom_filter import as_stored, may_contain
 
-READERS = 16  # parts that are looked through at a time
-ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_large_string)  # as Python orders them
+READERS = 16  # parts searched concurrently
+ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_large_string)  # types ordered as in Python
 
 
-PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.float16(): pa.float32()}  # of types that Arrow cannot compare
+PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.float16(): pa.float32()}  # replacements of types that Arrow cannot compare
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a column has to be."""
+    """A column's required value."""
 
     name: str
-    value: pa.Scalar  # null for what is null or NaN
+    value: pa.Scalar  # null matches null and NaN
 
     @property
     def missing(self) -> bool:
-        """What is asked for is a missing value."""
+        """Whether missing values are required."""
         if not self.value.is_valid:
             return True
         return pa.types.is_floating(self.value.type) and math.isnan(self.value.as_py())
@@ -44,31 +44,31 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class RowAddress:
-    """Where a row of a run is."""
+    """Address of a row in a run."""
 
     part: int
-    uri: str  # of the part
-    row: int  # of the part, from 0
+    uri: str  # URI of the part
+    row: int  # number in the part, from 0
 
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """Rows of a row group that were found."""
+    """Matching rows of a row group."""
 
     uri: str
     part: int
     group: int
-    first_row: int  # of the part
-    rows: pa.Array  # of the group
+    first_row: int  # number in the part
+    rows: pa.Array  # numbers in the group
 
 
 @dataclass(frozen=True, slots=True)
 class FoundRows:
-    """Rows that were found."""
+    """Matching rows."""
 
     n_found: int
-    places: tuple[RowAddress, ...]  # of the first of them,
-    table: pa.Table  # whose columns are here
+    places: tuple[RowAddress, ...]  # addresses of the first of them
+    table: pa.Table  # their columns
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:
@@ -77,24 +77,24 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
 
 
 def is_extension(kind: pa.DataType) -> bool:
-    """Tell whether a type is made of another one, as UUIDs and JSON are, which Arrow cannot compare."""
+    """Return whether a type is an extension, such as UUID and JSON, which Arrow cannot compare."""
     return isinstance(kind, pa.BaseExtensionType)
 
 
 def _text(given: str) -> pa.Scalar:
-    """A text, without pandas: where it is installed, ``pa.scalar`` imports it, which takes longer than finding a row."""
+    """Make a text scalar without ``pa.scalar``, which imports pandas if installed and takes longer than the look-up."""
     content = given.encode()
     return pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, len(content)], np.int32)), pa.py_buffer(content))[0]
 
 
 def _read_half(given: Any) -> pa.Scalar:
-    """A half float, as the column has rounded what was asked for."""
+    """Parse a half float, rounded as in the column."""
     with np.errstate(over="ignore"):
         return pa.scalar(None if given is None else float(np.float16(given)), PLAIN[pa.float16()])
 
 
 def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Condition:
-    """Read what a column has to be, by the column's type.
+    """Read a required value by the column's type.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
             return Condition(name, pa.scalar(UUID(str(given)).bytes, kind.storage_type))
         value = _text(given).cast(_value_type(kind)) if isinstance(given, str) else pa.scalar(given, _value_type(kind))
         rounds = isinstance(given, str) or pa.types.is_floating(value.type)
-        if pa.types.is_nested(_value_type(kind)) or not (rounds or value.as_py() == given):  # 7.5 would be the integer 7
+        if pa.types.is_nested(_value_type(kind)) or not (rounds or value.as_py() == given):  # 7.5 would become the integer 7
             raise TypeError("nothing of the column's type")
     except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
         raise UsageError(f"{where}: column {name!r:.80} is {kind}, got {given!r:.80}") from error
@@ -128,7 +128,7 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
 
 
 def _as_read(where: str, schema: pa.Schema, name: str, given: Any) -> Any:
-    """What was asked for, as a column holds it; as it was given where this one cannot."""
+    """Convert a required value to a column's type; return it unchanged if impossible."""
     try:
         return given if is_extension(schema.field(name).type) else read_condition(where, schema, name, given).value.as_py()
     except (UsageError, ValueError):  # nanoseconds, without pandas
@@ -164,7 +164,7 @@ def opened_part(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
 
 
 def _may_have(metadata: pq.FileMetaData, file: Any, group: int, condition: Condition) -> bool:
-    """Whether a row group can have such a row, by its column's smallest and largest value, and by its Bloom filter."""
+    """Return whether a row group may contain a match, by statistics and Bloom filter."""
     leaves = [c for c in range(metadata.num_columns) if metadata.schema.column(c).path == condition.name]
     if len(leaves) != 1:
         return True
@@ -185,21 +185,21 @@ def _in_range(found: Any, condition: Condition) -> bool:
     if found is None:
         return True
     if condition.missing:
-        return pa.types.is_floating(kind) or not found.has_null_count or found.null_count > 0  # NaN is not counted
-    if not found.has_min_max or not any(is_one(kind) for is_one in ORDERED) or isinstance(found.min, bytes):  # half floats are bytes there
+        return pa.types.is_floating(kind) or not found.has_null_count or found.null_count > 0  # statistics do not count NaN
+    if not found.has_min_max or not any(is_one(kind) for is_one in ORDERED) or isinstance(found.min, bytes):  # statistics of half floats are bytes
         return True
     return bool(found.min <= condition.value.as_py() <= found.max)
 
 
 def _matches(column: pa.ChunkedArray, condition: Condition) -> pa.ChunkedArray:
-    """Whether a condition holds, null where it cannot be said."""
+    """Return whether a condition holds, null if undefined."""
     kind = column.type
     plain = column.cast(_value_type(kind)) if pa.types.is_dictionary(kind) or is_extension(kind) else column
     return pc.is_null(plain, nan_is_null=True) if condition.missing else pc.equal(plain, condition.value)
 
 
 def _find_in_part(run: str, uri: str, part: int, where: Mapping[str, Any]) -> list[_Group] | UsageError:
-    """By its own types, which may be other ones in another part, of a column that some paths carry; or why the part can have no such row."""
+    """Find a part's matching rows by its own column types, or the reason why it has none."""
     with opened_part(uri) as (parquet, file):
         names, metadata, found, first_row = [*where], parquet.metadata, list[_Group](), 0
         _check_columns(uri, parquet, names)
@@ -223,7 +223,7 @@ def _check_columns(uri: str, parquet: pq.ParquetFile, names: Iterable[str]) -> N
 
 
 def _first(groups: Iterable[_Group], most: int | None) -> Iterator[_Group]:
-    """The groups that the first rows are in, with these rows alone."""
+    """Return the groups of the first rows, restricted to these rows."""
     for each in groups:
         rows = each.rows.slice(0, most)
         most = None if most is None else most - len(rows)
@@ -238,17 +238,17 @@ def _read_group(found: _Group) -> pa.Table:
 
 
 def as_plain(table: pa.Table) -> pa.Table:
-    """Put texts in the place of views of them, and floats of halves: Arrow can neither take nor compare those. All columns may have nulls."""
+    """Convert views to texts, and halves to floats, which Arrow can take and compare; all columns become nullable."""
     return table.cast(pa.schema([field.with_type(PLAIN.get(field.type, field.type)).with_nullable(True) for field in table.schema]))
 
 
 def has_views(schema: pa.Schema) -> bool:
-    """Tell whether there are views of texts or bytes: Arrow can neither take nor filter rows that have some."""
+    """Return whether there are views of texts or bytes, which Arrow can neither take nor filter."""
     return any(pa.types.is_string_view(kind) or pa.types.is_binary_view(kind) for kind in schema.types)
 
 
 def _join(tables: Sequence[pa.Table]) -> pa.Table:
-    """One table of all. A column that has several types is of what they hold, be it in dictionaries or not, or else of texts, as paths carry it."""
+    """Concatenate tables; a column of several types gets a common type, or text, as in paths."""
     fields = []
     for field in tables[0].schema:
         kinds = {table.schema.field(field.name).type for table in tables}
@@ -259,16 +259,16 @@ def _join(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def read_part_schema(uri: str) -> pa.Schema:
-    """Read the columns of a part."""
+    """Read the schema of a part."""
     with opened_part(uri) as (parquet, _):
         return parquet.schema_arrow
 
 
 def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], where: Mapping[str, Any], most: int | None = None) -> FoundRows:
-    """Find rows by what some of their columns are, and read them.
+    """Find and read the rows with required values in some columns.
 
-    Parts are looked through side by side. Of a part that is the footer, and the columns that are asked for of those row groups that can have such a
-    row by their smallest and largest values and their Bloom filters; all columns are read of the row groups that have one.
+    Parts are searched concurrently: the footer, then the key columns of row groups that may match by statistics and Bloom filters, then all columns
+    of row groups with matches.
 
     Parameters
     ----------

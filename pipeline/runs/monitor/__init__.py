@@ -1,1 +1,1 @@
-"""Who runs, and what others are told of it: progress, metrics, lineage, provenance."""
+"""Monitoring of runs: progress, metrics, lineage and provenance."""

@@ -1,4 +1,4 @@
-"""One attempt at a run, watched while it is made: when it began and how long each of its stages took."""
+"""State of an attempt at a run: start, time of each stage, counts and warnings."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ Stage = Literal["planning", "digesting", "preparing", "explaining", "merging", "
 
 
 class Attempt:
-    """What is known of an attempt at a run from its beginning on.
+    """State of an attempt at a run.
 
     Parameters
     ----------
@@ -33,25 +33,25 @@ class Attempt:
     started : datetime
         In UTC.
     seconds : dict of str to float
-        How long each stage took that is over, by the wall clock of this process; tries that failed and the waits between them count.
+        Wall time of each finished stage, including failed tries and waits between them.
     rows, rejected_rows, rejected, made, found : int
-        Rows explained so far; rows and work items rejected; parts made, and found: by the latest try, where Prefect tries again.
+        Rows explained; rows and work items rejected; parts made and found: by the latest try, if Prefect retries.
     residual : float or None
         The largest so far, likewise.
     moved : Moved
-        By this process and by workers, as far as they have told.
+        Traffic of this process and of workers, as reported.
     manifest : Manifest or None
-        Of the run, once it is finished.
+        Of the finished run.
     plan : Plan or None
-        Of the run, once it is planned.
+        Of the planned run.
     kept : str
-        In what that differs from what was asked for, where a finished run is kept all the same.
+        Differences from the requested run, if an existing run was kept.
     inputs : Inputs or None
-        What was read byte by byte, where it was.
+        Digests of the inputs, if requested.
     warned : list of str
-        What was not done, which takes nothing from the run.
+        Failed extras, without effect on the run.
     undone : list of str
-        What was to follow and was not done, and why: readers of ``latest``, or of MLflow, were not told of the run.
+        Steps after the run that failed, such as updates of ``latest`` or MLflow, with reasons.
     """
 
     def __init__(self, flow: FlowRun | None = None):
@@ -66,24 +66,24 @@ class Attempt:
         self.inputs: Inputs | None = None
         self.warned: list[str] = []
         self.undone: list[str] = []
-        take_moved()  # by whoever was here before
+        take_moved()  # discards counts from before
 
     @property
     def finished_it(self) -> bool:
-        """Whether the run was finished by this attempt, not by one before."""
+        """Whether this attempt finished the run, not an earlier one."""
         return self.manifest is not None and "publishing" in self.seconds
 
     def take_moved(self) -> None:
-        """Add what this process moved."""
+        """Add this process's traffic."""
         self.moved = add(self.moved, take_moved())
 
     def _forget(self) -> None:
-        """Count nothing yet: what one try made, the next one finds."""
+        """Reset the counts: a retry finds what the last try made."""
         self.rows = self.rejected_rows = self.rejected = self.made = self.found = 0
         self.residual: float | None = None
 
     def follow(self, progress: Progress) -> Progress:
-        """Count what is done, besides showing it.
+        """Count progress in addition to showing it.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Attempt:
 
     @contextmanager
     def heard(self, warn: Callable[[str], None]) -> Iterator[None]:
-        """Say what was not done when all is over, well or not.
+        """Emit warnings at the end, also after a failure.
 
         Parameters
         ----------
@@ -137,7 +137,7 @@ class Attempt:
 
     @contextmanager
     def stage(self, name: Stage) -> Iterator[None]:
-        """Measure a stage, or a part of one: parts add up."""
+        """Measure a stage, or a part of one; parts add up."""
         began = time.perf_counter()
         try:
             yield

@@ -1,4 +1,4 @@
-"""Which columns of the data each column of a part comes from."""
+"""Lineage of columns: the data columns that each column of a part is computed from."""
 
 from dataclasses import dataclass
 
@@ -7,20 +7,20 @@ from leafledger.kernels.methods import METHODS
 from ...dataset.columns.players import TIMES
 from ..records.plan import Plan
 
-IDENTITY, TRANSFORMATION = "IDENTITY", "TRANSFORMATION"  # OpenLineage's words
+IDENTITY, TRANSFORMATION = "IDENTITY", "TRANSFORMATION"  # OpenLineage's terms
 
 
 @dataclass(frozen=True, slots=True)
 class Traced:
-    """Where a column comes from."""
+    """Origin of a column."""
 
-    features: tuple[str, ...]  # columns of the data
+    features: tuple[str, ...]  # source columns
     how: str
-    kind: str | None  # its type; None where it is that of the data
+    kind: str | None  # its type; None for that of the source
 
 
 def list_fields(plan: Plan) -> list[tuple[str, str | None]]:
-    """List the columns that a run reads of the data."""
+    """List the data columns that a run reads."""
     found: dict[str, str | None] = {feature.name: "category" if feature.categorical or feature.hashed else "number" for feature in plan.features}
     labels = () if plan.labels is None else plan.labels.numbers
     for name in (*plan.ids, *labels, *(group.name for group in plan.by), *plan.predictions):
@@ -29,7 +29,7 @@ def list_fields(plan: Plan) -> list[tuple[str, str | None]]:
 
 
 def _features_of(plan: Plan) -> dict[str, tuple[str, ...]]:
-    """From every player to the columns that are its own; a score that is no player's comes from all."""
+    """Map every player to its columns; scores without a player depend on all."""
     everything = tuple(feature.name for feature in plan.features)
     known: dict[str, tuple[str, ...]] = (
         {name: (name,) for name in everything} if not (plan.groups and METHODS[plan.method].phi.of_groups) else dict(plan.groups)
@@ -41,11 +41,11 @@ def _features_of(plan: Plan) -> dict[str, tuple[str, ...]]:
 
 
 def trace_columns(plan: Plan) -> dict[str, Traced]:
-    """Say of every column of a part what it comes from directly. Every number depends on all other features too, and on labels and weights."""
+    """Trace every column of a part to its direct sources. Numbers also depend on all other features, labels and weights."""
     margins, phi, pairs = plan.columns
     number = "float" if plan.precision == "float32" else "double"
     everything, of_player = tuple(feature.name for feature in plan.features), _features_of(plan)
-    label = () if plan.labels is None else (plan.labels.label,)  # of losses
+    label = () if plan.labels is None else (plan.labels.label,)  # for losses
     owners = [tuple(dict.fromkeys((*of_player[player], *label))) for player in plan.players] * len(plan.written_outputs)
     written = METHODS[plan.method].phi
     kinds = ["int" if written.ranks and player not in written.scores else number for player in plan.players] * len(plan.written_outputs)

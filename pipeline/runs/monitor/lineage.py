@@ -1,4 +1,4 @@
-"""What a run was made of and what came of it, as OpenLineage's events: sent where it was asked for, and nowhere else."""
+"""OpenLineage events of a run's inputs and outputs, sent only if requested."""
 
 import os
 import re
@@ -24,18 +24,18 @@ from ..records.plan import Plan
 from .attempt import Attempt
 from .column_lineage import list_fields, trace_columns
 
-NAMESPACE = "OPENLINEAGE_NAMESPACE"  # a variable that all of OpenLineage's senders know
+NAMESPACE = "OPENLINEAGE_NAMESPACE"  # variable common to all OpenLineage clients
 REGISTRY = ("models:", "runs:")  # of MLflow
-_REGISTERED = re.compile(r"(models:/[^/@]+)[/@][^/]+")  # a model's name, and its version, stage or alias
-_VERSION = re.compile(r"(.+)@v(\d{1,18})")  # of a table of Delta Lake
-ENDPOINT = "/api/v1/lineage"  # of a server, where none is given
-SECONDS = 5.0  # of one request
+_REGISTERED = re.compile(r"(models:/[^/@]+)[/@][^/]+")  # a model's name, then its version, stage or alias
+_VERSION = re.compile(r"(.+)@v(\d{1,18})")  # version of a Delta table
+ENDPOINT = "/api/v1/lineage"  # default path on a server
+SECONDS = 5.0  # timeout of a request
 RETRIES = 2
-PATIENCE = (RETRIES + 1) * SECONDS + 2  # with the waits between them
+PATIENCE = (RETRIES + 1) * SECONDS + 2  # total timeout with retries
 
 
 def name_dataset(uri: str) -> tuple[str, str]:
-    """Name a place as OpenLineage names data sets."""
+    """Name a URI as an OpenLineage data set."""
     if uri.startswith(REGISTRY):
         registered = _REGISTERED.fullmatch(uri)
         return "mlflow", uri if registered is None else registered[1]
@@ -49,7 +49,7 @@ def name_dataset(uri: str) -> tuple[str, str]:
 
 
 def split_version(uri: str) -> tuple[str, str | None]:
-    """Take the version off the name of a table, which is one data set in all of them."""
+    """Split the version from a table's name, since all versions are one data set."""
     numbered, described = _VERSION.fullmatch(uri), METADATA.search(uri)
     if numbered is not None:
         return numbered[1], numbered[2]
@@ -57,13 +57,13 @@ def split_version(uri: str) -> tuple[str, str | None]:
 
 
 def plan_of_run(run: Run) -> Plan:
-    """Find what the run in an output's folder is made of: of one that is kept, though it is another, what it was made of."""
+    """Return the plan behind an output: for a kept run, its own plan."""
     standing = read_existing_run(run.out) if run.kept else None
     return run.plan if standing is None else standing.plan
 
 
 class _Events:
-    """The events of one attempt; all that they say is taken from the job and the attempt."""
+    """The events of one attempt, made from the job and the attempt."""
 
     def __init__(self, job: Job, attempt: Attempt):
         from openlineage.client.uuid import generate_new_uuid
@@ -95,7 +95,7 @@ class _Events:
         )
 
     def _name_data(self, plan: Plan | None) -> tuple[str, str]:
-        """As it was asked for, which is known from the beginning on; of a run that is kept, as it was planned."""
+        """Name the data set as requested, or for a kept run as planned."""
         return name_dataset(split_version(self.job.data if plan is None or not self.attempt.kept else plan.data)[0])
 
     def _version(self, of: str) -> dict[str, Any]:
@@ -159,7 +159,7 @@ class _Events:
 
 
 def _read_key() -> str:
-    """The key of a server; empty where there is none. What refuses a header would quote it."""
+    """Return the server's API key, or an empty text; errors about headers would quote it."""
     key = os.environ.get(KEY, "").strip()
     if not (key.isascii() and key.isprintable()):
         raise UsageError(f"{KEY} in the environment has characters that no key has, expected printable ASCII")
@@ -167,14 +167,14 @@ def _read_key() -> str:
 
 
 def _refuse_redirect(response: Any, **_: Any) -> None:
-    """The page behind it, such as one to log in at, would take no event and say that all is well."""
+    """Refuse a redirect: its target, such as a login page, would not take events, but report success."""
     if 300 <= response.status_code < 400:
         response.close()
         raise ValueError(f"answered {response.status_code}, to go to {response.headers.get('Location', 'another place')}; expected no redirect")
 
 
 def _emit(transport: Any, event: Any) -> None:
-    """Send an event, and wait no longer than all tries take: an answer that comes byte by byte never ends."""
+    """Send an event within the total timeout, since an answer that comes byte by byte never ends."""
     failed: list[Exception] = []
 
     def emit() -> None:
@@ -193,7 +193,7 @@ def _emit(transport: Any, event: Any) -> None:
 
 
 def _open(where: str, key: str) -> Any:
-    """What carries events to a server or into a file. The client itself would add what nobody asked for, such as where the code is."""
+    """Return a transport to a server or file. The client's own would add facts nobody asked for, such as source code locations."""
     from openlineage.client.transport.file import FileConfig, FileTransport
     from openlineage.client.transport.http import HttpConfig, HttpTransport
 
@@ -221,7 +221,7 @@ def _open(where: str, key: str) -> Any:
 
 @contextmanager
 def emit_lineage(job: Job, attempt: Attempt) -> Iterator[None]:
-    """Send an event when an attempt begins, and one when it is over, well or not; nothing where it was not asked for.
+    """Send an event at the start and at the end of an attempt, also after a failure; do nothing if not requested.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def emit_lineage(job: Job, attempt: Attempt) -> Iterator[None]:
     def send(state: str, error: str | None = None) -> None:
         try:
             _emit(transport, events.make(state, error))
-        except Exception as failed:  # whatever ails the server, or the way to it: the run is worth more
+        except Exception as failed:  # failures of the server must not fail the run
             said = str(failed).replace(key, HIDDEN) if key else str(failed)
             attempt.warned.append(f"{where}: event {state} of the run's lineage was not sent: {' '.join(redact(said).split())}")
 

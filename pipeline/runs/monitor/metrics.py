@@ -1,8 +1,7 @@
-"""A run as Prometheus reads it: from a port while it works, and from a file that outlives it.
+"""Prometheus metrics of a run, served on a port while it runs, and written to a file afterwards.
 
-A run is a batch: whoever scrapes its port finds nobody there once it is over. So what is to be told of it afterwards, such as when one last went
-well, has to lie in a file, which node_exporter's textfile collector serves. All are gauges of this run: a counter that begins anew every night adds
-up to nothing.
+A run is a batch job: its port is gone when it ends. So lasting metrics, such as the time of the last success, are in a file for node_exporter's
+textfile collector. All are gauges, since a counter that restarts with every run adds up to nothing.
 """
 
 import os
@@ -35,10 +34,10 @@ def _find_file(given: str) -> Path:
 
 
 def _read_last_success(path: Path, run: str) -> float | None:
-    """When a run of this name last went well, as an earlier one wrote it."""
+    """Read the time of this run's last success from an earlier file."""
     from prometheus_client.parser import text_string_to_metric_families
 
-    with suppress(OSError, ValueError, LookupError):  # which the parser raises too
+    with suppress(OSError, ValueError, LookupError):  # the parser also raises LookupError
         for family in text_string_to_metric_families(path.read_text()):
             for sample in family.samples:
                 if sample.name == LAST_SUCCESS and sample.labels.get(LABEL) == run:
@@ -47,17 +46,17 @@ def _read_last_success(path: Path, run: str) -> float | None:
 
 
 def _find_success(job: Job, attempt: Attempt, before: float | None) -> float | None:
-    """When a run of this name last went well, where this attempt did.
+    """Return the time of the last success of a run of this name.
 
-    That a night was finished before says nothing of whether nights are finished still: it counts from when it was published. It counts at all, since
-    what follows may have failed then. Where readers were not told of the night, it is none that went well.
+    A night that was finished before counts from its publication, so that old nights do not look current. It does count, since steps after publication
+    may have failed then. A night whose readers were not notified is no success.
     """
     if attempt.undone:
         return before
     manifest = attempt.manifest
     if manifest is None or attempt.finished_it:
         return time.time()
-    with suppress(LeafledgerError, ValueError, OverflowError):  # what cannot be read takes nothing from the run
+    with suppress(LeafledgerError, ValueError, OverflowError):  # an unreadable file must not fail the run
         made = read_provenance(manifest.home(job.out), manifest.sha256)
         if made is not None:
             return max(datetime.fromisoformat(made.finished).timestamp(), before or 0.0)
@@ -65,16 +64,16 @@ def _find_success(job: Job, attempt: Attempt, before: float | None) -> float | N
 
 
 class Earlier:
-    """What came of the nights that a command made before another one, as far as somebody has to hear of it: all of them have one file.
+    """Totals of earlier nights of the same command, which share one metrics file.
 
     Attributes
     ----------
     rejected_rows, rejected_parts, retries : int
-        Of all of them. Those that were finished before count for nothing: it was told when they were made.
+        Of all nights, except those finished before, which were counted when made.
     residual : float or None
         The largest.
     failed : bool
-        Whether any is not finished.
+        Whether any night is unfinished.
     """
 
     def __init__(self) -> None:
@@ -84,7 +83,7 @@ class Earlier:
 
 
 class RunMetrics:
-    """A collector of prometheus_client: gauges of one attempt at a run.
+    """Collector of prometheus_client: gauges of one attempt at a run.
 
     Parameters
     ----------
@@ -99,7 +98,7 @@ class RunMetrics:
     Attributes
     ----------
     failed : bool
-        Whether the attempt is over, and something was raised.
+        Whether the attempt ended with an error.
     """
 
     def __init__(self, job: Job, attempt: Attempt, last_success: float | None, earlier: Earlier | None = None):
@@ -108,7 +107,7 @@ class RunMetrics:
 
     @property
     def _rejected(self) -> tuple[int, int]:
-        """Rows, and files and work items."""
+        """Rejected rows, and rejected files and work items."""
         attempt, manifest = self.attempt, self.attempt.manifest
         return (attempt.rejected_rows, attempt.rejected) if manifest is None else (manifest.n_rejected, len(manifest.rejected))
 
@@ -117,7 +116,7 @@ class RunMetrics:
         return self.attempt.residual if self.attempt.manifest is None else self.attempt.manifest.residual
 
     def count(self) -> None:
-        """Count the attempt, which is over, among the earlier ones."""
+        """Return the totals including this finished attempt."""
         earlier = self.earlier
         earlier.failed |= self.failed
         earlier.retries += self.attempt.moved.retried
@@ -128,7 +127,7 @@ class RunMetrics:
             earlier.residual = _larger(earlier.residual, self._residual)
 
     def _list(self) -> Iterator[tuple[str, str, dict[tuple[str, ...], float], tuple[str, ...]]]:
-        """Name, meaning, values by labels, names of these."""
+        """Yield name, meaning, values by labels, and names of labels."""
         attempt, manifest, earlier = self.attempt, self.attempt.manifest, self.earlier
         rows, (rejected_rows, rejected) = attempt.rows if manifest is None else manifest.n_rows, self._rejected
         finished = manifest is not None and not self.failed and not earlier.failed
@@ -151,7 +150,7 @@ class RunMetrics:
         yield "stage_seconds", "Time that a stage took", {(stage,): seconds for stage, seconds in attempt.seconds.items()}, ("stage",)
 
     def collect(self) -> Iterator[Any]:
-        """Give the gauges as they are now."""
+        """Return the current gauges."""
         from prometheus_client.core import GaugeMetricFamily
 
         for name, meaning, values, labels in self._list():
@@ -171,7 +170,7 @@ def _say(error: OSError | ValueError) -> str:
 
 @contextmanager
 def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Iterator[None]:
-    """Serve an attempt's metrics while it is made, and write them when it is over, well or not; neither where it was not asked for.
+    """Serve an attempt's metrics while it runs, and write them at the end, also after a failure; do nothing if not requested.
 
     Parameters
     ----------
@@ -201,7 +200,7 @@ def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -
         host, port = read_address(address)
         try:
             server, thread = start_http_server(port, host, registry)
-        except (OSError, UnicodeError) as error:  # a name that is none cannot be encoded
+        except (OSError, UnicodeError) as error:  # invalid names cannot be encoded
             raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {_say(error)}") from error
     try:
         yield

@@ -1,4 +1,4 @@
-"""Where and when a run was made, and by what: a record beside the manifest, which says none of that and is the same everywhere."""
+"""Collection and writing of a run's provenance, a record beside the reproducible manifest."""
 
 import platform
 import sys
@@ -15,8 +15,8 @@ from ..records.part import Part
 from ..records.provenance import Provenance, Workers, write_provenance
 from .attempt import Attempt
 
-PACKAGES = ("leafledger", "numpy", "scipy", "numba", "llvmlite", "pyarrow", "fsspec")  # that every run is made by
-# Modules that only some runs import, and the distributions that they are of: models are read without the library that wrote them.
+PACKAGES = ("leafledger", "numpy", "scipy", "numba", "llvmlite", "pyarrow", "fsspec")  # packages of every run
+# Modules that only some runs import, with their distributions: models are read without the library that wrote them.
 IMPORTED = {"dask": "dask", "distributed": "distributed", "xgboost": "xgboost", "lightgbm": "lightgbm", "catboost": "catboost"}
 IMPORTED |= {"sklearn": "scikit-learn", "skops": "skops", "mlflow": "mlflow-skinny", "s3fs": "s3fs", "prefect": "prefect"}
 
@@ -26,7 +26,7 @@ def _versions() -> dict[str, str]:
     for name in (*PACKAGES, *(package for module, package in IMPORTED.items() if module in sys.modules)):
         try:
             found[name] = version(name)
-        except PackageNotFoundError:  # it is there under another name, or without what installers write
+        except PackageNotFoundError:  # renamed, or without installation metadata
             continue
     return found
 
@@ -36,7 +36,7 @@ def _write_time(time: datetime) -> str:
 
 
 def make_provenance(job: Job, attempt: Attempt, parts: Sequence[Part], manifest: Manifest) -> Provenance:
-    """Say how a run was made that has just been published."""
+    """Make the provenance of a just published run."""
     made = [part for part in parts if part.seconds]
     processes = Counter(worker.machine for worker in {part.worker for part in made})
     return Provenance(
@@ -56,7 +56,7 @@ def make_provenance(job: Job, attempt: Attempt, parts: Sequence[Part], manifest:
 
 
 def keep_provenance(job: Job, attempt: Attempt, parts: Sequence[Part], manifest: Manifest) -> None:
-    """Write how a run was made that has just been published; where that cannot be written, the attempt's ``warned`` says why.
+    """Write the provenance of a just published run; a failure is added to the attempt's ``warned``.
 
     Parameters
     ----------

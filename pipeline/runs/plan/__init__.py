@@ -1,1 +1,1 @@
-"""From a job to a plan: inputs listed, refusals, work items, projected memory."""
+"""Planning: from a job to a plan with listed inputs, refusals, work items and projected memory."""

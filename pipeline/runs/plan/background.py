@@ -1,7 +1,7 @@
-"""The marginal game of a run: its background found while planning, counted item by item, and where the counts are kept for later runs.
+"""Planning of the marginal game: background listing, query, and cached counts.
 
-Counts are kept, and not the tables that are made of them: tables are full of indices, which compiled kernels follow without looking, while counts are
-numbers whose bounds and sums are known. So nobody who can write where they are kept can lead a kernel out of its arrays.
+Counts are cached instead of the tables made of them: tables are full of indices that kernels follow unchecked, while bounds and sums of counts can be
+checked. So a tampered cache cannot make a kernel read out of bounds.
 """
 
 import hashlib
@@ -30,32 +30,32 @@ from .listing import list_for
 
 @dataclass(frozen=True, slots=True)
 class MarginalPlan:
-    """The marginal game of a run."""
+    """The planned marginal game of a run."""
 
-    listing: Listing | None  # of the background, None where it is the model
-    query: BackgroundQuery  # what is asked of every row
-    items: tuple[WorkItem, ...]  # rows to count; none where it is the model
-    counts: str  # URI of the folder where counts are kept
-    counted: BackgroundStatistics | None  # what an earlier run left there, or the model's own leaf weights
-    extent: Extent  # of tables made of the counts
+    listing: Listing | None  # of the background; None if it is the model
+    query: BackgroundQuery  # statistics to measure of every row
+    items: tuple[WorkItem, ...]  # rows to count; empty if the background is the model
+    counts: str  # URI of the folder of cached counts
+    counted: BackgroundStatistics | None  # cached counts, or the model's leaf weights
+    extent: Extent  # dimensions of the tables
 
     @property
     def uncounted(self) -> bool:
-        """Rows have to be counted."""
+        """Whether rows have to be counted."""
         return self.counted is None
 
 
 def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing) -> str:
-    """The folder of the counts, named by all that decides what is in them: what is asked of rows, which rows there are, and how they are read."""
+    """Name the folder of cached counts by a digest of all that determines them: query, rows, and how rows are read."""
     part = model.digest, job.options.trees, model.only_output, len(model.outputs)
-    asked = job.options.interactions is not None, job.options.background_errors and DEALING  # by which trees may be cut otherwise
-    read = model.features, [carried for _, carried, _ in listing.files]  # under which names, what is missing, and what files do not say themselves
+    asked = job.options.interactions is not None, job.options.background_errors and DEALING  # trees may be cut differently for these
+    read = model.features, [carried for _, carried, _ in listing.files]  # names, missing-value numbers, and values from paths
     decides = (version("leafledger"), part, job.options.method, groups, listing.digest, *read, *asked, "counts")
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides, default=as_fields).encode()).hexdigest())
 
 
 def _ask(method: Method, most: int, model: Model, groups: Groups, n_rows: int | None, interactions: bool, errors: bool) -> BackgroundQuery:
-    """With TABLE_BYTES, or as many times more as it takes and a worker has room for, so that its room decides nothing but whether there is enough."""
+    """Make the query with TABLE_BYTES, or the multiple needed if a worker has the memory, so that memory only decides feasibility."""
     budget = TABLE_BYTES
     while True:
         try:
@@ -67,16 +67,16 @@ def _ask(method: Method, most: int, model: Model, groups: Groups, n_rows: int | 
 
 
 def _whole(uri: str, listing: Listing) -> Listing:
-    """The background, if every file can be read and there are rows."""
+    """Return the listing if every file is readable and there are rows."""
     if listing.rejected:
-        raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be that of another game
+        raise InvalidData(listing.rejected[0].reason)  # an average over some of the rows would be another game
     if not listing.n_rows:
         raise UsageError(f"{uri}: the background has no rows, expected at least one")
     return listing
 
 
 def _open_counts(uri: str, query: BackgroundQuery, n_rows: int) -> BackgroundStatistics | None:
-    """What an earlier run counted, if it can be what these rows give: anybody may have written it."""
+    """Read and validate cached counts, which anybody may have written."""
     counted = open_stored_tables(uri)
     try:
         if counted is not None:
@@ -87,7 +87,7 @@ def _open_counts(uri: str, query: BackgroundQuery, n_rows: int) -> BackgroundSta
 
 
 def plan_marginal(job: Job, model: Model, groups: Groups) -> MarginalPlan | None:
-    """List the background, match it against the model and see what it takes to count it, or find the counts that an earlier run left."""
+    """List the background, match it with the model and plan its counting, or find cached counts."""
     if job.options.background is None:
         return None
     method = find_method(job.options.method)

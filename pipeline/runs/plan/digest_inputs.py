@@ -1,4 +1,4 @@
-"""The stage in which a run's inputs are read byte by byte, so that they can be told from any others."""
+"""The stage that digests every byte of a run's inputs."""
 
 from collections import Counter
 from itertools import chain
@@ -13,7 +13,7 @@ from .planned_run import Run
 
 
 def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
-    """After stage 2, where ``undigested`` of the run says so: digest every byte of the inputs, and commit the plan and the digests.
+    """Digest every byte of the inputs after planning if the run has to, and commit the plan and the digests.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def digest_run(run: Run, progress: Progress = no_progress) -> Inputs:
 
 
 def undigested_warning(run: Run) -> str | None:
-    """Say that a run was finished before without digests, where they are asked for.
+    """Warn that a run was finished before without the requested digests.
 
     Returns
     -------

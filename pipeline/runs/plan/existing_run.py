@@ -1,4 +1,4 @@
-"""Existing run."""
+"""Existing runs in an output folder: whether a planned run continues, replaces or keeps them."""
 
 import hashlib
 import json
@@ -16,30 +16,30 @@ from ..records.plan_file import from_json, other_run
 
 @dataclass(frozen=True, slots=True)
 class ExistingRun:
-    """The run that a folder holds, finished or not."""
+    """The run in a folder, finished or not."""
 
-    home: str  # where its plan and parts lie: the folder, or one below it
+    home: str  # folder of its plan and parts: the run's folder, or one below it
     plan: Plan
-    manifest: Manifest | None  # None where it is not finished
+    manifest: Manifest | None  # None if unfinished
 
 
 @dataclass(frozen=True, slots=True)
 class Replaced:
-    """The run whose place another one takes."""
+    """The run to be replaced."""
 
-    standing: ExistingRun | None  # None where another version wrote it, of which nothing is read
-    manifest: str | None  # SHA-256 of its manifest, hexadecimal; None where it is not finished
-    differs: str  # in what from the other, in words; empty where it is made again, since rows of it were rejected
+    standing: ExistingRun | None  # None if another version wrote it, of which nothing is read
+    manifest: str | None  # SHA-256 of its manifest, hexadecimal; None if unfinished
+    differs: str  # differences in words; empty if it is remade because of rejected rows
 
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """Where a planned run is made, and what is there already."""
+    """Place of a planned run, and what exists there."""
 
     place: str  # below the run's folder; empty for the folder itself
-    finished: Manifest | None  # there is nothing to do
-    replaced: Replaced | None  # whose place it takes
-    kept: str  # in what a finished run that is left as it is differs from the planned one
+    finished: Manifest | None  # manifest of the finished run; nothing to do
+    replaced: Replaced | None  # the run to be replaced
+    kept: str  # differences of a kept finished run from the planned one
 
 
 def read_existing_run(run: str) -> ExistingRun | None:
@@ -62,7 +62,7 @@ def read_existing_run(run: str) -> ExistingRun | None:
 
 
 def _read_other(run: str, version: str) -> Replaced | None:
-    """What is known of a run that another version wrote; None where this version did, or nobody knows which."""
+    """Describe a run of another version; None if it is of this version, or unknown."""
     manifest = storage.read_if_exists(storage.join(run, MANIFEST))
     try:
         written = json.loads(storage.read(storage.join(run, PLAN)) if manifest is None else manifest)
@@ -75,10 +75,9 @@ def _read_other(run: str, version: str) -> Replaced | None:
 
 
 def resolve_existing_run(run: str, plan: Plan, if_changed: IfChanged) -> Resolution:
-    """Decide where a run is made: in its folder, or beside the run that is there and is to be replaced.
+    """Decide where a run is made: in its folder, or beside an existing run that it replaces.
 
-    A finished run of the same plan is replaced too where work items of it, or files of them, were rejected: what kept them from being explained, such
-    as too little memory, may have passed.
+    A finished run of the same plan is also replaced if it has rejections, since their cause, such as too little memory, may be gone.
     """
     try:
         standing = read_existing_run(run)

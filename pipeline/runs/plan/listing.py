@@ -1,7 +1,6 @@
-"""The data of a run listed: the footers of many files are read by the workers of a cluster that is there already, or of a local one where that is
-sooner done, those of others here.
+"""Listing of a run's data, with footers of many files read on cluster workers.
 
-A footer takes the client as long as a small part takes a worker, of which there may be hundreds.
+A footer takes as long on the client as a small part on one of possibly hundreds of workers. A local cluster is started only if that is faster.
 """
 
 import time
@@ -25,13 +24,13 @@ if TYPE_CHECKING:
     from ...cluster.requirements import Packed
 
 
-MANY, BLOCK = 2048, 256  # files that are worth a cluster, and those of a task
-MATCHING_BYTES = 1 << 20  # packed, that every task may be sent: of a model with millions of categories it is more
+MANY, BLOCK = 2048, 256  # files that justify a cluster, and files of a task
+MATCHING_BYTES = 1 << 20  # largest packed size sent with every task; models with millions of categories exceed it
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Files whose footers are read together."""
+    """Files whose footers are read by one task."""
 
     place: int
     uri: str  # of the data set
@@ -43,14 +42,14 @@ class _Block:
 
 @dataclass(frozen=True, slots=True)
 class _ReadBlock:
-    """What was read of a block, up to what refuses the data set."""
+    """Footers of a block, up to the first error that refuses the data set."""
 
     footers: Sequence[Footer | InvalidData]
     refused: LeafledgerError | None
 
 
 def _read_block(matching: Matching, block: _Block) -> _ReadBlock:
-    """What a Dask task does."""
+    """Read the footers of a block: a Dask task."""
     found = list[Footer | InvalidData]()
     try:
         found.extend(read_footers(block.files, matching))
@@ -60,7 +59,7 @@ def _read_block(matching: Matching, block: _Block) -> _ReadBlock:
 
 
 def _connect(job: Job, n_blocks: int) -> AbstractContextManager[Any]:
-    """The cluster that the run works on."""
+    """Connect to the run's cluster."""
     from ...cluster import client as cluster
     from ...cluster import requirements as workers
 
@@ -70,7 +69,7 @@ def _connect(job: Job, n_blocks: int) -> AbstractContextManager[Any]:
 
 
 def _read_on_workers(job: Job, uri: str, files: Sequence[LiveFile], packed: "Packed") -> Iterator[Footer | InvalidData]:
-    """In the order of the files, whoever reads them first; the first refusal is that of the first file too."""
+    """Read footers in the order of files; the first error is that of the first file."""
     from ...cluster import tasks as tasks_
 
     blocks = [_Block(place, uri, files[start : start + BLOCK]) for place, start in enumerate(range(0, len(files), BLOCK))]
@@ -87,12 +86,12 @@ def _read_on_workers(job: Job, uri: str, files: Sequence[LiveFile], packed: "Pac
 
 
 def _is_sooner(job: Job, seconds: float) -> bool:
-    """Whether a local cluster has started, and read what this process takes so long for, before this process has."""
+    """Return whether a local cluster would start and read sooner than this process reads."""
     return START_SECONDS + seconds / job.placement.workers < seconds
 
 
 def _read_many(job: Job, uri: str, files: Sequence[LiveFile], matching: Matching) -> Iterator[Footer | InvalidData]:
-    """On workers where it is worth it: of a local cluster, which has to start, by what the first block takes here."""
+    """Read footers on workers if that is faster; for a local cluster, judged by the first block here."""
     if len(files) < MANY:
         yield from read_footers(files, matching)
         return
@@ -109,7 +108,7 @@ def _read_many(job: Job, uri: str, files: Sequence[LiveFile], matching: Matching
 
 
 def list_for(job: Job, uri: str, model: Model, asked: ExtraColumns = NOTHING) -> Listing:
-    """List a data set of a run, see `list_data`. Where its footers are read changes nothing in what is found, nor in what is refused.
+    """List a data set of a run, see `list_data`; where footers are read does not affect the result.
 
     Parameters
     ----------

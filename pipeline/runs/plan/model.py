@@ -1,4 +1,4 @@
-"""The first stage of a run: the model, or the part of it that is explained."""
+"""Stage 1 of a run: loading the model, or the selected part of it."""
 
 from ...models import load_ensemble
 from ...models.model import Model
@@ -7,7 +7,7 @@ from ..job.job import Job
 
 
 def load_model(job: Job) -> Model:
-    """Stage 1: read the model file once, validated and digested.
+    """Read the model file once, with validation and digest (stage 1).
 
     Raises
     ------

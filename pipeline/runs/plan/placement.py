@@ -1,4 +1,4 @@
-"""Where rows are explained if nobody says: in this process what is done there sooner than a local cluster has started."""
+"""Default placement: this process for work that it finishes before a local cluster has started."""
 
 import time
 
@@ -10,20 +10,20 @@ from ...cluster.placement import Placement
 from ...methods.memory import SLICE_BYTES, extent_of
 from ...methods.warmup import call_kernels
 
-FEW_ROWS = 10_000  # that most methods explain sooner, also of a background
-MANY_ROWS = 1 << 20  # that take as long to read and write, whatever the model
-START_SECONDS = 5.0  # of a local cluster: its workers import what they need, and load kernels
-CALLS = 3  # of which the quickest counts
+FEW_ROWS = 10_000  # rows that most methods explain sooner, also background rows
+MANY_ROWS = 1 << 20  # rows whose reading and writing takes as long, for any model
+START_SECONDS = 5.0  # start of a local cluster: imports and loading of kernels
+CALLS = 3  # timed calls, of which the fastest counts
 
 
 def _is_small(prepared: Prepared) -> bool:
-    """Attributions of BATCH rows take no more than a slice aims at: this process may have less memory than workers."""
+    """Return whether attributions of BATCH rows fit a batch's target size, since this process may have less memory than workers."""
     extent = extent_of(prepared)
     return 8 * BATCH * prepared.base.size * (extent.n_players + len(extent.pairs) + extent.n_steps) <= SLICE_BYTES
 
 
 def _is_quick(method: Method, prepared: Prepared, n_rows: int) -> bool:
-    """Kernels take no longer for all rows than a local cluster takes to start; they are compiled, which is done before it is started anyway."""
+    """Return whether kernels take less time for all rows than a local cluster needs to start, compilation aside."""
     call_kernels(method, prepared)
     taken = list[float]()
     while len(taken) < CALLS and (not taken or taken[-1] * n_rows <= CALLS * START_SECONDS * BATCH):
@@ -34,7 +34,7 @@ def _is_quick(method: Method, prepared: Prepared, n_rows: int) -> bool:
 
 
 def choose_placement(placement: Placement, method: Method, prepared: Prepared | None, n_rows: int, n_background: int) -> Placement:
-    """Let this process explain rows, and count a background, if it is done sooner than a local cluster has started."""
+    """Explain rows, or count a background, in this process if that is done before a local cluster has started."""
     if not placement.is_open:
         return placement
     if n_rows + n_background <= FEW_ROWS:

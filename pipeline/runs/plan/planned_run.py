@@ -1,4 +1,4 @@
-"""Planned run."""
+"""Stage 2 of a run: the planned run, with all refusals and nothing written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,46 +35,46 @@ from .tuning import tune_job
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A planned run; nothing is written yet. ``finished`` is the manifest of an earlier run of the same plan, or of one that is kept in its place."""
+    """A planned run. ``finished`` is the manifest of an earlier run of the same plan, or of a kept one."""
 
     out: str  # folder of the run
-    place: str  # where it is made below that, see `replacement`
-    job: Job  # whose output is that place
+    place: str  # place below the folder, see `replacement`
+    job: Job  # with the place as output
     model: Model
     plan: Plan
     memory: Memory
-    game: Prepared | MarginalPlan  # the path-dependent game's tables, or what is known of the marginal game
+    game: Prepared | MarginalPlan  # tables of the path-dependent game, or the planned marginal game
     finished: Manifest | None
-    digested: Inputs | None  # what an earlier attempt read of the inputs, byte by byte
-    replaced: Replaced | None  # the run whose place it takes
-    kept: str  # in what the finished run differs, where it is kept though it is another
+    digested: Inputs | None  # digests of the inputs by an earlier attempt
+    replaced: Replaced | None  # the run to be replaced
+    kept: str  # differences of a kept finished run
 
     @property
     def undigested(self) -> bool:
-        """Inputs have to be digested: it was asked for, or an earlier attempt did."""
+        """Whether inputs have to be digested: by option, or because an earlier attempt did."""
         return self.finished is None and (self.job.options.digest_inputs or self.digested is not None)
 
     @property
     def uncounted(self) -> bool:
-        """Rows of a background have to be counted: no earlier run left what it counted."""
+        """Whether background rows have to be counted, without cached counts."""
         return isinstance(self.game, MarginalPlan) and self.game.uncounted
 
     @property
     def where(self) -> str:
-        """Where rows are explained, in words; empty where there is nothing to do."""
+        """Placement in words; empty if there is nothing to do."""
         return self.job.placement.describe(len(self.plan.items)) if self.finished is None else ""
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of players that interact."""
+        """Number of player pairs that interact."""
         return len(self.game.query.pairs if isinstance(self.game, MarginalPlan) else self.game.pairs.players)
 
 
 def plan_run(job: Job, model: Model) -> Run:
-    """Stage 2: list the input and the background, match them against the model, prepare the tables if no row has to be read for them, project memory.
+    """Plan a run: list inputs, match them with the model, prepare tables if no rows are needed, and project memory (stage 2).
 
-    Parameters that are left open are chosen on the first rows. Refusals happen here. Nothing is written that stays: stores are tried with an object
-    that is deleted again.
+    Open parameters are tuned on the first rows. Refusals happen here. Nothing lasting is written: stores are tested with an object that is deleted
+    again.
 
     Raises
     ------
@@ -116,7 +116,7 @@ def plan_run(job: Job, model: Model) -> Run:
         find_run(job.options.mlflow_run)
     check_table(job, found, plan)
     if job.options.latest is not None:
-        read_latest(job.options.latest)  # or what is there is something else
+        read_latest(job.options.latest)  # refuses other objects at the pointer
         commit.check_writable(storage.beside(job.options.latest, ""))
     out, job = job.out, replace(job, out=storage.join(job.out, settled.place) if settled.place else job.out)
     counts = [job.tables] if isinstance(game, MarginalPlan) and game.uncounted else []
@@ -127,7 +127,7 @@ def plan_run(job: Job, model: Model) -> Run:
 
 
 def _check_stores(job: Job, unwritten: Sequence[str], swapped: Sequence[str]) -> None:
-    """Refuse places that cannot be written, and stores in which two runs could overwrite each other."""
+    """Refuse unwritable places, and stores in which concurrent runs could overwrite each other."""
     for folder in unwritten:
         commit.check_writable(folder)
     if job.options.single_writer:

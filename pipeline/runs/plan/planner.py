@@ -1,4 +1,4 @@
-"""Planner."""
+"""The planner: makes the Plan of a job, with work items and the projected memory of a worker."""
 
 import dataclasses
 from collections.abc import Sequence

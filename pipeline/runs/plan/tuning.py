@@ -1,6 +1,6 @@
-"""Parameters that are left open, as the rate of an ascent: chosen on a few rows, once, before a run is planned or rows in memory are explained.
+"""Tuning of a job's open parameters, such as an ascent's rate, on the first rows of its data.
 
-So the number stands in the plan, and all workers take the same.
+Tuned values are part of the plan, so that all workers use the same.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from ..job.job import Job
 
 
 def _read_values(item: WorkItem, features: Sequence[Feature], prepared: Prepared) -> np.ndarray:
-    """``(used, n) float64`` of all rows of an item."""
+    """Read the values of all rows of an item, ``(used, n) float64``."""
     found = [np.zeros((prepared.bins.column.size, 0))]
     for batch in read_slices(item, [feature.name for feature in features], item.n_rows):
         values = np.zeros((prepared.bins.column.size, batch.num_rows))
@@ -38,7 +38,7 @@ def _read_values(item: WorkItem, features: Sequence[Feature], prepared: Prepared
 
 
 def _first_rows(items: Sequence[WorkItem], features: Sequence[Feature], prepared: Prepared, n_rows: int) -> Iterator[np.ndarray]:
-    """Values of the first rows that can be read; items that cannot are rejected later, with their reason."""
+    """Read the first readable rows; unreadable items are rejected later, with their reason."""
     left = n_rows
     for item in items:
         if left:
@@ -51,7 +51,7 @@ def _first_rows(items: Sequence[WorkItem], features: Sequence[Feature], prepared
 
 
 def tune_job(job: Job, model: Model, groups: Groups, found: Listing) -> Job:
-    """Choose what a job leaves open, on the first rows of its data."""
+    """Tune the open parameters of a job on the first rows of its data."""
 
     def prepare(method: Method, parameters: Mapping[str, Any]) -> Prepared:
         return prepare_model(model, method, parameters, groups, own=job.options.combinations == OWN)

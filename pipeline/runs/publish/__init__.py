@@ -1,1 +1,1 @@
-"""From parts to a published run: summaries, the manifest, the pointer to the latest run, the table."""
+"""Publication of a run: summaries, manifest, pointer to the latest run, and table commit."""

@@ -1,4 +1,4 @@
-"""Latest pointer."""
+"""Update of the pointer to the latest run, with refusal of small runs."""
 
 from ...errors import InvalidData
 from ...stores.places import normalise
@@ -8,7 +8,7 @@ from ..records.manifest import Manifest, is_current
 
 
 def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
-    """Refuse that a run of too few rows takes the place of the one that ``latest`` names: by its folder, so that it would name this one.
+    """Refuse that a run of too few rows replaces the one in the folder that ``latest`` names.
 
     Parameters
     ----------
@@ -29,10 +29,10 @@ def refuse_small(options: Options, run: str, manifest: Manifest) -> None:
 
 
 def name_latest(options: Options, run: str, manifest: Manifest, kept: bool = False) -> Latest | None:
-    """Let ``latest``, where it was asked for, name a run, unless it names one of a later date or too few rows are explained.
+    """Point ``latest`` to a run, unless it names a later date or too few rows were explained.
 
-    Where it names the folder of the run already, it says of it what is there, however few rows that are. A run whose place another one took meanwhile
-    is not named. One that is kept, though another was asked for, stays of the date under which it is named.
+    If it names the run's folder already, its entry is refreshed, whatever the number of rows. A run that was replaced meanwhile is not named. A kept
+    run stays under its own date.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def name_latest(options: Options, run: str, manifest: Manifest, kept: bool = Fal
 
 
 def why_latest_stays(options: Options, manifest: Manifest, named: Latest | None = None) -> str | None:
-    """Say why a finished run is not taken for the latest, whatever its date is, or should not be: one whose folder is named already is.
+    """Return why a finished run is not named as the latest, or should not be.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A link to a finished run in a run of MLflow, for whoever looks there: what the run is called, what proves it, and its summaries."""
+"""Link to a finished run, logged in an MLflow run: URI, digest of the manifest, and summaries."""
 
 from ...errors import LeafledgerError, NotThere
 from ...models.mlflow import reported
@@ -7,8 +7,8 @@ from ..records.folder import MANIFEST
 from ..records.manifest import Manifest, is_current
 
 TAGS = {"run": "leafledger.run", "manifest": "leafledger.manifest"}
-FOLDER = "leafledger"  # of artifacts
-ACTIVE = "active"  # MLflow's word of a run that is not deleted
+FOLDER = "leafledger"  # folder of artifacts
+ACTIVE = "active"  # MLflow's state of a run that is not deleted
 
 
 def _name(mlflow_run: str) -> str:
@@ -16,7 +16,7 @@ def _name(mlflow_run: str) -> str:
 
 
 def find_run(mlflow_run: str) -> None:
-    """Refuse a run that MLflow does not have, or has deleted, while nothing is explained yet.
+    """Refuse an MLflow run that is missing or deleted, before anything is explained.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def _log(mlflow_run: str, out: str, manifest: Manifest) -> None:
         from mlflow import MlflowClient
 
         client, home = MlflowClient(), manifest.home(out)
-        below = [entry["uri"].removeprefix(f"{manifest.place}/") for entry in manifest.summaries]  # of a run that took a place in that of the other's
+        below = [entry["uri"].removeprefix(f"{manifest.place}/") for entry in manifest.summaries]  # of a replacing run, below its place
         for uri, key in ((out, MANIFEST), *((home, key) for key in below)):
             local = folder / key.rpartition("/")[2]
             storage.download(storage.join(uri, key), local)
@@ -51,7 +51,7 @@ def _log(mlflow_run: str, out: str, manifest: Manifest) -> None:
 
 
 def log_run(mlflow_run: str | None, out: str, manifest: Manifest) -> str | None:
-    """Log a link to a finished run where it was asked for. The run is published whatever comes of it, and may be logged again.
+    """Log a link to a finished run if requested. The run stays published if logging fails, and can be logged again.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""From parts to a published run: states merged in part order, summaries, and last the manifest, the only sign that a run finished."""
+"""Publication of a run: verified parts, summaries, and last the manifest, which alone marks success."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def _publish_summaries(run: str, place: str, summaries: dict[str, pa.Table], fol
 
 
 def _check_counts(run: str, plan: Plan, parts: Sequence[Part], rejected: Sequence[Rejected]) -> None:
-    """Every row of the plan is either in a part or rejected, once."""
+    """Refuse unless every row of the plan is in a part or rejected, once."""
     counted = Counter[int]()
     for part in parts:
         counted[part.part] += part.n_rows
@@ -50,7 +50,7 @@ def _check_counts(run: str, plan: Plan, parts: Sequence[Part], rejected: Sequenc
 
 
 def _check_there(home: str, parts: Sequence[Part]) -> None:
-    """Nobody has removed plan or parts since they were made: a manifest is of what is there."""
+    """Refuse if plan or parts were removed since they were made."""
     where = storage.join(home, PLAN)
     if not storage.exists(where):
         raise InvalidRun(f"{where}: was removed while the run was made; run the same again")
@@ -67,7 +67,7 @@ def publish(
     rejected: Sequence[Rejected],
     summaries: dict[str, pa.Table],
 ) -> Manifest:
-    """Verify parts against the plan, write the summaries, then the manifest; before the manifest, remove the broadcast tables.
+    """Verify parts against the plan, write the summaries, remove the broadcast tables, then write the manifest.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def publish(
             rejected,
             summaries,
         )
-        abort_uploads(storage.join(home, PARTS))  # all of which are there
-        commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
+        abort_uploads(storage.join(home, PARTS))  # of parts that are all complete
+        commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing may be left to do or to fail
         _check_there(home, parts)
         if not place:
             local = folder / MANIFEST

@@ -1,11 +1,11 @@
-"""A run in the place of another: made beside it, below the same folder, and there for readers from one moment to the next.
+"""Atomic replacement of a run: made beside the old one, then switched by a single manifest write.
 
     manifest.json, plan.json, attributions/, summary/, …    the first run of a folder
     replacements/0123456789abcdef-fedcba9876543210/         a later one: plan.json, attributions/, summary/, …
     manifest.json                                           exchanged for its own, whose ``place`` is that folder, in one conditional write
 
-Then what the first run wrote is removed. Whatever ends this in between, the manifest that is there is of a run that is there. A folder is called by
-the run's plan and the manifest that it is to replace: once that is not there any more, nobody can take its place from that folder, and it may go.
+Then the first run's objects are removed. At any interruption the manifest describes a complete run. A place is named by the run's plan and the
+manifest to be replaced: once that manifest is gone, nobody can switch to that place, and it may be removed.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from ..records.provenance import PROVENANCE
 
 
 def swap_manifest(run: str, manifest: Manifest, replaced: str | None, single_writer: bool) -> None:
-    """Let a folder's manifest be that of another run, in one step.
+    """Replace the manifest of a folder by another run's, in one conditional write.
 
     Parameters
     ----------
@@ -51,10 +51,9 @@ def swap_manifest(run: str, manifest: Manifest, replaced: str | None, single_wri
 
 
 def remove_replaced(run: str, manifest: Manifest) -> None:
-    """Remove what a run's folder still holds of runs whose place it took; nothing where it took none, or another run took its own meanwhile.
+    """Remove what is left of runs that this one replaced; nothing if it replaced none, or was replaced meanwhile.
 
-    A run that is being made to replace this one stays, whoever makes it. So does what was begun to replace it and given up, until another run takes
-    its place.
+    A run that is in progress to replace this one stays. So does an abandoned replacement, until another run replaces this one.
 
     Parameters
     ----------
@@ -64,7 +63,7 @@ def remove_replaced(run: str, manifest: Manifest) -> None:
     if not manifest.place:
         return
     here, places = list_folder(run), [f"{REPLACEMENTS}/{name}" for name in list_folder(storage.join(run, REPLACEMENTS)).folders]
-    if not is_current(run, manifest):  # after the lists, which so have nothing of later runs
+    if not is_current(run, manifest):  # checked after listing, so that the lists have nothing of later runs
         return
     remove_after(run, manifest.sha256)
     for name in (PARTS, SUMMARY, FOLDER):

@@ -1,4 +1,4 @@
-"""Summaries of all rows: the tables that merged states become."""
+"""Summary tables of a run, from merged states."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from ..records.plan import Plan
 
 
 def describe_subject(plan: Plan, used: Sequence[int], players: Sequence[int], pairs: Sequence[Sequence[int]]) -> Subject:
-    """Name what a run's summaries are about."""
+    """Describe the names and dimensions of a run for its summaries."""
     return Subject(
         outputs=plan.written_outputs,
         players=plan.players,

@@ -1,4 +1,4 @@
-"""A run in a table of all nights: committed after its manifest, before anything of a run that it replaced goes; withdrawn before it goes itself."""
+"""Commit of a run's parts to a lakehouse table, and their removal when the run is replaced or deleted."""
 
 import json
 from contextlib import suppress
@@ -23,7 +23,7 @@ from ..records.plan import Plan
 
 
 def _read_place(run: str) -> Place | None:
-    """The table that a run is in, or that in whose place it is; None where nothing says so."""
+    """Read which table holds the run or the one that it replaced; None if no record exists."""
     made = storage.read_if_exists(storage.join(run, TABLE))
     try:
         return None if made is None else read_record(Place, made)
@@ -36,7 +36,7 @@ def _write_place(place: Place) -> bytes:
 
 
 def _is_in_its_table(out: str, manifest: Manifest) -> bool:
-    """It took no other run's place, or the table that is written down is its own: by the record of what was made of it, or by that table."""
+    """Return whether the run replaced no other, or the recorded table is its own."""
     if not manifest.place or any(entry["uri"] == TABLE for entry in read_after(out, manifest.sha256).objects):
         return True
     held = _read_place(out)
@@ -44,7 +44,7 @@ def _is_in_its_table(out: str, manifest: Manifest) -> bool:
 
 
 def _check_there(out: str, manifest: Manifest) -> None:
-    """No table gets a part that is not there, or not whole."""
+    """Refuse to commit missing or incomplete parts."""
     sizes = dict[str, int]()
     with suppress(NotThere):
         sizes = list_folder(storage.join(manifest.home(out), PARTS)).files
@@ -56,7 +56,7 @@ def _check_there(out: str, manifest: Manifest) -> None:
 
 
 def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
-    """None of a run without rows, or without a date."""
+    """Describe the parts to commit; None for a run without rows or date."""
     if job.options.date is None or not manifest.parts:
         return None
     _check_there(out, manifest)
@@ -68,7 +68,7 @@ def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
 
 
 def check_table(job: Job, found: Listing, plan: Plan) -> None:
-    """Refuse a table that a run cannot be committed to, while nothing is explained yet.
+    """Refuse a table that a run cannot be committed to, before anything is explained.
 
     Parameters
     ----------
@@ -81,8 +81,8 @@ def check_table(job: Job, found: Listing, plan: Plan) -> None:
     written = plan.part_columns
     refuse_alike(written, job.data)
     values = zip(plan.value_columns, (feature.name for feature in plan.features), strict=plan.values)
-    passed = {**dict(values), **{name: name for name in plan.ids}}  # from columns of parts to those of the data
-    columns = plain({name: found.types.get(column, pa.string()) for name, column in passed.items()}, job.data)  # what paths carry are texts
+    passed = {**dict(values), **{name: name for name in plan.ids}}  # from columns of parts to data columns
+    columns = plain({name: found.types.get(column, pa.string()) for name, column in passed.items()}, job.data)  # values from paths are texts
     carried = set[str]() if found.alike else {name for _, partition, _ in found.files for name, _ in partition}
     for name, column in passed.items():
         if column in carried and columns.field(name).type != pa.string():
@@ -93,12 +93,11 @@ def check_table(job: Job, found: Listing, plan: Plan) -> None:
 
 
 def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> None:
-    """Commit the parts of a finished run to the table that was asked for, once, whoever tries it how often.
+    """Commit the parts of a finished run to its table, once for all attempts.
 
-    A run is in one table: it leaves another that it is in, and so does a run in whose place it is, in the same commit if it is the same table. A run
-    without rows has no parts to commit, and leaves none of another run. Which table that is, is written down before it is committed, so that whoever
-    removes the run knows. Nothing is done where another run took its own place meanwhile, and a run that is kept, though another was asked for, stays
-    under the date that it has in the table.
+    A run is in one table: it is removed from another one, and so is the run that it replaced, in the same commit if both are in the same table. A run
+    without rows commits no parts, and removes those of the replaced run. The table is recorded before the commit, so that removal can find it.
+    Nothing is done if the run was replaced meanwhile; a kept run stays under its date in the table.
 
     Parameters
     ----------
@@ -120,7 +119,7 @@ def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> 
     except (InvalidRun, StorageError):
         if is_current(out, manifest):
             raise
-        return  # removed by who took its place
+        return  # already removed by the run that replaced this one
     held = _read_place(out)
     for left in dict.fromkeys((held, place)):
         if left is not None and (left != place or share is None):
@@ -128,14 +127,14 @@ def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> 
     if place is not None and share is not None:
         write_object(storage.join(out, TABLE), _write_place(place))
         place.commit(share)
-        if not is_current(out, manifest):  # by now, and who took its place found nothing in the table to take out
+        if not is_current(out, manifest):  # replaced meanwhile, by a run that found nothing in the table to remove
             place.withdraw(Removal(out, manifest=manifest.sha256))
     elif held is not None and is_current(out, manifest):
         commit.remove(storage.join(out, TABLE))
 
 
 def record_commit(job: Job, out: str, manifest: Manifest) -> None:
-    """List what says which table a run was committed to, once what was made of a run in whose place it is has gone."""
+    """List the record of the table, after the records of the replaced run are gone."""
     place = choose_table(job.options, out)
     if place is not None and manifest.parts and is_current(out, manifest):
         made = _write_place(place)
@@ -144,8 +143,7 @@ def record_commit(job: Job, out: str, manifest: Manifest) -> None:
 
 
 def remove_from_table(run: str) -> None:
-    """Take a run out of the table that it was committed to, if it was, before all of its folder is removed; or the run in whose place it is, where it
-    was not taken into the table.
+    """Remove a run from its table before its folder is deleted; or the run that it replaced, if it was not committed itself.
 
     Parameters
     ----------
@@ -157,6 +155,6 @@ def remove_from_table(run: str) -> None:
     UsageError, SchemaMismatch
         The table does not let go of its parts as they are, or others have files of the table in the folder.
     """
-    place = _read_place(run)  # whatever manifest is there, damaged or of an older version: all of the run goes
+    place = _read_place(run)  # for any manifest, also damaged or of an older version, since the whole run goes
     if place is not None:
         place.withdraw(Removal(run, whole=True))

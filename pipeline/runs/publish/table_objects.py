@@ -1,4 +1,4 @@
-"""A table as objects that are created once, Parquet and JSON: whoever comes later finds the same table there, or is told that there is another."""
+"""Summary tables as objects that are created once, in Parquet and JSON."""
 
 import json
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 
 from ...stores import commit, storage
 
-JSON_ROWS = 1 << 12  # that are written at a time
+JSON_ROWS = 1 << 12  # rows written at a time
 
 
 def write_rows(table: pa.Table) -> Iterator[str]:
-    """Write a table in JSON, a row to a line.
+    """Write a table as JSON, one row per line.
 
     Yields
     ------
@@ -23,13 +23,13 @@ def write_rows(table: pa.Table) -> Iterator[str]:
     yield "["
     between = "\n"
     for batch in table.to_batches(JSON_ROWS):
-        yield between + ",\n".join(json.dumps(row, default=str) for row in batch.to_pylist())  # dates, of groups of rows, are texts
+        yield between + ",\n".join(json.dumps(row, default=str) for row in batch.to_pylist())  # dates of groups become texts
         between = ",\n"
     yield "\n]\n"
 
 
 def create_rows(uri: str, table: pa.Table, local: Path) -> bool:
-    """Create an object of JSON, or find it."""
+    """Create a JSON object, or find it."""
     with local.open("w") as text:
         text.writelines(write_rows(table))
     return commit.create(uri, local) or storage.read(uri) == local.read_bytes()
@@ -43,7 +43,7 @@ def _holds(local: Path, table: pa.Table) -> bool:
 
 
 def create_table(uri: str, table: pa.Table, local: Path) -> bool:
-    """Create a Parquet object, or find it: another version of pyarrow may have written the same table in other bytes.
+    """Create a Parquet object, or find an equal table, which other pyarrow versions may encode differently.
 
     Parameters
     ----------

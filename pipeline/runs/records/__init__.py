@@ -1,1 +1,1 @@
-"""What lies in a run's folder: each record with its reader and writer."""
+"""Records in a run's folder, each with its reader and writer."""

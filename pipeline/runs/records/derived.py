@@ -1,4 +1,4 @@
-"""What is made of a finished run afterwards: objects below it, and a record of them beside the manifest, which stays as it was."""
+"""Objects derived from a finished run, such as its report, and the record that lists them."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A finished run by its manifest and its plan, which belong together."""
+"""A finished run: its manifest and its plan, checked against each other."""
 
 from collections import Counter
 

@@ -1,4 +1,4 @@
-"""Folder."""
+"""Names and URIs of everything in a run's folder."""
 
 import re
 

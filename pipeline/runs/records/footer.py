@@ -1,4 +1,4 @@
-"""The footer of a part: the recipe and the rows that it was made of, units and base values, and its states of reductions."""
+"""The footer of a part: recipe, work item, units, base values, and reduction states."""
 
 import json
 from dataclasses import dataclass, field, fields

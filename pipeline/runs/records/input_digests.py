@@ -1,4 +1,4 @@
-"""SHA-256 of every byte of a run's inputs, where that was asked for: a record beside the plan, which knows files by less."""
+"""SHA-256 digests of a run's input files, an optional record beside the plan."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Which run of a data set is the latest: a small JSON object for readers that want just that one, moved after the manifest and never back in time."""
+"""The pointer to a data set's latest run: a JSON object moved after the manifest, never back in time."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Manifest."""
+"""The manifest of a run: its record, reader and writer, and the proof that it finished."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

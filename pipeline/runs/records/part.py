@@ -1,4 +1,4 @@
-"""Part."""
+"""The record of a published part, and checks that parts still exist."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

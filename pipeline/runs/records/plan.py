@@ -1,4 +1,4 @@
-"""What will be done: one record from which the output follows, what a worker needs of memory, and the text of plan.json."""
+"""The Plan record: everything that determines a run's output, and its JSON text with digests."""
 
 import dataclasses
 from dataclasses import dataclass

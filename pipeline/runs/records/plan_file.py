@@ -1,4 +1,4 @@
-"""Plans as they are written, once, and read back: whoever may have written them, they are plans of this version that make sense."""
+"""Plans on disk: written once, and validated when read, whoever wrote them."""
 
 import dataclasses
 import hashlib

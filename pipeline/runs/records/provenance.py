@@ -1,4 +1,4 @@
-"""Provenance."""
+"""The provenance record: where, when and by which versions a run was made."""
 
 import json
 from dataclasses import asdict, dataclass

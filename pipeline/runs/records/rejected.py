@@ -1,4 +1,4 @@
-"""Work that cannot be done since its data cannot be read: said, counted and published, while the rest of the run goes on."""
+"""Rejected work: limits, counts, and the record of data that cannot be read."""
 
 import json
 from collections import Counter
