@@ -13,7 +13,7 @@ from os import PathLike
 from ..arguments.readers import read_date, read_flag
 from ..errors import InvalidRun, LeafledgerError, NotThere, UsageError
 from ..runs.publish.table_commit import remove_from_table
-from ..runs.records.folder import MANIFEST, PLAN, REPLACEMENTS
+from ..runs.records.folder import MANIFEST, PLAN, REPLACEMENTS, RunFolder
 from ..runs.records.latest import read_latest
 from ..stores import commit, storage
 from ..stores.filesystem import is_local, open_filesystem
@@ -126,7 +126,7 @@ def _list_inputs(uri: str) -> Iterator[str]:
 
 def _find_inputs(run: str) -> str | None:
     """What a run was made of and lies in its folder, as where a day's data and its run share one: it would be lost with it."""
-    above, places = storage.join(run, REPLACEMENTS), [run]
+    above, places = RunFolder(run).replacements, [run]
     with suppress(NotThere):
         places += [storage.join(above, name) for name in list_folder(above).folders]
     within = f"{run}/", f"{_find_place(run)}/"
@@ -134,13 +134,13 @@ def _find_inputs(run: str) -> str | None:
     def is_lost(place: str) -> bool:
         return place.startswith(within) or (place.startswith("/") and os.path.realpath(place).startswith(within))
 
-    return next(filter(is_lost, (each for place in places for each in _list_inputs(storage.join(place, PLAN)))), None)
+    return next(filter(is_lost, (each for place in places for each in _list_inputs(RunFolder(place).plan))), None)
 
 
 def _remove(run: str) -> None:
     """Its manifest first, last what it is known by without: whatever ends this in between, what is left is an unfinished run, which the next one
     removes."""
-    commit.remove(storage.join(run, MANIFEST))
+    commit.remove(RunFolder(run).manifest)
     try:
         here = list_folder(run)
     except NotThere:  # by another one at the same time
@@ -149,8 +149,8 @@ def _remove(run: str) -> None:
         if name not in (MANIFEST, REPLACEMENTS, PLAN):
             commit.remove(storage.join(run, name))
     abort_uploads(run)
-    commit.remove(storage.join(run, REPLACEMENTS))
-    commit.remove(storage.join(run, PLAN))
+    commit.remove(RunFolder(run).replacements)
+    commit.remove(RunFolder(run).plan)
     commit.remove(run)  # a folder of this machine
 
 

@@ -27,6 +27,7 @@ from ...stores import storage
 from ...stores.arrays import open_tables
 from ...stores.filesystem import published
 from ..execute.merged_states import MergedStates
+from ..records.folder import RunFolder
 from ..records.footer import Footer, read_footer
 from ..records.manifest import PartEntry, SummaryEntry
 from ..records.part import reject
@@ -104,7 +105,7 @@ def right_shapes(run: str) -> Iterator[None]:
 
 def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
     """Refuse an object that the manifest lists where it is missing or has another size."""
-    uri = storage.join(run, entry["uri"])
+    uri = RunFolder(run).listed(entry)
     size = storage.stat(uri).size
     if size != entry["size"]:
         raise InvalidRun(f"{uri}: has {size} bytes, the manifest says {entry['size']}")
@@ -113,7 +114,7 @@ def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
 
 def fetch(run: str, entry: PartEntry | SummaryEntry, local: Path) -> str:
     """Fetch what the manifest lists, and refuse other bytes."""
-    uri = storage.join(run, entry["uri"])
+    uri = RunFolder(run).listed(entry)
     storage.download(uri, local)
     found = storage.sha256(local)
     if found != entry["sha256"]:
@@ -209,7 +210,7 @@ def _check_part(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart, pr
     if prepared is None or each.changed is not None:
         return footer, PartResult(footer.residual, stored, 0, each.changed)
     try:
-        uri = storage.join(asked.run, each.entry["uri"])
+        uri = RunFolder(asked.run).listed(each.entry)
         n_again = recompute_part(uri, plan, made_by, each.item, prepared, local, asked.all_rows, footer.rejected)
     except NotRepeatable as error:
         return footer, PartResult(footer.residual, stored, 0, str(error))

@@ -21,7 +21,7 @@ def asked(example, tmp_path_factory):
     """What a comparison asks of its items, its items, and what they answered; the tables are kept."""
     folder, found = tmp_path_factory.mktemp("asked"), []
     data = write_data(example.frame, folder / "data", row_group_size=150)
-    map_items = compare.execute.map_items
+    map_items = compare.map_items
 
     def watched(job, work, warm, task, items, memory):
         for item, answer in map_items(job, work, warm, task, items, memory):
@@ -29,7 +29,7 @@ def asked(example, tmp_path_factory):
             yield item, answer
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compare.execute, "map_items", watched)
+        patch.setattr(compare, "map_items", watched)
         patch.setattr(compare.commit, "remove", lambda _: None)
         table = compare.compare(
             example.model, data, folder / "out.parquet", methods=("shapley", "banzhaf:0.25"), scales=(0.5,), gap_rows=60, scheduler="serial"
@@ -48,8 +48,8 @@ def test_states_are_of_all_rows_and_of_the_sample(asked):
     entries, table = asked
     for comparison, item, answer in entries:
         _, (n_rows, n_sampled) = means_of([answer])
-        assert n_rows == item.n_rows
-        assert n_sampled == comparison.gaps.sample.choose(item.part, 0, item.n_rows).size
+        assert n_rows == item.item.n_rows
+        assert n_sampled == comparison.gaps.sample.choose(item.item.part, 0, item.item.n_rows).size
     means, (n_rows, n_sampled) = means_of([answer for *_, answer in entries])
     assert (n_rows, n_sampled) == (3000, 60)
     assert_array_equal(np.concatenate([each.reshape(-1) for each in means]), table["mean"])
@@ -72,4 +72,4 @@ def test_other_rows_than_were_listed_are_refused(asked):
     """As in runs."""
     (comparison, item, _), *_ = asked[0]
     with pytest.raises(InvalidData, match=r"got \d+ rows, the footer says 5000$"):
-        compare_item(comparison, replace(item, n_rows=5000))
+        compare_item(comparison, replace(item, item=replace(item.item, n_rows=5000)))
