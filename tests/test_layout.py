@@ -35,6 +35,7 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/runs/records/manifest.py": "../publish/test_publish.py",
     "pipeline/runs/records/part.py": "../execute/test_make_part.py",
     "pipeline/runs/records/provenance.py": "../monitor/test_provenance.py",
+    "pipeline/tables/lakehouse.py": "test_writing.py",
 }
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg"}
