@@ -22,7 +22,7 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/finished/row_json.py": "test_row_view.py",
     "pipeline/finished/row_page.py": "test_row_html.py",
     "pipeline/finished/row_text.py": "test_row_view.py",
-    "pipeline/methods/row_checks.py": "../runs/execute/test_write_part.py",
+    "pipeline/methods/slice_step.py": "../runs/execute/test_write_part.py",
     "pipeline/methods/summary_tables.py": "../runs/publish/test_summaries.py",
     "pipeline/methods/tuning.py": "../runs/plan/test_tuning.py",
     "pipeline/runs/execute/count_background.py": "../plan/test_background.py",
