@@ -150,7 +150,7 @@ def write_part(
                 row_groups = RowGroups(writer, plan.group_rows)
             done += n
             if not plan.global_only:
-                row_groups.add(make_batch(columns, prepared, batch, found.kept, found.output))
+                row_groups.add(make_batch(columns, batch, found.kept, found.output))
             watch.lap("writing")
         watch.lap("reading")
         if writer is None:
