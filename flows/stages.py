@@ -5,7 +5,6 @@ from dataclasses import asdict
 from datetime import date as Date
 from typing import Any, ParamSpec, TypeVar
 
-import pyarrow as pa
 from prefect import State, Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
@@ -15,7 +14,6 @@ from leafledger.pipeline.drift.compare.thresholds import read_thresholds
 from leafledger.pipeline.drift.drift import drift
 from leafledger.pipeline.drift.verdict import DriftVerdict, read_verdict
 from leafledger.pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UsageError
-from leafledger.pipeline.models.model import Model
 from leafledger.pipeline.report.report import WrittenReport, report
 from leafledger.pipeline.runs.job.job import Job
 from leafledger.pipeline.runs.monitor.attempt import Attempt
@@ -25,7 +23,7 @@ from leafledger.pipeline.runs.plan.planned_run import Run, plan_run
 from leafledger.pipeline.runs.publish.replacement import remove_replaced
 from leafledger.pipeline.runs.publish.table_commit import commit_table, record_commit
 from leafledger.pipeline.runs.records.input_digests import Inputs
-from leafledger.pipeline.runs.records.latest import Latest, read_latest
+from leafledger.pipeline.runs.records.latest import read_latest
 from leafledger.pipeline.runs.records.manifest import Manifest
 from leafledger.pipeline.runs.stages import (
     BackgroundStatistics,
@@ -76,16 +74,12 @@ def find_against(against: str, job: Job) -> str:
     return place
 
 
-@stage("load")
-def load(job: Job) -> Model:
-    """Stage 1: read the model."""
-    return load_model(job)
-
-
-@stage("plan")
-def plan(job: Job, model: Model) -> Run:
-    """Stage 2: match data and model; refusals happen here."""
-    return plan_run(job, model)
+load = stage("load")(load_model)
+plan = stage("plan")(plan_run)
+broadcast = stage("broadcast")(broadcast_run)
+aggregate = stage("aggregate")(aggregate_run)
+publish = stage("publish")(publish_run)
+move = stage("latest")(update_latest)
 
 
 @stage("digest")
@@ -107,46 +101,20 @@ def count(run: Run) -> BackgroundStatistics | None:
     return count_run(run, artifacts.show_progress)
 
 
-@stage("broadcast")
-def broadcast(run: Run, counted: BackgroundStatistics | None) -> Broadcast:
-    """Stage 4: put the tables where workers read them."""
-    return broadcast_run(run, counted)
-
-
 @stage("map")
 def map_parts(run: Run, tables: Broadcast, attempt: Attempt) -> Explained:
     """Stage 5: explain every work item, on Dask."""
     return map_run(run, tables, attempt.follow(artifacts.show_progress))
 
 
-@stage("aggregate")
-def aggregate(run: Run, tables: Broadcast, explained: Explained) -> dict[str, pa.Table]:
-    """Stage 6: merge the parts' states."""
-    return aggregate_run(run, tables, explained)
-
-
-@stage("publish")
-def publish(run: Run, tables: Broadcast, explained: Explained, summaries: dict[str, pa.Table]) -> Manifest:
-    """Stage 7: write the summaries, and last the manifest."""
-    return publish_run(run, tables, explained, summaries)
-
-
 def _tidy(run: Run, manifest: Manifest) -> None:
+    """Stage 8: commit the run to the table of all nights where there is one; only then remove what is left of runs whose place it took."""
     commit_table(run.job, run.out, manifest, bool(run.kept))
     remove_replaced(run.out, manifest)
     record_commit(run.job, run.out, manifest)
 
 
-@stage("tidy")
-def tidy(run: Run, manifest: Manifest) -> None:
-    """Stage 8: remove what is left of runs whose place this one took."""
-    _tidy(run, manifest)
-
-
-@stage("table")
-def commit(run: Run, manifest: Manifest) -> None:
-    """Stage 8, where there is a table of all nights: commit the run to it, and only then remove what is left of runs whose place it took."""
-    _tidy(run, manifest)
+tidy, commit = stage("tidy")(_tidy), stage("table")(_tidy)  # where there is no table, and where there is one
 
 
 @stage("drift")
@@ -180,9 +148,3 @@ def write_page(job: Job) -> WrittenReport:
     options = job.options
     where: dict[str, Any] = {"scheduler": options.scheduler, "workers": options.workers, "plain_tcp": options.plain_tcp, "wait": options.wait}
     return report(job.out, **where, progress=artifacts.show_progress)
-
-
-@stage("latest")
-def move(run: Run, manifest: Manifest) -> Latest | None:
-    """Stage 11: let ``latest`` name the run, unless it names a later one or too few rows are explained."""
-    return update_latest(run, manifest)

@@ -22,7 +22,7 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/finished/row_json.py": "test_row_view.py",
     "pipeline/finished/row_page.py": "test_row_html.py",
     "pipeline/finished/row_text.py": "test_row_view.py",
-    "pipeline/methods/row_checks.py": "../runs/execute/test_write_part.py",
+    "pipeline/methods/slice_step.py": "../runs/execute/test_write_part.py",
     "pipeline/methods/summary_tables.py": "../runs/publish/test_summaries.py",
     "pipeline/methods/tuning.py": "../runs/plan/test_tuning.py",
     "pipeline/runs/plan/existing_run.py": "../publish/test_replacement.py",
@@ -33,6 +33,7 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/runs/records/manifest.py": "../publish/test_publish.py",
     "pipeline/runs/records/part.py": "../execute/test_make_part.py",
     "pipeline/runs/records/provenance.py": "../monitor/test_provenance.py",
+    "pipeline/tables/lakehouse.py": "test_writing.py",
 }
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg"}

@@ -32,6 +32,7 @@ from ..runs.plan.model import load_model
 from ..stores import commit, storage
 from . import compare_item as work
 from .compare_item import compare_item
+from .comparison import ComparedItem
 from .differing import COLUMNS
 from .entries import choose_items, parse_entry, read_run
 from .measures import DIFFERING_ROWS, GAP_ROWS, NOISE, SCALES, TOP, Measures, check_label, check_measures
@@ -71,9 +72,11 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     try:
         prepared, done = prepare_comparison(Request(job, model, entries, runs, items, measures, folder, progress)), {}
         on_done = progress(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
-        for item, compared in map_items(job.placement, compare_item, work.warm, prepared, items, WORKER_OVERHEAD):
-            done[item.part] = compared
-            on_done(item)
+        parts = [runs[ranking.run].find_parts() for ranking in prepared.rankings if ranking.run is not None]
+        asked_of = [ComparedItem(item, tuple(each[item.part] for each in parts)) for item in items]
+        for each, compared in map_items(job.placement, compare_item, work.warm, prepared, asked_of, WORKER_OVERHEAD):
+            done[each.item.part] = compared
+            on_done(each.item)
     finally:
         commit.remove(folder)
     if not job.options.allow_unseen:

@@ -17,7 +17,7 @@ from ..methods.reduction_states import pack_state
 from ..models.model import Feature
 from ..runs.execute import count_background as count_background_
 from ..stores.arrays import open_tables
-from .comparison import Comparison, name_values
+from .comparison import ComparedItem, Comparison, name_values
 from .differing import DifferingRows
 from .slices import Columns, SliceTables
 
@@ -56,10 +56,11 @@ def _read_labels(comparison: Comparison, item: WorkItem, batch: pa.RecordBatch, 
         return read_labels(comparison.removal.labels, batch, item.uri, item.first_row + done)
 
 
-def compare_item(comparison: Comparison, item: WorkItem) -> Compared:
+def compare_item(comparison: Comparison, compared: ComparedItem) -> Compared:
     """Measure the rows of an item."""
-    columns = {r: Columns(ranking, item.part) for r, ranking in enumerate(comparison.rankings) if ranking.run is not None}
-    tables = None
+    item, tables = compared.item, None
+    runs = ((r, ranking) for r, ranking in enumerate(comparison.rankings) if ranking.run is not None)
+    columns = {r: Columns(ranking, uri) for (r, ranking), uri in zip(runs, compared.parts, strict=True)}
     sizes = [len(values) for values in name_values(comparison, comparison.gaps.tables)]
     sizes.append((len(comparison.valued) + len(comparison.valued_pairs)) * len(comparison.features))
     states, done = [MEANS.init(len(comparison.outputs), size) for size in sizes], 0

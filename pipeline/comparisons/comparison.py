@@ -11,6 +11,7 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prediction_gap.rankings import EXACT
 
 from ..dataset.columns.labels import LabelColumns
+from ..dataset.files.listing import WorkItem
 from ..models.model import Feature
 from ..models.row_output import RowOutput
 from .differing import Named
@@ -24,9 +25,20 @@ class Ranking:
 
     name: str  # as requested
     method: str
-    tables: str  # their URI; empty for a run
-    run: str | None  # URI of its parts
+    tables: str  # their URI, empty of a run
+    run: str | None
     columns: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedItem:
+    """A work item, and where earlier runs have the parts of its rows."""
+
+    item: WorkItem
+    parts: tuple[str, ...]  # of the rankings that are runs, in their order
+
+    def __str__(self) -> str:
+        return str(self.item)
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,11 +108,11 @@ def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
             prepared = prepare_model(request.model, METHODS[entry.method], entry.parameters, (), False)
             yield Ranking(entry.name, entry.method, broadcast_tables(prepared, request.folder), None, ())
             continue
-        home, plan = request.runs[entry.run].home, request.runs[entry.run].plan
-        phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores follow the features
+        plan = request.runs[entry.run].plan
+        phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores come after features
         read = request.model.features if METHODS[plan.method].phi.ranks else used
         columns = tuple(tuple(phi[k * len(plan.players) + number[feature.name]] for feature in read) for k in range(len(plan.written_outputs)))
-        yield Ranking(entry.name, plan.method, "", home, columns)
+        yield Ranking(entry.name, plan.method, "", entry.run, columns)
 
 
 def prepare_comparison(request: Request) -> Comparison:

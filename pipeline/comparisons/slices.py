@@ -36,7 +36,6 @@ from ..dataset.files.row_groups import read_batches
 from ..errors import InvalidRun
 from ..methods.memory import SLICE_ROWS
 from ..methods.unseen_categories import count_unseen
-from ..runs.records.folder import part_uri
 from ..stores import storage
 from ..stores.arrays import open_tables
 from .comparison import Comparison, Ranking
@@ -50,13 +49,12 @@ class Columns:
     ----------
     ranking : Ranking
         Of the run.
-    part : int
-        Number of the part.
+    uri : str
+        Of the part.
     """
 
-    def __init__(self, ranking: Ranking, part: int):
-        self._names = ranking.columns
-        self._uri = part_uri(str(ranking.run), part)
+    def __init__(self, ranking: Ranking, uri: str):
+        self._names, self._uri = ranking.columns, uri
         self._batches = self._read([name for names in ranking.columns for name in names])
         self._left: list[pa.RecordBatch] = []
 

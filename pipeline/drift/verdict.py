@@ -1,13 +1,17 @@
 """The verdict of a run's drift comparison, read from the record below the run."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from ..display.text import printable
 from ..errors import InvalidRun
 from ..runs.records.derived import read_derived
 from ..stores import storage
 from .drift import DOCUMENT
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,25 @@ class DriftVerdict:
     differs: tuple[str, ...]  # differences besides the rows
 
 
+def read_document(run: str, manifest: str, take: Callable[[Any], R]) -> R | None:
+    """Take something from what was found of a run, None where this very run was not compared.
+
+    Parameters
+    ----------
+    manifest : str
+        SHA-256 of its manifest, hexadecimal.
+    take : callable
+        Gets the document that was written then.
+    """
+    data = read_derived(run, manifest, DOCUMENT)
+    if data is None:
+        return None
+    try:
+        return take(json.loads(data))
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:  # whoever may write there has changed it
+        raise InvalidRun(f"{storage.join(run, DOCUMENT)}: is not as leafledger writes it; compare the runs again") from error
+
+
 def read_verdict(run: str, manifest: str) -> DriftVerdict | None:
     """Read the verdict of a run.
 
@@ -30,15 +53,12 @@ def read_verdict(run: str, manifest: str) -> DriftVerdict | None:
 
     Returns
     -------
-    Found or None
+    DriftVerdict or None
         None where this very run was not compared.
     """
-    data = read_derived(run, manifest, DOCUMENT)
-    if data is None:
-        return None
-    try:
-        found = json.loads(data)
+
+    def take(found: Any) -> DriftVerdict:
         alarms, differs = (tuple(map(printable, found[name])) for name in ("alarms", "differs"))
         return DriftVerdict(run, printable(found["reference"]), alarms, differs)
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:  # the record may have been changed by anybody
-        raise InvalidRun(f"{storage.join(run, DOCUMENT)}: is not as leafledger writes it; compare the runs again") from error
+
+    return read_document(run, manifest, take)

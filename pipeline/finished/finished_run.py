@@ -17,6 +17,7 @@ from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..in_memory.explain.attributions import Attributions
 from ..runs.lookup.row_lookup import FoundRows, as_plain, find_rows, has_views, is_extension, read_condition
 from ..runs.records.finished_run import read_finished
+from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import Manifest
 from ..runs.records.plan import Plan
 from ..runs.records.provenance import Provenance, read_provenance
@@ -98,7 +99,7 @@ class FinishedRun:
         from pyarrow import dataset as ds  # imports pandas, which takes longer than finding a row
 
         filesystem, _ = open_filesystem(self.uri)
-        paths = [open_filesystem(storage.join(self.uri, entry["uri"]))[1] for entry in self.manifest.parts]
+        paths = [open_filesystem(RunFolder(self.uri).listed(entry))[1] for entry in self.manifest.parts]
         with published(), reported("read", self.uri):
             found = ds.dataset(paths, format="parquet", filesystem=filesystem)
             read = choose_types(self.plan, found.schema, of_views)
@@ -173,7 +174,7 @@ class FinishedRun:
             listed = (each["uri"].rpartition("/")[2] for each in self.manifest.summaries)
             names = ", ".join(each.removesuffix(".parquet") for each in listed if each.endswith(".parquet"))
             raise UsageError(f"{self.uri}: has no summary {name!r:.80}, expected one of {names}")
-        uri = storage.join(self.uri, entry["uri"])
+        uri = RunFolder(self.uri).listed(entry)
         with published(), storage.opened(uri) as file:
             try:
                 return pq.read_table(file)

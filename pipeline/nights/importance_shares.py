@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ..errors import InvalidRun
+from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
 from ..stores import storage
 from ..stores.filesystem import published
@@ -96,7 +97,7 @@ def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
         if manifest is None or entry is None:
             return None
         with published():
-            data = storage.read(storage.join(run.run, entry["uri"]))
+            data = storage.read(RunFolder(run.run).listed(entry))
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
             raise InvalidRun(f"{entry['uri']}: is not the one that the manifest lists")
         rows = json.loads(data)

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from ..errors import InvalidRun, NotThere, UsageError
 from ..runs.records.derived import AFTER, read_after
-from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLAN, REPLACEMENTS, SUMMARY
+from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLAN, REPLACEMENTS, SUMMARY, RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
 from ..runs.records.plan_file import from_json
 from ..stores import storage
@@ -113,7 +113,7 @@ def _is_run(uri: str, here: Folder) -> bool:
     """Return whether a folder is a run, or the remains of one from an interrupted `prune`."""
     if PLAN in here.files or MANIFEST in here.files:
         return True
-    return REPLACEMENTS in here.folders and any(map(PLACE.fullmatch, list_folder(storage.join(uri, REPLACEMENTS)).folders))
+    return REPLACEMENTS in here.folders and any(map(PLACE.fullmatch, list_folder(RunFolder(uri).replacements).folders))
 
 
 def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[str, Folder]]:
@@ -171,7 +171,7 @@ def _has_page(run: str, manifest: Manifest, here: Folder) -> bool:
 
 def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> ListedRun:
     with published():
-        plan = storage.read(storage.join(manifest.home(run), PLAN))
+        plan = storage.read(RunFolder(manifest.home(run)).plan)
     if hashlib.sha256(plan).hexdigest() != manifest.plan:
         raise InvalidRun(f"{PLAN}: is not the one that the manifest names")
     _check_there(run, manifest, here)
@@ -200,8 +200,8 @@ def _read_unfinished(run: str, name: str, here: Folder) -> ListedRun:
     if PLAN not in here.files:
         return ListedRun(run=run, name=name, date=find_day(name), state="unfinished")
     with published():
-        plan = from_json(storage.read(storage.join(run, PLAN)), storage.join(run, PLAN))
-    done = list_folder(storage.join(run, PARTS)).files if PARTS in here.folders else {}
+        plan = from_json(storage.read(RunFolder(run).plan), RunFolder(run).plan)
+    done = list_folder(RunFolder(run).parts).files if PARTS in here.folders else {}
     return ListedRun(
         run=run,
         name=name,

@@ -13,7 +13,7 @@ from os import PathLike
 from ..arguments.readers import read_date, read_flag
 from ..errors import InvalidRun, LeafledgerError, NotThere, UsageError
 from ..runs.publish.table_commit import remove_from_table
-from ..runs.records.folder import MANIFEST, PLAN, REPLACEMENTS
+from ..runs.records.folder import MANIFEST, PLAN, REPLACEMENTS, RunFolder
 from ..runs.records.latest import read_latest
 from ..stores import commit, storage
 from ..stores.filesystem import is_local, open_filesystem
@@ -125,8 +125,8 @@ def _list_inputs(uri: str) -> Iterator[str]:
 
 
 def _find_inputs(run: str) -> str | None:
-    """Find inputs of a run that are in its own folder and would be deleted with it."""
-    above, places = storage.join(run, REPLACEMENTS), [run]
+    """What a run was made of and lies in its folder, as where a day's data and its run share one: it would be lost with it."""
+    above, places = RunFolder(run).replacements, [run]
     with suppress(NotThere):
         places += [storage.join(above, name) for name in list_folder(above).folders]
     within = f"{run}/", f"{_find_place(run)}/"
@@ -134,12 +134,13 @@ def _find_inputs(run: str) -> str | None:
     def is_lost(place: str) -> bool:
         return place.startswith(within) or (place.startswith("/") and os.path.realpath(place).startswith(within))
 
-    return next(filter(is_lost, (each for place in places for each in _list_inputs(storage.join(place, PLAN)))), None)
+    return next(filter(is_lost, (each for place in places for each in _list_inputs(RunFolder(place).plan))), None)
 
 
 def _remove(run: str) -> None:
-    """Remove a run, manifest first and identifying objects last: an interruption leaves an unfinished run, which the next removal finishes."""
-    commit.remove(storage.join(run, MANIFEST))
+    """Its manifest first, last what it is known by without: whatever ends this in between, what is left is an unfinished run, which the next one
+    removes."""
+    commit.remove(RunFolder(run).manifest)
     try:
         here = list_folder(run)
     except NotThere:  # concurrently
@@ -148,9 +149,9 @@ def _remove(run: str) -> None:
         if name not in (MANIFEST, REPLACEMENTS, PLAN):
             commit.remove(storage.join(run, name))
     abort_uploads(run)
-    commit.remove(storage.join(run, REPLACEMENTS))
-    commit.remove(storage.join(run, PLAN))
-    commit.remove(run)  # a local folder
+    commit.remove(RunFolder(run).replacements)
+    commit.remove(RunFolder(run).plan)
+    commit.remove(run)  # a folder of this machine
 
 
 def _why_held(run: str) -> str | None:

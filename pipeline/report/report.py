@@ -1,6 +1,5 @@
 """Creation of a report: measuring, counting, drawing, and publishing one page below the run."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -12,15 +11,16 @@ from ..arguments.readers import read_place
 from ..cluster.map_items import map_items
 from ..cluster.placement import make_placement
 from ..drift.measure.measured_run import FEW, Measured, measure_run
+from ..drift.verdict import read_document
 from ..errors import InvalidRun, RunConflict, StorageError
 from ..finished.finished_run import FinishedRun, read_run
 from ..methods.memory import WORKER_OVERHEAD
 from ..methods.output_space import TOTALS
 from ..progress import Progress, Work, no_progress
 from ..runs.lookup.row_lookup import FoundRows, RowAddress, as_plain, opened_part
-from ..runs.records.derived import read_derived, write_derived
-from ..runs.records.finished_run import read_finished
-from ..runs.records.folder import part_uri
+from ..runs.records.derived import write_derived
+from ..runs.records.finished_run import list_parts, read_finished
+from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import is_current
 from ..stores import storage
 from .changes import say_change, write_changes
@@ -33,11 +33,10 @@ from .grids import choose_grids
 from .page import MOST_BYTES, Section, write_page
 
 PAGE = "report/index.html"
-DRIFT = "after/drift.json"
-LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first with a small enough page is used
-BYTES_OF_COUNTS = 1 << 26  # memory of a task
-COLUMNS = 500  # columns read at a time to find a row
-ROWS = ("Highest", "Lowest", "Median")  # margins of the shown rows
+LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first whose page is small enough
+BYTES_OF_COUNTS = 1 << 26  # that a task holds
+COLUMNS = 500  # that are read at a time to find one row of theirs
+ROWS = ("Highest", "Lowest", "Median")  # margins
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +89,20 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     """Count the drawn columns in one pass over the run."""
     plan, manifest = measured.plan, measured.manifest
     placement = make_placement(**where)
-    items = [plan.items[entry["part"]] for entry in manifest.parts]
+    parts = list_parts(measured.uri, manifest, plan)
     total = plan.columns[0][0]
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
     asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
     placement = placement.here_if(manifest.n_rows * (len(columns) + 1) < FEW)
-    on_done, found = progress(Work("counting", measured.uri, len(items), sum(item.n_rows for item in items))), nothing(columns)
-    for item, made in map_items(placement, count_part, work.warm, asked, items, WORKER_OVERHEAD + BYTES_OF_COUNTS):
+    on_done, found = progress(Work("counting", measured.uri, len(parts), sum(part.item.n_rows for part in parts))), nothing(columns)
+    for part, made in map_items(placement, count_part, work.warm, asked, parts, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
-        on_done(item)
+        on_done(part.item)
     return found
 
 
 def _read_row(run: FinishedRun, part: int, number: int) -> FoundRows:
-    uri, row = part_uri(run.manifest.home(run.uri), part), number
+    uri, row = RunFolder(run.uri).listed(next(entry for entry in run.manifest.parts if entry["part"] == part)), number
     with opened_part(uri) as (parquet, _):
         names = parquet.schema_arrow.names
         for group in range(parquet.num_row_groups):
@@ -152,14 +151,8 @@ def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) 
 
 
 def _read_changes(run: FinishedRun) -> Changes | None:
-    """Read the run's earlier drift record."""
-    kept = read_derived(run.uri, run.manifest.sha256, DRIFT)
-    if kept is None:
-        return None
-    try:
-        return _write_changes(json.loads(kept))
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:  # anybody may have changed it
-        raise InvalidRun(f"{storage.join(run.uri, DRIFT)}: is not as leafledger writes it; compare the runs again") from error
+    """What was found when the run was compared before."""
+    return read_document(run.uri, run.manifest.sha256, _write_changes)
 
 
 def _replaced(run: FinishedRun) -> RunConflict:

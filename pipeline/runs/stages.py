@@ -19,8 +19,7 @@ from ..methods.parameters import find_method
 from ..methods.tables import prepare_model
 from ..methods.unseen_categories import refuse_unseen
 from ..progress import Progress, Work, no_progress
-from ..stores import storage
-from ..stores.arrays import FOLDER, broadcast_tables
+from ..stores.arrays import broadcast_tables
 from .execute import executor as execute
 from .execute.bundles import Task
 from .execute.count_background import keep_counts
@@ -32,6 +31,7 @@ from .publish.latest_pointer import name_latest, refuse_small
 from .publish.publish import publish
 from .publish.replacement import swap_manifest
 from .publish.summaries import aggregate
+from .records.folder import RunFolder
 from .records.latest import Latest
 from .records.manifest import Manifest
 from .records.part import Part, without_costs
@@ -79,7 +79,7 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     if not isinstance(game := run.game, MarginalPlan) or not game.uncounted:
         return None
     commit_plan(run.job.out, run.plan)
-    recipe, query = broadcast_recipe(run.job.out, run.plan), broadcast_tables(game.query, storage.join(run.job.out, FOLDER))
+    recipe, query = broadcast_recipe(run.job.out, run.plan), broadcast_tables(game.query, RunFolder(run.job.out).tables)
     on_done = progress(Work("counting background", run.job.out, len(game.items), sum(item.n_rows for item in game.items)))
     counted = execute.count(run.job, recipe, query, game.items, run.memory.total, on_done)
     return keep_counts(counted, game, run.plan, run.job.options.allow_unseen)
@@ -103,7 +103,7 @@ def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progres
     if isinstance(prepared, MarginalPlan):
         progress(Work("preparing tables", run.job.out, 0, 0))
         prepared = _prepare(run, prepared, counted)
-    return Broadcast(broadcast_tables(prepared, storage.join(run.job.out, FOLDER)), prepared, broadcast_recipe(run.job.out, run.plan))
+    return Broadcast(broadcast_tables(prepared, RunFolder(run.job.out).tables), prepared, broadcast_recipe(run.job.out, run.plan))
 
 
 def _prepare(run: Run, game: MarginalPlan, counted: BackgroundStatistics | None) -> Prepared:

@@ -8,6 +8,8 @@ the action ``txn`` that Delta has for this: whoever commits at the same time is 
 import json
 import time
 from collections.abc import Collection, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any
 from urllib.parse import unquote
@@ -16,10 +18,10 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from .deltalake_table import open_table, options_for, place_of, reported
+from .lakehouse import Mark
 from .live import write_value
-from .share import DATE, Removal, Share, check_all_there, check_alone, new_columns, refuse_lacking, within
+from .share import DATE, Share, new_columns, refuse_lacking, within
 
-ATTEMPTS = 10  # lost to others before a commit is given up
 # Others clean a table's folder of all files that its log does not name: plans, manifests and summaries of the runs. Not for a hundred years.
 KEPT = {"delta.deletedFileRetentionDuration": "interval 36500 days"}
 WRITERS, READERS = {"appendOnly", "invariants", "timestampNtz"}, {"timestampNtz"}  # what a table may ask of who writes and reads it
@@ -28,35 +30,10 @@ NOTHING, WITHDRAWN = 0, "withdrawn"  # mark of a run that was withdrawn, and wha
 MANIFEST, RUN = "leafledger", "leafledger run"  # which was committed, and of which run, in what the log says of an entry
 
 
-def locate_delta(name: str, run: str, date: Date) -> str:
-    """Find the table that a run belongs to."""
-    root, folder, _ = f"{run}/".rpartition(f"/{DATE}={date}/")
-    if name:
-        raise UsageError(f"table is delta:{name}, expected delta alone: the table is the folder above {DATE}={date}")
-    if not folder or not root:
-        raise UsageError(f"{run}: lies in no folder {DATE}={date}, which a Delta table takes; use an output such as explained/{DATE}={{date}}")
-    return root
-
-
 def _exists(uri: str) -> bool:
     from deltalake import DeltaTable
 
     return DeltaTable.is_deltatable(uri, options_for(uri))
-
-
-def check_delta(uri: str, names: Collection[str]) -> None:
-    """Refuse a table that parts cannot be added to as they are, while nothing is explained yet."""
-    with reported("read", uri):
-        if not _exists(uri):
-            return
-    table = open_table(uri)
-    _refuse_other(table, uri)
-    refuse_lacking(_list_required(table), names, uri)
-
-
-def _list_required(table: Any) -> list[str]:
-    """Columns that may not be null."""
-    return [field.name for field in table.schema().fields if not field.nullable]
 
 
 def _refuse_other(table: Any, uri: str) -> None:
@@ -72,7 +49,7 @@ def _refuse_other(table: Any, uri: str) -> None:
         raise UsageError(f"{uri}: asks for {', '.join(sorted(asked)) or version} of who writes it, which leafledger does not know")
 
 
-def _refuse_removal(table: Any, uri: str, removed: Collection[str]) -> None:
+def _refuse_removal(table: Any, uri: str, removed: Collection[Any]) -> None:
     """Said before columns are added for files that the log then would not take."""
     if removed and table.metadata().configuration.get("delta.appendOnly", "").lower() == "true":
         raise UsageError(f"{uri}: rows of this Delta table stay there for ever (delta.appendOnly), so a run in it cannot be replaced or removed")
@@ -111,12 +88,6 @@ def _was_undone(table: Any, run: str, mark: int) -> bool:
     return bool(made) and at is not None and at not in made
 
 
-def _find_mark(table: Any, uri: str, run: str) -> tuple[int, int]:
-    """Which manifest of a run was committed last, and how many parts it had; none where that was undone."""
-    mark, held = (table.transaction_version(name) or NOTHING for name in _names(uri, run))
-    return (NOTHING, 0) if mark and _was_undone(table, run, mark) else (mark, held)
-
-
 def _list_live(table: Any, uri: str) -> dict[str, Any]:
     """From files that count to what removes each from the log, into which the library writes paths as URIs have them."""
     from deltalake.transaction import RemoveAction
@@ -153,6 +124,16 @@ def _properties(uri: str, run: str, mark: int, n_parts: int, said: Mapping[str, 
     return CommitProperties(custom_metadata=dict(said), app_transactions=[Transaction(names[0], mark), Transaction(names[1], n_parts)])
 
 
+def _properties_of(uri: str, share: Share) -> Any:
+    return _properties(uri, share.run, _mark(share.manifest), len(share.parts), {MANIFEST: share.manifest, RUN: share.run})
+
+
+def _schema_of(share: Share) -> Any:
+    from deltalake import Schema
+
+    return Schema.from_arrow(share.schema.append(pa.field(DATE, pa.date32())))
+
+
 def _add(uri: str, share: Share) -> list[Any]:
     from deltalake.transaction import AddAction
 
@@ -160,92 +141,95 @@ def _add(uri: str, share: Share) -> list[Any]:
     return [AddAction(part.uri.removeprefix(f"{uri}/"), part.size, value, now, True, json.dumps({"numRecords": part.n_rows})) for part in share.parts]
 
 
-def _try(uri: str, share: Share) -> None:
-    """One attempt, from the newest version."""
-    from deltalake import DeltaTable, Schema
-    from deltalake.transaction import create_table_with_add_actions
+@dataclass(frozen=True, slots=True)
+class DeltaLakeTable:
+    """The newest version of a table, see `LakehouseTable`."""
 
-    schema, mark = Schema.from_arrow(share.schema.append(pa.field(DATE, pa.date32()))), _mark(share.manifest)
-    properties = _properties(uri, share.run, mark, len(share.parts), {MANIFEST: share.manifest, RUN: share.run})
-    if not _exists(uri):
-        if not share.stands():
-            return
+    uri: str
+    table: Any  # None where there is none
+
+    @staticmethod
+    def locate(name: str, run: str, date: Date) -> str:
+        """Find the table that a run belongs to."""
+        root, folder, _ = f"{run}/".rpartition(f"/{DATE}={date}/")
+        if name:
+            raise UsageError(f"table is delta:{name}, expected delta alone: the table is the folder above {DATE}={date}")
+        if not folder or not root:
+            raise UsageError(f"{run}: lies in no folder {DATE}={date}, which a Delta table takes; use an output such as explained/{DATE}={{date}}")
+        return root
+
+    @staticmethod
+    def reported(doing: str, uri: str) -> AbstractContextManager[None]:
+        """Turn what the library raises into one line."""
+        return reported(doing, uri)
+
+    @classmethod
+    def open(cls, uri: str) -> "DeltaLakeTable":
+        """Open the newest version."""
+        return cls(uri, open_table(uri) if _exists(uri) else None)
+
+    @property
+    def exists(self) -> bool:
+        """There is a table."""
+        return self.table is not None
+
+    def refuse_new(self) -> None:
+        """Refuse nothing: the folder is made with the table."""
+
+    def refuse_other(self, removing: bool = False) -> None:  # noqa: ARG002 - of removing it asks the same
+        """Refuse a table by other partitions, or one that asks for what is not known here."""
+        _refuse_other(self.table, self.uri)
+
+    def refuse_columns(self, names: Collection[str]) -> None:
+        """Refuse parts that lack a column which may not be null."""
+        refuse_lacking([field.name for field in self.table.schema().fields if not field.nullable], names, self.uri)
+
+    def find_mark(self, run: str) -> Mark:
+        """Find what was committed of a run last; nothing where that was undone."""
+        mark, held = (self.table.transaction_version(name) or NOTHING for name in _names(self.uri, run))
+        return Mark("", 0) if not mark or _was_undone(self.table, run, mark) else Mark(str(mark), held)
+
+    def mark_of(self, manifest: str) -> str:
+        """Write a manifest as marks have it."""
+        return str(_mark(manifest))
+
+    def list_files(self, run: str) -> tuple[Collection[str], Mapping[str, Any]]:
+        """List all files that count; and of these the parts of a run, each with what removes it from the log."""
+        live = _list_live(self.table, self.uri)
+        return live, {each: live[each] for each in sorted(within(run, live))}
+
+    def create(self, share: Share) -> None:
+        """Make the table with a run's parts."""
+        from deltalake.transaction import create_table_with_add_actions
+
+        options, properties = options_for(self.uri), _properties_of(self.uri, share)
+        added = _add(self.uri, share)
         create_table_with_add_actions(
-            uri, schema, _add(uri, share), "error", [DATE], configuration=KEPT, storage_options=options_for(uri), commit_properties=properties
+            self.uri, _schema_of(share), added, "error", [DATE], configuration=KEPT, storage_options=options, commit_properties=properties
         )
-        return
-    table: DeltaTable = open_table(uri)
-    _refuse_other(table, uri)
-    committed, held = _find_mark(table, uri, share.run)
-    if committed == mark or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
-        return
-    live = _list_live(table, uri)
-    old = within(share.run, live)
-    check_all_there(held, len(old), share.run, uri)
-    removed = sorted(old - {part.uri for part in share.parts})  # what is added anew takes its own place
-    _refuse_removal(table, uri, removed)
-    refuse_lacking(_list_required(table), share.schema.names, uri)
-    missing = new_columns(_list_types(table.schema()), _list_types(schema), uri)
-    if missing:
-        table.alter.add_columns([field for field in schema.fields if field.name in missing])
-        _try(uri, share)  # others may have committed before these
-        return
-    actions = [*_add(uri, share), *(live[each] for each in removed)]
-    table.create_write_transaction(actions, "append", schema, [DATE], commit_properties=properties)
 
+    def add(self, share: Share, old: Mapping[str, Any]) -> bool:
+        """Let the table have a run's parts in the place of old ones; False where it got columns for them alone, and may be another one by then."""
+        schema, added = _schema_of(share), {part.uri for part in share.parts}
+        removed = [action for each, action in old.items() if each not in added]  # what is added anew takes its own place
+        _refuse_removal(self.table, self.uri, removed)
+        self.refuse_columns(share.schema.names)
+        missing = new_columns(_list_types(self.table.schema()), _list_types(schema), self.uri)
+        if missing:
+            self.table.alter.add_columns([field for field in schema.fields if field.name in missing])
+            return False
+        actions = [*_add(self.uri, share), *removed]
+        self.table.create_write_transaction(actions, "append", schema, [DATE], commit_properties=_properties_of(self.uri, share))
+        return True
 
-def commit_delta(uri: str, share: Share) -> None:
-    """Let a table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them, or where another run
-    has taken the run's place.
-    """
-    _repeat(uri, lambda: _try(uri, share))
+    def remove(self, run: str, old: Mapping[str, Any]) -> None:
+        """Take a run's parts out of the table."""
+        _refuse_removal(self.table, self.uri, old)
+        properties = _properties(self.uri, run, NOTHING, 0, {MANIFEST: WITHDRAWN, RUN: run})
+        self.table.create_write_transaction([*old.values()], "append", self.table.schema(), [DATE], commit_properties=properties)
 
-
-def _repeat(uri: str, attempt: Any) -> None:
-    """Try again where somebody else committed at the same time."""
-    with reported("write", uri):
+    def was_overtaken(self, error: Exception) -> bool:
+        """Tell whether somebody else committed, or made the table, at the same time."""
         from deltalake.exceptions import CommitFailedError, DeltaError
 
-        for left in reversed(range(ATTEMPTS)):
-            existed = _exists(uri)
-            try:
-                attempt()
-                return
-            except DeltaError as error:
-                made = not existed and _exists(uri)  # by somebody else
-                if not left or not (made or isinstance(error, CommitFailedError)):
-                    raise
-
-
-def holds_delta(uri: str, run: str, manifest: str) -> bool:
-    """Tell whether a manifest is the last of a run that was committed to a table."""
-    with reported("read", uri):
-        return _exists(uri) and _find_mark(open_table(uri), uri, run)[0] == _mark(manifest)
-
-
-def withdraw_delta(uri: str, leaving: Removal) -> None:
-    """Take a run's parts out of a table, before they are removed; do nothing where it has none."""
-
-    def attempt() -> None:
-        if not _exists(uri):
-            return
-        table = open_table(uri)
-        _refuse_other(table, uri)
-        mark, held = _find_mark(table, uri, leaving.run)
-        if leaving.manifest is not None and mark != _mark(leaving.manifest):
-            return
-        if leaving.wanted is not None and not leaving.wanted():
-            return
-        live = _list_live(table, uri)
-        old = within(leaving.run, live)
-        check_all_there(held, len(old), leaving.run, uri)
-        if leaving.whole:
-            check_alone(leaving.run, live, uri)
-        if not held:
-            return
-        _refuse_removal(table, uri, old)
-        actions = [live[each] for each in sorted(old)]
-        properties = _properties(uri, leaving.run, NOTHING, 0, {MANIFEST: WITHDRAWN, RUN: leaving.run})
-        table.create_write_transaction(actions, "append", table.schema(), [DATE], commit_properties=properties)
-
-    _repeat(uri, attempt)
+        return isinstance(error, CommitFailedError) or (isinstance(error, DeltaError) and not self.exists and _exists(self.uri))

@@ -1,30 +1,17 @@
-"""Lakehouse tables that runs are committed to, with one implementation per format."""
+"""Tables of all nights that a run's parts are committed to and leave again, whatever their format."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date as Date
 
-from .deltalake_commit import check_delta, commit_delta, holds_delta, locate_delta, withdraw_delta
+from .deltalake_commit import DeltaLakeTable
+from .lakehouse import LakehouseTable
 from .names import Name
-from .pyiceberg_commit import check_iceberg, commit_iceberg, holds_iceberg, locate_iceberg, withdraw_iceberg
-from .share import Removal, Share
+from .pyiceberg_commit import IcebergTable
+from .share import Removal, Share, check_all_there, check_alone
 
-
-@dataclass(frozen=True, slots=True)
-class Format:
-    """What can be done with a table."""
-
-    locate: Callable[[str, str, Date], str]  # from its name, the run's folder and its date to its place
-    check: Callable[[str, Collection[str]], None]  # that parts with such columns can be added, before there are any
-    commit: Callable[[str, Share], None]
-    holds: Callable[[str, str, str], bool]  # from its place, a run's folder and manifest
-    withdraw: Callable[[str, Removal], None]
-
-
-FORMATS: dict[Name, Format] = {
-    "delta": Format(locate_delta, check_delta, commit_delta, holds_delta, withdraw_delta),
-    "iceberg": Format(locate_iceberg, check_iceberg, commit_iceberg, holds_iceberg, withdraw_iceberg),
-}
+ATTEMPTS = 10  # lost to others before a commit is given up
+FORMATS: dict[Name, type[LakehouseTable]] = {"delta": DeltaLakeTable, "iceberg": IcebergTable}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +29,20 @@ class Place:
         names : collection of str
             Columns that parts will have.
         """
-        FORMATS[self.format].check(self.uri, names)
+        kind = FORMATS[self.format]
+        with kind.reported("read", self.uri):
+            table = kind.open(self.uri)
+            if not table.exists:
+                table.refuse_new()
+                return
+        table.refuse_other()
+        table.refuse_columns(names)
 
     def commit(self, share: Share) -> None:
-        """Let the table have a run's parts, once."""
-        FORMATS[self.format].commit(self.uri, share)
+        """Let the table have a run's parts, in the place of those of an earlier run in the same folder; do nothing where it has them, or where
+        another run has taken the run's place.
+        """
+        self._repeat(lambda table: _add(table, self, share))
 
     def holds(self, run: str, manifest: str) -> bool:
         """Tell whether the table has a run, by the manifest that was committed of it last.
@@ -56,11 +52,61 @@ class Place:
         manifest : str
             SHA-256, hexadecimal.
         """
-        return FORMATS[self.format].holds(self.uri, run, manifest)
+        kind = FORMATS[self.format]
+        with kind.reported("read", self.uri):
+            table = kind.open(self.uri)
+            return table.exists and table.find_mark(run).mark == table.mark_of(manifest)
 
     def withdraw(self, leaving: Removal) -> None:
-        """Take a run's parts out of the table; do nothing where it has none."""
-        FORMATS[self.format].withdraw(self.uri, leaving)
+        """Take a run's parts out of the table, before they are removed; do nothing where it has none."""
+        self._repeat(lambda table: _remove(table, self.uri, leaving))
+
+    def _repeat(self, attempt: Callable[[LakehouseTable], None]) -> None:
+        """Try again, from the newest version, where somebody else committed at the same time."""
+        kind = FORMATS[self.format]
+        with kind.reported("write", self.uri):
+            for left in reversed(range(ATTEMPTS)):
+                table = kind.open(self.uri)
+                try:
+                    attempt(table)
+                    return
+                except Exception as error:  # each library has its own
+                    if not left or not table.was_overtaken(error):
+                        raise
+
+
+def _add(table: LakehouseTable, place: Place, share: Share) -> None:
+    if not table.exists:
+        if share.stands():
+            table.create(share)
+        return
+    table.refuse_other()
+    found = table.find_mark(share.run)
+    # Else it is of another day by now, as where a wrong one was given.
+    is_there = found.mark == table.mark_of(share.manifest) and found.day in ("", str(share.date))
+    if is_there or not share.stands():  # asked once the table is open: who takes its place from now on is noticed
+        return
+    _, old = table.list_files(share.run)
+    check_all_there(found.n_parts, len(old), share.run, place.uri)
+    if not table.add(share, old):
+        _add(FORMATS[place.format].open(place.uri), place, share)  # others may have committed before these
+
+
+def _remove(table: LakehouseTable, uri: str, leaving: Removal) -> None:
+    if not table.exists:
+        return
+    table.refuse_other(removing=True)
+    found = table.find_mark(leaving.run)
+    if leaving.manifest is not None and found.mark != table.mark_of(leaving.manifest):
+        return
+    if leaving.wanted is not None and not leaving.wanted():
+        return
+    live, old = table.list_files(leaving.run)
+    check_all_there(found.n_parts, len(old), leaving.run, uri)
+    if leaving.whole:
+        check_alone(leaving.run, live, uri)
+    if found.n_parts:
+        table.remove(leaving.run, old)
 
 
 def find_place(table: str, run: str, date: Date) -> Place:

@@ -11,7 +11,7 @@ import pytest
 from leafledger import check_run, explain
 from leafledger.pipeline.errors import ClusterLost, LeafledgerError
 from leafledger.pipeline.progress import no_progress
-from leafledger.pipeline.runs.records.folder import part_uri
+from leafledger.pipeline.runs.records.folder import RunFolder
 from leafledger.pipeline.runs.records.part import Part
 
 ID = "flight"
@@ -88,7 +88,7 @@ class Runner:
 
         explain(given.pop("model"), given.pop("data"), out, progress=progress, **given)
         made = [part for part in parts if isinstance(part, Part) and part.seconds]
-        self.tally.recomputed += sum(part_uri(out, part.part).endswith(name.rsplit("/", 1)[-1]) for part in made for name in before or {})
+        self.tally.recomputed += sum(RunFolder(out).part(part.part).endswith(name.rsplit("/", 1)[-1]) for part in made for name in before or {})
         return made
 
     def fails(self, out: str, **given) -> LeafledgerError:

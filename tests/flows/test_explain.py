@@ -192,7 +192,7 @@ def test_what_may_pass_is_tried_again(server, client, example, tmp_path, monkeyp
             raise error
         return broadcast_run(*planned)
 
-    monkeypatch.setattr(leafledger.flows.stages, "broadcast_run", fail_twice)
+    monkeypatch.setattr(leafledger.flows.stages.broadcast, "fn", broadcast_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_completed()
     assert [task_run.run_count for task_run in task_runs(client, state)] == [1, 1, 3, 1, 1, 1]
@@ -204,7 +204,7 @@ def test_a_store_that_stays_away_fails_the_flow_in_its_words(server, example, tm
     def publish_run(*_):
         raise StorageError("s3://bucket/run: cannot write: no route to host")
 
-    monkeypatch.setattr(leafledger.flows.stages, "publish_run", publish_run)
+    monkeypatch.setattr(leafledger.flows.stages.publish, "fn", publish_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_failed()
     assert state.message == "s3://bucket/run: cannot write: no route to host"

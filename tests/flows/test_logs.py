@@ -61,7 +61,7 @@ def test_a_store_that_stays_away_is_one_line(server, example, tmp_path, monkeypa
         raise StorageError("s3://bucket/run: cannot write: no route to host")
 
     monkeypatch.setattr(leafledger.flows.explain.publish, "retry_delay_seconds", [0.01])
-    monkeypatch.setattr(leafledger.flows.stages, "publish_run", publish_run)
+    monkeypatch.setattr(leafledger.flows.stages.publish, "fn", publish_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.message == "s3://bucket/run: cannot write: no route to host"
     assert len(tries) == 1 + len(leafledger.flows.stages.RETRY_SECONDS)
@@ -76,7 +76,7 @@ def test_a_mistake_of_ours_keeps_its_traceback(server, example, tmp_path, monkey
     def publish_run(*_):
         raise KeyError("unforeseen")
 
-    monkeypatch.setattr(leafledger.flows.stages, "publish_run", publish_run)
+    monkeypatch.setattr(leafledger.flows.stages.publish, "fn", publish_run)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_failed()
     assert any(record.exc_info and isinstance(record.exc_info[1], KeyError) for record in caplog.records if record.name in LOGGERS)

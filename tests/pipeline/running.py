@@ -12,7 +12,7 @@ from leafledger.pipeline.models.model import Feature, Model
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan.planned_run import plan_run
-from leafledger.pipeline.runs.records.provenance import PROVENANCE
+from leafledger.pipeline.runs.records.folder import PROVENANCE
 from leafledger.pipeline.runs.stages import broadcast_run
 from tests.pipeline.conftest import FEATURES
 

@@ -14,6 +14,7 @@ from leafledger.kernels.reductions.summary import Shown
 from ...comparisons.comparison import REMOVAL
 from ...display.text import printable
 from ...errors import InvalidRun
+from ...runs.records.folder import RunFolder
 from ...stores import storage
 from .terminal import print_whole, say
 
@@ -70,8 +71,8 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
                 _say_line(console, summary.headline(manifest.totals[summary.name]))
             entry = manifest.summary(f"{summary.name}.json")
             if summary.display and entry is not None:
-                _show_summary(console, storage.join(run, entry["uri"]), summary.name, summary.display)
-    except (KeyError, TypeError, ValueError) as error:  # the summaries may have been changed by anybody
+                _show_summary(console, RunFolder(run).listed(entry), summary.name, summary.display)
+    except (KeyError, TypeError, ValueError) as error:  # whoever may write there has changed them
         raise InvalidRun(f"{run}: its summaries are not as leafledger writes them: {type(error).__name__}: {error}; see leafledger check") from error
 
 

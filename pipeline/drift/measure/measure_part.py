@@ -14,13 +14,12 @@ from leafledger.kernels.distributions.histogram import TALLY_BYTES, Histogram, f
 from leafledger.kernels.reductions.reduction import merge_all
 
 from ...dataset.columns.schema import column_values
-from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun
 from ...methods.memory import WORKER_OVERHEAD
 from ...models.model import Feature
 from ...runs.columns.top_attributions import as_texts
 from ...runs.lookup.row_lookup import opened_part
-from ...runs.records.folder import part_uri
+from ...runs.records.finished_run import FinishedPart
 from ...runs.records.footer import read_footer
 from ...runs.records.plan import Plan
 from ...runs.records.plan_file import read_plan, read_recipe
@@ -171,11 +170,11 @@ def measure_columns(uri: str, plan: Plan, parquet: pq.ParquetFile, rows: Rows) -
     ]
 
 
-def measure_item(asked: Measuring, item: WorkItem) -> MeasuredPart:
-    """Measure the part of a work item."""
-    plan, uri = read_plan(asked.run, asked.plan_digest), part_uri(asked.run, item.part)
+def measure_item(asked: Measuring, part: FinishedPart) -> MeasuredPart:
+    """Measure a part."""
+    plan, uri = read_plan(asked.run, asked.plan_digest), part.uri
     with opened_part(uri) as (parquet, file):
-        read_footer(uri, file, read_recipe(asked.run, asked.plan_digest), item)
+        read_footer(uri, file, read_recipe(asked.run, asked.plan_digest), part.item)
         (found,) = measure_columns(uri, plan, parquet, [[slice(None)] * parquet.num_row_groups])
     return found
 

@@ -15,12 +15,11 @@ from leafledger.kernels.distributions.histogram import NOTHING, Histogram, merge
 from ...cluster.map_items import map_items
 from ...cluster.placement import Placement
 from ...dataset.columns.grouping import GroupColumn, check_group_columns, make_group_columns, name_groups, write_values
-from ...dataset.files.listing import WorkItem
 from ...errors import StorageError, UsageError
 from ...progress import Progress, Work
 from ...runs.lookup.row_lookup import opened_part
 from ...runs.records.derived import FOLDER, read_derived, write_derived
-from ...runs.records.folder import part_uri
+from ...runs.records.finished_run import FinishedPart, list_parts
 from ...runs.records.footer import read_footer
 from ...runs.records.plan import Plan
 from ...runs.records.plan_file import read_plan, read_recipe
@@ -106,12 +105,12 @@ def _find_rows(parquet: pq.ParquetFile, by: Sequence[GroupColumn], columns: Sequ
     return found
 
 
-def measure_groups_of_item(asked: MeasuringGroups, item: WorkItem) -> GroupedPart:
-    """Measure a work item's part by group: a Dask task."""
-    plan, uri = read_plan(asked.run.run, asked.run.plan_digest), part_uri(asked.run.run, item.part)
+def measure_groups_of_item(asked: MeasuringGroups, part: FinishedPart) -> GroupedPart:
+    """Measure a part group by group: what a Dask task does."""
+    plan, uri = read_plan(asked.run.run, asked.run.plan_digest), part.uri
     columns = _find_columns(plan, asked.by)
     with opened_part(uri) as (parquet, file):
-        read_footer(uri, file, read_recipe(asked.run.run, asked.run.plan_digest), item)
+        read_footer(uri, file, read_recipe(asked.run.run, asked.run.plan_digest), part.item)
         types = {name: parquet.schema_arrow.field(column).type for name, column in columns.items()}
         check_group_columns(asked.by, types, uri)
         by = make_group_columns(asked.by, types)
@@ -129,21 +128,21 @@ def _measure_parts(
 ) -> tuple[tuple[GroupColumn, ...], dict[str, tuple[ColumnDistribution, ...]]]:
     """Measure all groups, sorted by name; the bits do not depend on the placement."""
     manifest, plan, columns = measured.manifest, measured.plan, measured.columns
-    items = [plan.items[entry["part"]] for entry in manifest.parts]
+    items = list_parts(measured.uri, manifest, plan)
     placement = placement.here_if(manifest.n_rows * len(columns) < FEW)
-    on_done = progress(Work("measuring groups", measured.uri, len(items), sum(item.n_rows for item in items)))
+    on_done = progress(Work("measuring groups", measured.uri, len(items), sum(part.item.n_rows for part in items)))
     asked = MeasuringGroups(Measuring(manifest.home(measured.uri), manifest.plan), by)
     described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)
     parts, counts = dict[str, dict[int, MeasuredPart]](), dict[str, dict[int, Histogram]]()
-    for item, made in map_items(placement, measure_groups_of_item, _warm, asked, items, TASK_BYTES):
+    for each, made in map_items(placement, measure_groups_of_item, _warm, asked, items, TASK_BYTES):
         described = made.by
         for name, part in made.groups.items():
             mine = counts.setdefault(name, dict.fromkeys(part.numbers, NOTHING))
             for c, found in zip(part.numbers, part.counts, strict=True):  # in any order, since integer counts add exactly
                 mine[c] = merge_histograms(mine[c], found)
-            parts.setdefault(name, {})[item.part] = replace(part, counts=())
+            parts.setdefault(name, {})[each.item.part] = replace(part, counts=())
         _check_most([*parts], by, len(columns))
-        on_done(item)
+        on_done(each.item)
     return described, {name: gather(plan, columns, parts[name], counts[name]) for name in sorted(parts)}
 
 

@@ -15,7 +15,7 @@ from ...cluster.placement import Placement, make_placement
 from ...errors import StorageError
 from ...progress import Progress, Work, no_progress
 from ...runs.records.derived import FOLDER, read_derived, write_derived
-from ...runs.records.finished_run import read_finished
+from ...runs.records.finished_run import list_parts, read_finished
 from ...runs.records.manifest import Manifest
 from ...runs.records.plan import Plan
 from ...stores.places import normalise
@@ -128,16 +128,16 @@ def gather(
 def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan, progress: Progress) -> tuple[ColumnDistribution, ...]:
     """Measure all parts of a run; the bits do not depend on the placement."""
     columns = list_columns(plan)
-    items = [plan.items[entry["part"]] for entry in manifest.parts]
+    items = list_parts(uri, manifest, plan)
     placement = placement.here_if(manifest.n_rows * len(columns) < FEW)
-    on_done = progress(Work("measuring", uri, len(items), sum(item.n_rows for item in items)))
+    on_done = progress(Work("measuring", uri, len(items), sum(part.item.n_rows for part in items)))
     parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
     asked = Measuring(manifest.home(uri), manifest.plan)
-    for item, made in map_items(placement, measure_item, work.warm, asked, items, TASK_BYTES):
-        for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since integer counts add exactly
+    for each, made in map_items(placement, measure_item, work.warm, asked, items, TASK_BYTES):
+        for c, found in zip(made.numbers, made.counts, strict=True):  # at once and in any order, since counts add up exactly
             counts[c] = merge_histograms(counts[c], found)
-        parts[item.part] = replace(made, counts=())
-        on_done(item)
+        parts[each.item.part] = replace(made, counts=())
+        on_done(each.item)
     return gather(plan, columns, parts, counts)
 
 

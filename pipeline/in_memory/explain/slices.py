@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from leafledger.kernels.batch import attribute_batch
 from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS, find_errors
 from leafledger.kernels.reductions.input_counts import INPUTS
 from leafledger.kernels.reductions.reduction import merge_all
 from leafledger.kernels.reductions.summary import INTERACTIONS, Subject, Summary
 from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
-from leafledger.kernels.slices.row_outputs import keep_outputs, take_outputs
+from leafledger.kernels.slices.row_outputs import take_outputs
 from leafledger.kernels.trees.binning import padded
 
 from ...dataset.columns.labels import lay_out
@@ -24,7 +23,7 @@ from ...methods.interaction_lists import count_kept, keep_largest
 from ...methods.memory import max_slice_rows
 from ...methods.output_space import find_base
 from ...methods.parameters import find_method
-from ...methods.row_checks import check_rows, enter_space
+from ...methods.slice_step import SliceStep
 from ...methods.summary_tables import tabulate
 from ...methods.tables import pair_names
 from ...methods.unseen_categories import ENOUGH, refuse_unseen
@@ -117,7 +116,7 @@ def attribute_rows(
     """Attribute rows by the request's tables."""
     (n, fill), method, row_output = read, find_method(question.method), question.row_output
     n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
-    model, check = names.model, method.check_of(question.parameters)
+    model, step = names.model, SliceStep(method, method.check_of(question.parameters), question.link, row_output, prepared)
     named = model.outputs if row_output is None else (row_output.which,)
     outputs, classes = len(named), np.array(model.outputs)
     margin, base = np.zeros((n, outputs)), find_base(question.link, prepared)
@@ -149,16 +148,14 @@ def attribute_rows(
         fill(first, size, buffers.values)
         if targets is not None:
             buffers = buffers._replace(labels=lay_out(*(values[first : first + size] for values in targets)))
-        attribute_batch(method, prepared, buffers)
-        check_rows(check, prepared, buffers, size, "", first)
-        margin = buffers.margin
-        buffers, _ = enter_space(question.link, prepared, buffers, size, "", first)
-        if row_output is not None and out.output is not None:
-            found = row_output.choose(margin, first)
-            out.output[first : first + size], out.base[first : first + size, 0] = classes[found[:size]], base[found[:size]]
-            buffers, margin = keep_outputs(buffers, found), take_outputs(margin, found)
-        _keep(out, prepared, buffers, margin, first, size)
-        return [summary.update(summary.init(buffers), buffers, size) for summary in summaries]
+        found = step.explain(buffers, size, "", first)
+        margin = found.margin
+        if found.output is not None and out.output is not None:
+            chosen = found.output[:size]
+            out.output[first : first + size], out.base[first : first + size, 0] = classes[chosen], base[chosen]
+            margin = take_outputs(margin, found.output)
+        _keep(out, prepared, found.kept, margin, first, size)
+        return [summary.update(summary.init(found.kept), found.kept, size) for summary in summaries]
 
     starts = range(0, n, slice_rows)
     if len(starts) > 1 and n_threads > 1:

@@ -33,7 +33,7 @@ from ...dataset.columns.partition import Partition, read_groups
 from ...dataset.columns.players import Players, combination_names, number_players
 from ...errors import UnsupportedModel, UsageError
 from ...methods.parameters import check_parameters
-from ...methods.row_checks import check_rows
+from ...methods.slice_step import check_rows
 from ...methods.tables import check_method, player_names, refused
 from ...models import load_ensemble
 from ...models.model import Model

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...dataset.columns.schema import column_values
-from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun
 from ...models.model import Feature
 from ...runs.lookup.row_lookup import opened_part
-from ...runs.records.folder import part_uri
+from ...runs.records.finished_run import FinishedPart
 from ...runs.records.footer import read_footer
 from ...runs.records.plan_file import read_recipe
 from .counts import CountedColumn, Counts, count_rows, no_rows
@@ -70,9 +69,9 @@ def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int,
     return tuple(spots)
 
 
-def count_part(asked: CountTask, item: WorkItem) -> PartCounts:
-    """Count the part of a work item."""
-    uri, found, first_row = part_uri(asked.run, item.part), nothing(asked.columns), 0
+def count_part(asked: CountTask, part: FinishedPart) -> PartCounts:
+    """Count a part."""
+    item, uri, found, first_row = part.item, part.uri, nothing(asked.columns), 0
     names = list(
         dict.fromkeys(
             [

@@ -39,7 +39,7 @@ from ..publish.summaries import aggregate
 from ..publish.table_objects import write_rows
 from ..records.derived import check_after
 from ..records.finished_run import refuse_others
-from ..records.folder import MANIFEST, PLAN, REJECTED, SUMMARY
+from ..records.folder import MANIFEST, SUMMARY, RunFolder
 from ..records.input_digests import check_inputs, find_changed, read_inputs
 from ..records.manifest import Game, Manifest, make_manifest, read_manifest
 from ..records.plan import Plan
@@ -87,7 +87,7 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedSta
     expected = [f"{above}/{name}.{suffix}" for name in tables for suffix in ("parquet", "json")]
     listed = [entry["uri"] for entry in manifest.summaries]
     if listed != expected:
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: lists summaries {shorten(listed)}, expected {shorten(expected)}")
+        raise InvalidRun(f"{RunFolder(run).manifest}: lists summaries {shorten(listed)}, expected {shorten(expected)}")
     for entry in manifest.summaries:
         check_size(run, entry)
         uri, table = fetch(run, entry, local), tables[Path(entry["uri"]).stem]
@@ -98,10 +98,10 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedSta
 
 
 def _check_rejected(run: str, home: str, plan: Plan, rejected: Sequence[Rejected]) -> None:
-    """Refuse rejections that are not of the plan, or differ from the record beside the manifest."""
-    where = storage.join(run, MANIFEST)
+    """What was rejected is of the plan, and said beside the manifest too."""
+    where = RunFolder(run).manifest
     if tuple(rejected) != read_rejected(home):
-        raise InvalidRun(f"{storage.join(home, REJECTED)}: differs from what the manifest says was rejected")
+        raise InvalidRun(f"{RunFolder(home).rejected}: differs from what the manifest says was rejected")
     if tuple(entry for entry in rejected if entry.part is None) != plan.rejected:
         raise InvalidRun(f"{where}: the files that it says cannot be read are not those of the plan")
     for entry in rejected:
@@ -119,7 +119,7 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     if manifest is None:
         raise NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
     home = manifest.home(run)
-    where = storage.join(home, PLAN)
+    where = RunFolder(home).plan
     with published():
         text = storage.read(where)
     plan, found = from_json(text, where), hashlib.sha256(text).hexdigest()
@@ -142,7 +142,7 @@ def _check_manifest(run: str, found: Manifest, expected: Manifest) -> None:
     for field in fields(Manifest):
         value, wanted = getattr(found, field.name), getattr(expected, field.name)
         if not _written_alike(value, wanted):
-            raise InvalidRun(f"{storage.join(run, MANIFEST)}: {field.name} is {shorten(value)}, expected {shorten(wanted)}")
+            raise InvalidRun(f"{RunFolder(run).manifest}: {field.name} is {shorten(value)}, expected {shorten(wanted)}")
 
 
 def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple[int, dict[str, str], str | None]:

@@ -27,6 +27,7 @@ from ...stores import storage
 from ...stores.arrays import open_tables
 from ...stores.filesystem import published
 from ..execute.merged_states import MergedStates
+from ..records.folder import RunFolder
 from ..records.footer import Footer, read_footer
 from ..records.manifest import PartEntry, SummaryEntry
 from ..records.part import reject
@@ -103,8 +104,8 @@ def right_shapes(run: str) -> Iterator[None]:
 
 
 def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
-    """Refuse a listed object that is missing or has another size."""
-    uri = storage.join(run, entry["uri"])
+    """Refuse an object that the manifest lists where it is missing or has another size."""
+    uri = RunFolder(run).listed(entry)
     size = storage.stat(uri).size
     if size != entry["size"]:
         raise InvalidRun(f"{uri}: has {size} bytes, the manifest says {entry['size']}")
@@ -112,8 +113,8 @@ def check_size(run: str, entry: PartEntry | SummaryEntry) -> str:
 
 
 def fetch(run: str, entry: PartEntry | SummaryEntry, local: Path) -> str:
-    """Fetch a listed object, and verify its digest."""
-    uri = storage.join(run, entry["uri"])
+    """Fetch what the manifest lists, and refuse other bytes."""
+    uri = RunFolder(run).listed(entry)
     storage.download(uri, local)
     found = storage.sha256(local)
     if found != entry["sha256"]:
@@ -209,7 +210,7 @@ def _check_part(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart, pr
     if prepared is None or each.changed is not None:
         return footer, PartResult(footer.residual, stored, 0, each.changed)
     try:
-        uri = storage.join(asked.run, each.entry["uri"])
+        uri = RunFolder(asked.run).listed(each.entry)
         n_again = recompute_part(uri, plan, made_by, each.item, prepared, local, asked.all_rows, footer.rejected)
     except NotRepeatable as error:
         return footer, PartResult(footer.residual, stored, 0, str(error))

@@ -11,7 +11,7 @@ from ...errors import InvalidData, InvalidRun, NotRepeatable
 from ...stores import storage
 from ..execute.write_part import write_part
 from ..lookup.row_lookup import FoundRows, RowAddress, as_plain
-from ..records.folder import MANIFEST
+from ..records.folder import RunFolder
 from ..records.footer import read_footer
 from ..records.manifest import Game, Manifest
 from ..records.plan import Plan, recipe
@@ -72,7 +72,7 @@ def verify_rows(run: str, manifest: Manifest, plan: Plan, found: FoundRows, mode
     tables = recompute_tables(plan, model)
     said = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs)
     if tables.game != said:
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: what it says of the model, such as base values, differs from the model")
+        raise InvalidRun(f"{RunFolder(run).manifest}: what it says of the model, such as base values, differs from the model")
     made_by = recipe(plan)
     _check_footers(made_by, plan, found.places)
     with storage.scratch() as folder:

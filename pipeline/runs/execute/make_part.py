@@ -22,7 +22,7 @@ from ...methods.warmup import call_kernels
 from ...stores import commit, storage
 from ...stores.arrays import open_tables
 from ...stores.counted import count_moved, take_moved
-from ..records.folder import part_uri
+from ..records.folder import RunFolder
 from ..records.footer import read_footer
 from ..records.part import Part, reject
 from ..records.plan_file import open_recipe
@@ -60,8 +60,8 @@ def check_bytes(uri: str, local: Path, states: dict[str, str], summaries: Sequen
 
 
 def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
-    """Read a published part, verified against its footer and page by page."""
-    uri = part_uri(run, item.part)
+    """Read a part as it was published, verified against its footer and page by page."""
+    uri = RunFolder(run).part(item.part)
     if not storage.exists(uri):
         return None
     with storage.scratch() as folder:
@@ -78,7 +78,7 @@ def make_or_fetch_part(run: str, recipe: str, tables: str, item: WorkItem, rejec
     if found is not None:
         return found
     started = time.perf_counter()
-    plan, prepared, uri = open_recipe(run, recipe), open_tables(tables), part_uri(run, item.part)
+    plan, prepared, uri = open_recipe(run, recipe), open_tables(tables), RunFolder(run).part(item.part)
     with storage.scratch() as folder:
         local = folder / "part.parquet"
         spent, cpu = write_part(plan, recipe, item, prepared, local, rejected), time.process_time()

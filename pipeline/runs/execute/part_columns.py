@@ -1,6 +1,6 @@
 """Columns of a part: ids, margins, attributions, interactions and others, as Parquet holds them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,100 +31,148 @@ UNFILTERED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_dictionary,
 
 
 @dataclass(frozen=True, slots=True)
-class PairColumns:
-    """The columns of interactions, a list of pairs in every row."""
+class Rows:
+    """A slice of rows, as they were read, and what was found of them."""
 
-    n_kept: int  # pairs of a row, at most
-    names: tuple[pa.Array, pa.Array]  # of every pair's first and second player
+    n: int
+    batch: pa.RecordBatch
+    buffers: Buffers
+    output: np.ndarray | None  # of the model, where each row has one of its own
+    missing: np.ndarray | None  # rows without a label, which have no attributions
+    values: Mapping[str, pa.Array]  # by players, where they stand beside attributions in a list
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Columns of one kind: what they are, how Parquet holds them, and how they are filled."""
+
+    fields: Sequence[pa.Field]
+    fill: Callable[[Rows], Iterable[pa.Array]]
+    split: Sequence[str] = ()  # leaves of Parquet's schema that hold fractions
+    repeated: Sequence[str] = ()  # those of few values, such as names or places in a ranking, which get a dictionary
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns of a part, and what they are called in it."""
+    """The columns of a part."""
 
     schema: pa.Schema
+    groups: tuple[Group, ...]  # in the order of the schema
     ids: tuple[str, ...]
-    values: tuple[str, ...]  # of the features that are kept beside their attributions: columns of the data, of which
-    kept: tuple[str, ...]  # those of the part are called so
-    outputs: pa.Array | None  # names of the model's, where each row has one of its own
-    numbers: tuple[str, ...]  # leaves of Parquet's schema that hold fractions,
-    names: tuple[str, ...]  # and those that hold names, or places in a ranking
-    dtype: np.dtype
-    types: tuple[np.dtype, ...]  # of a row's attributions
     labelled: bool  # a row without a label has no attributions
-    label: bool  # there is a column of labels
-    pairs: PairColumns | None  # of interactions, where there are any
-    wide: bool  # every player has a column
-    top: Top | None
-    reasons: Reasons | None
-    players: tuple[str, ...]
-    features: dict[str, Feature]  # from players to the features whose values are theirs
+    features: dict[str, Feature]  # from players to the features whose values are theirs; none where no list has values
+
+
+def _name_rows(plan: Plan, batch: pa.Schema) -> Iterator[Group]:
+    """Ids, and the output that a row is explained for."""
+    yield Group([batch.field(name) for name in plan.ids], lambda rows: [rows.batch.column(name) for name in plan.ids], repeated=plan.ids)
+    if plan.chosen:
+        outputs, fields = pa.array(plan.outputs, pa.string()), [pa.field(name, pa.string(), nullable=False) for name in plan.chosen]
+        yield Group(fields, lambda rows: [] if rows.output is None else [outputs.take(pa.array(rows.output[: rows.n]))], repeated=plan.chosen)
+
+
+def _write_margins(plan: Plan, number: pa.DataType) -> Group:
+    dtype, names = np.dtype(plan.precision), plan.columns[0]
+    fields = [pa.field(name, number, nullable=False) for name in names]
+    return Group(fields, lambda rows: [pa.array(round_to(margin[: rows.n], dtype)) for margin in rows.buffers.margin], split=names)
+
+
+def _write_players(plan: Plan, prepared: Prepared, number: pa.DataType) -> Iterator[Group]:
+    """Attributions of every player, and their standard errors."""
+    phi_of, (_, phi, _) = METHODS[plan.method].phi, plan.columns
+    n_scores = len(phi_of.scores)
+    kinds = [pa.int32() if phi_of.ranks else number] * (len(plan.players) - n_scores) + [number] * n_scores
+    types = [np.dtype(kind.to_pandas_dtype()) for kind in kinds]
+
+    def write(rows: Rows, found: Iterable[np.ndarray]) -> Iterator[pa.Array]:
+        unused = {kind: pa.array(np.zeros(rows.n, kind), mask=rows.missing) for kind in set(types)}
+        for of_output in found:
+            attributions = [unused[kind] for kind in types]
+            for row, player in enumerate(prepared.players):
+                attributions[player] = pa.array(round_to(of_output[row, : rows.n], types[player]), mask=rows.missing)
+            yield from attributions
+
+    fields = [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, kinds * len(plan.written_outputs), strict=True)]
+    ranks = [field.name for field in fields if pa.types.is_integer(field.type)]  # whose bytes, split, few readers put together
+    fractions = [field.name for field in fields if not pa.types.is_integer(field.type)]
+    yield Group(fields, lambda rows: write(rows, rows.buffers.phi), fractions, ranks)
+    errors = [pa.field(name, number, nullable=False) for name in plan.error_columns]
+    yield Group(errors, lambda rows: write(rows, find_errors(rows.buffers) if errors else ()), plan.error_columns)
+
+
+def _list_pairs(plan: Plan, prepared: Prepared, number: pa.DataType) -> Group:
+    """Interactions, a list of pairs in every row."""
+    named, n_kept, dtype = pair_names(prepared, plan.players), count_kept(len(prepared.pairs.players), plan.interactions), np.dtype(plan.precision)
+    first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
+    names = plan.columns[2]
+    return Group(
+        [pa.field(name, column_type(number), nullable=False) for name in names],
+        lambda rows: [make_column(pairs[:, : rows.n], n_kept, dtype, (first, second)) for pairs in rows.buffers.pairs],
+        split=[leaf for name in names for leaf in leaves(name, VALUE)],
+        repeated=[leaf for name in names for leaf in leaves(name, FIRST, SECOND)],
+    )
+
+
+def _list_top(plan: Plan, asked: Top, prepared: Prepared, number: pa.DataType, features: Mapping[str, Feature]) -> Group:
+    """The largest attributions."""
+    dtype, names = np.dtype(plan.precision), plan.top_columns
+
+    def write(rows: Rows) -> list[pa.Array]:
+        return [top.make_column(phi[:, : rows.n], asked, prepared, plan.players, features, rows.values, dtype) for phi in rows.buffers.phi]
+
+    return Group(
+        [pa.field(name, top.column_type(number), nullable=False) for name in names],
+        write,
+        split=[leaf for name in names for leaf in leaves(name, top.PHI)],
+        repeated=[leaf for name in names for leaf in leaves(name, top.FEATURE, top.VALUE)],
+    )
+
+
+def _tell_reasons(plan: Plan, asked: Reasons, prepared: Prepared, number: pa.DataType, features: Mapping[str, Feature]) -> Group:
+    """Reasons, those of an output together."""
+    dtype, kinds = np.dtype(plan.precision), [*told.reason_column_types(number, plan.background_errors).values()] * len(plan.written_outputs)
+    fields = [pa.field(name, kind, nullable=empty) for name, (kind, empty) in zip(plan.reason_columns, kinds, strict=True)]
+    lists = [field.name for field in fields if pa.types.is_list(field.type)]
+
+    def write(rows: Rows) -> Iterator[pa.Array]:
+        for k, phi in enumerate(rows.buffers.phi):
+            without = rows.buffers.without[:, k, :, : rows.n]
+            yield from told.make_columns(phi[:, : rows.n], without, asked, prepared, plan.players, features, rows.values, dtype)
+
+    return Group(
+        fields,
+        write,
+        split=[leaf for name in lists for leaf in leaves(name, told.PHI, told.SHARE)],
+        repeated=[leaf for name in lists for leaf in leaves(name, told.CODE, told.TEXT, reasons_.FEATURE, reasons_.VALUE)],
+    )
+
+
+def _pass_values(plan: Plan, batch: pa.Schema) -> Iterator[Group]:
+    """Values of features, and labels."""
+    passed = [feature.name for feature in plan.features] if plan.values else []
+    fields = [batch.field(feature).with_name(name) for feature, name in zip(passed, plan.value_columns, strict=True)]
+    yield Group(fields, lambda rows: [rows.batch.column(feature) for feature in passed], repeated=plan.value_columns)
+    label = plan.label_column
+    if label and label not in plan.ids:
+        yield Group([pa.field(label, pa.float64())], lambda rows: [pa.array(rows.buffers.labels.label[: rows.n], mask=rows.missing)], split=[label])
 
 
 def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     """List the columns of a part: ids, the row's output where it has one of its own, margins, attributions, errors, interactions, values, labels."""
     number = pa.float32() if plan.precision == "float32" else pa.float64()
-    players, n_pairs = plan.players, len(prepared.pairs.players)
-    phi_of = METHODS[plan.method].phi
-    n_scores = len(phi_of.scores)
-    margins, phi, pairs = plan.columns
-    types = [pa.int32() if phi_of.ranks else number] * (len(players) - n_scores) + [number] * n_scores
-    fields = [batch.field(name) for name in plan.ids] + [pa.field(name, pa.string(), nullable=False) for name in plan.chosen]
-    fields += [pa.field(name, number, nullable=False) for name in margins]
-    kinds = types * len(plan.written_outputs) if plan.wide else []
-    fields += [pa.field(name, kind, nullable=plan.labels is not None) for name, kind in zip(phi, kinds, strict=True)]
-    ranks = {name: None for name, kind in zip(phi, kinds, strict=True) if pa.types.is_integer(kind)}  # whose bytes, split, few readers put together
-    fields += [pa.field(name, number, nullable=False) for name in plan.error_columns]
-    fields += [pa.field(name, column_type(number), nullable=False) for name in pairs]
-    fields += [pa.field(name, top.column_type(number), nullable=False) for name in plan.top_columns]
-    kinds_of_reasons = (
-        [*told.reason_column_types(number, plan.background_errors).values()] * len(plan.written_outputs) if plan.reasons is not None else []
-    )
-    fields += [pa.field(name, kind, nullable=empty) for name, (kind, empty) in zip(plan.reason_columns, kinds_of_reasons, strict=True)]
-    passed = tuple(feature.name for feature in plan.features) if plan.values else ()
-    fields += [batch.field(feature).with_name(name) for feature, name in zip(passed, plan.value_columns, strict=True)]
-    label = plan.label_column if plan.label_column not in plan.ids else ""
-    fields += [pa.field(label, pa.float64())] if label else []
-    groups = plan.groups if phi_of.of_groups else ()
-    there = {*batch.names}
-    read = {feature.name: feature for feature in plan.features if feature.name in there}
-    of_players = {player: read.get(top.feature_of(player, groups)) for player in players}
-    lists = [name for name, (kind, _) in zip(plan.reason_columns, kinds_of_reasons, strict=True) if pa.types.is_list(kind)]
-    named = pair_names(prepared, players)
-    first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
-    return Columns(
-        schema=pa.schema(fields),
-        ids=plan.ids,
-        values=passed,
-        kept=tuple(plan.value_columns),
-        outputs=pa.array(plan.outputs, pa.string()) if plan.chosen else None,
-        numbers=(
-            *margins,
-            *(name for name in phi if name not in ranks),
-            *plan.error_columns,
-            *([label] if label else []),
-            *(leaf for name in pairs for leaf in leaves(name, VALUE)),
-            *(leaf for name in plan.top_columns for leaf in leaves(name, top.PHI)),
-            *(leaf for name in lists for leaf in leaves(name, told.PHI, told.SHARE)),
-        ),
-        names=(
-            *plan.chosen,
-            *ranks,
-            *(leaf for name in pairs for leaf in leaves(name, FIRST, SECOND)),
-            *(leaf for name in plan.top_columns for leaf in leaves(name, top.FEATURE, top.VALUE)),
-            *(leaf for name in lists for leaf in leaves(name, told.CODE, told.TEXT, reasons_.FEATURE, reasons_.VALUE)),
-        ),
-        dtype=np.dtype(plan.precision),
-        types=tuple(np.dtype(kind.to_pandas_dtype()) for kind in types),
-        labelled=plan.labels is not None,
-        label=bool(label),
-        pairs=None if plan.interactions is None else PairColumns(count_kept(n_pairs, plan.interactions), (first, second)),
-        wide=plan.wide,
-        top=plan.top,
-        reasons=plan.reasons,
-        players=players,
-        features={player: feature for player, feature in of_players.items() if feature is not None},
-    )
+    features = dict[str, Feature]()
+    if plan.top is not None or plan.reasons is not None:
+        of_groups, there = plan.groups if METHODS[plan.method].phi.of_groups else (), {*batch.names}
+        read = {feature.name: feature for feature in plan.features if feature.name in there}
+        features = {player: read[name] for player in plan.players if (name := top.feature_of(player, of_groups)) in read}
+    groups = [*_name_rows(plan, batch), _write_margins(plan, number)]
+    groups += _write_players(plan, prepared, number) if plan.wide else ()
+    groups += [_list_pairs(plan, prepared, number)] if plan.interactions is not None else []
+    groups += [_list_top(plan, plan.top, prepared, number, features)] if plan.top is not None else []
+    groups += [_tell_reasons(plan, plan.reasons, prepared, number, features)] if plan.reasons is not None else []
+    groups += _pass_values(plan, batch)
+    schema = pa.schema([field for group in groups for field in group.fields])
+    return Columns(schema, tuple(groups), plan.ids, plan.labels is not None, features)
 
 
 def open_part(local: Path, columns: Columns, n_rows: int) -> pq.ParquetWriter:
@@ -134,8 +182,8 @@ def open_part(local: Path, columns: Columns, n_rows: int) -> pq.ParquetWriter:
         local,
         columns.schema,
         compression="zstd" if n_rows >= FEW_ROWS else "snappy",
-        use_dictionary=[*columns.ids, *columns.names, *columns.kept],
-        use_byte_stream_split=list(columns.numbers),
+        use_dictionary=[leaf for group in columns.groups for leaf in group.repeated],
+        use_byte_stream_split=[leaf for group in columns.groups for leaf in group.split],
         write_page_checksum=True,
         bloom_filter_options={name: {"ndv": max(1, n_rows), "fpp": FALSE_HITS} for name in filtered},
         store_schema=True,
@@ -176,29 +224,9 @@ def _read_columns(batch: pa.RecordBatch, features: Iterable[Feature]) -> Iterato
     return (batch.column(place[feature.name]) for feature in features)
 
 
-def make_batch(columns: Columns, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, output: np.ndarray | None = None) -> pa.RecordBatch:
+def make_batch(columns: Columns, batch: pa.RecordBatch, buffers: Buffers, output: np.ndarray | None = None) -> pa.RecordBatch:
     """Turn what was computed of a slice into the columns of the part."""
     n = batch.num_rows
-    missing = buffers.labels.missing[:n] if columns.labelled else None
-    unused = {kind: pa.array(np.zeros(n, kind), mask=missing) for kind in set(columns.types)}
-    arrays = [batch.column(name) for name in columns.ids]
-    arrays += [] if columns.outputs is None or output is None else [columns.outputs.take(pa.array(output[:n]))]
-    arrays += [pa.array(round_to(margin[:n], columns.dtype)) for margin in buffers.margin]
-    for phi in (*buffers.phi, *(find_errors(buffers) if len(buffers.without) else ())) if columns.wide else ():
-        attributions = [unused[kind] for kind in columns.types]
-        for row, player in enumerate(prepared.players):
-            attributions[player] = pa.array(round_to(phi[row, :n], columns.types[player]), mask=missing)
-        arrays += attributions
-    if columns.pairs is not None:
-        arrays += [make_column(pairs[:, :n], columns.pairs.n_kept, columns.dtype, columns.pairs.names) for pairs in buffers.pairs]
-    values = dict(zip(columns.features, _read_columns(batch, columns.features.values()), strict=True)) if columns.top or columns.reasons else {}
-    if columns.top is not None:
-        about_values = columns.players, columns.features, values, columns.dtype
-        arrays += [top.make_column(phi[:, :n], columns.top, prepared, *about_values) for phi in buffers.phi]
-    if columns.reasons is not None:
-        for k, phi in enumerate(buffers.phi):
-            about = phi[:, :n], buffers.without[:, k, :, :n], columns.reasons, prepared, columns.players, columns.features, values, columns.dtype
-            arrays += told.make_columns(*about)
-    arrays += [batch.column(feature) for feature in columns.values]
-    arrays += [pa.array(buffers.labels.label[:n], mask=missing)] if columns.label else []
-    return pa.record_batch(arrays, schema=columns.schema)
+    values = dict(zip(columns.features, _read_columns(batch, columns.features.values()), strict=True))
+    rows = Rows(n, batch, buffers, output, buffers.labels.missing[:n] if columns.labelled else None, values)
+    return pa.record_batch([array for group in columns.groups for array in group.fill(rows)], schema=columns.schema)

@@ -8,7 +8,7 @@ from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun, StorageError
 from ...stores import commit, storage
 from ..plan.existing_run import ExistingRun
-from ..records.folder import part_uri
+from ..records.folder import RunFolder
 from ..records.plan import Plan, recipe
 from ..records.plan_file import open_recipe
 from .make_part import check_bytes, read_part
@@ -37,12 +37,13 @@ def find_earlier(standing: ExistingRun | None, plan: Plan) -> Mapping[int, tuple
         return {}
     there = {_unnumbered(item): item for item in standing.plan.items}
     found = ((item.part, there.get(_unnumbered(item))) for item in plan.items)
-    return {part: (part_uri(standing.home, old.part), old) for part, old in found if old is not None}
+    uris = standing.find_parts()
+    return {part: (uris[old.part], old) for part, old in found if old is not None and old.part in uris}
 
 
 def take_over(source: str, old: WorkItem, run: str, made_by: str, item: WorkItem) -> None:
-    """Copy a part, verified while reading; if it is missing or damaged it is made again."""
-    target = part_uri(run, item.part)
+    """Copy a part, verified as it is read; where it is not there or damaged, nothing happens, and it is made again."""
+    target = RunFolder(run).part(item.part)
     if storage.exists(target):
         return
     with storage.scratch() as folder, suppress(InvalidRun, StorageError):

@@ -7,7 +7,6 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from leafledger.kernels.batch import attribute_batch
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.labels import check_groups
@@ -26,7 +25,7 @@ from ...dataset.files.rows import located, miscounted, read_slices
 from ...errors import PredictionMismatch
 from ...methods.output_space import TOTALS, find_base
 from ...methods.reduction_states import pack_state
-from ...methods.row_checks import check_rows, enter_space
+from ...methods.slice_step import SliceStep
 from ...methods.tables import refused
 from ...models.model import Feature
 from ..records.footer import Footer, write_footer
@@ -117,7 +116,7 @@ def write_part(
     PredictionMismatch
         A margin is not what the data say that the model predicted.
     """
-    method, watch = METHODS[plan.method], Stopwatch()
+    watch, step = Stopwatch(), SliceStep(METHODS[plan.method], plan.check, plan.link, plan.row_output, prepared)
     buffers = make_buffers(prepared, min(plan.slice_rows, item.n_rows))
     empty = buffers if plan.row_output is None else keep_outputs(buffers, np.zeros(buffers.margin.shape[1], np.int64))
     states = {summary.name: summary.init(empty) for summary in plan.summaries}
@@ -128,8 +127,8 @@ def write_part(
     try:
         for piece, first_row, batch in _read_rows(leave_out(item, rejected), read_names(plan, prepared), plan.slice_rows):
             watch.lap("reading")
-            n, where = batch.num_rows, f"{piece.uri}: "
-            if padded(n) != buffers.values.shape[1]:  # kernels process whole buffers, so the last batch gets a smaller one
+            n = batch.num_rows
+            if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)
             with located(piece):
                 fill_values(features, prepared.bins, [batch.column(feature.name) for feature in features], buffers.values)
@@ -140,14 +139,10 @@ def write_part(
                     groups = np.union1d(groups, buffers.labels.names)
                     with refused():
                         check_groups(by, groups.size, len(plan.written_outputs) * len(plan.players))
-            attribute_batch(method, prepared, buffers)
-            found = check_rows(plan.check, prepared, buffers, n, where, first_row)
-            output = None if plan.row_output is None else plan.row_output.choose(buffers.margin, first_row)
-            carried, missed = enter_space(plan.link, prepared, buffers, n, where, first_row)
-            check_predictions(plan, prepared, batch, carried, first_row, piece.uri)
-            residual = found if residual is None or found is None else max(residual, found, missed)
-            kept = carried if output is None else keep_outputs(carried, output)
-            states = {summary.name: summary.update(states[summary.name], kept, n) for summary in plan.summaries}
+            found = step.explain(buffers, n, f"{piece.uri}: ", first_row)
+            check_predictions(plan, prepared, batch, found.every, first_row, piece.uri)
+            residual = found.residual if residual is None or found.residual is None else max(residual, found.residual)
+            states = {summary.name: summary.update(states[summary.name], found.kept, n) for summary in plan.summaries}
             watch.lap("kernel")
             if writer is None:
                 columns = list_columns(plan, prepared, _fields_of(item, batch))
@@ -155,7 +150,7 @@ def write_part(
                 row_groups = RowGroups(writer, plan.group_rows)
             done += n
             if not plan.global_only:
-                row_groups.add(make_batch(columns, prepared, batch, kept, output))
+                row_groups.add(make_batch(columns, batch, found.kept, found.output))
             watch.lap("writing")
         watch.lap("reading")
         if writer is None:

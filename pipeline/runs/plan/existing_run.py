@@ -8,7 +8,7 @@ from ...arguments.choices import IfChanged
 from ...arguments.readers import shorten
 from ...errors import InvalidRun
 from ...stores import storage
-from ..records.folder import MANIFEST, PLAN, find_place
+from ..records.folder import RunFolder, find_place
 from ..records.manifest import Manifest, read_manifest
 from ..records.plan import Plan, differences
 from ..records.plan_file import from_json, other_run
@@ -18,9 +18,16 @@ from ..records.plan_file import from_json, other_run
 class ExistingRun:
     """The run in a folder, finished or not."""
 
-    home: str  # folder of its plan and parts: the run's folder, or one below it
+    run: str  # URI of the folder
     plan: Plan
     manifest: Manifest | None  # None if unfinished
+
+    def find_parts(self) -> dict[int, str]:
+        """Find its parts by their numbers: those of its manifest, or where an unfinished run makes them."""
+        folder = RunFolder(self.run)
+        if self.manifest is None:
+            return {item.part: folder.part(item.part) for item in self.plan.items}
+        return {entry["part"]: folder.listed(entry) for entry in self.manifest.parts}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +59,20 @@ def read_existing_run(run: str) -> ExistingRun | None:
     """
     manifest = read_manifest(run)
     home = run if manifest is None else manifest.home(run)
-    where = storage.join(home, PLAN)
+    where = RunFolder(home).plan
     held = storage.read_if_exists(where)
     if held is not None:
-        return ExistingRun(home, from_json(held, where), manifest)
+        return ExistingRun(run, from_json(held, where), manifest)
     if manifest is not None:
         raise InvalidRun(f"{where}: is missing, though the run is finished; choose another output or remove it")
     return None
 
 
 def _read_other(run: str, version: str) -> Replaced | None:
-    """Describe a run of another version; None if it is of this version, or unknown."""
-    manifest = storage.read_if_exists(storage.join(run, MANIFEST))
+    """What is known of a run that another version wrote; None where this version did, or nobody knows which."""
+    manifest = storage.read_if_exists(RunFolder(run).manifest)
     try:
-        written = json.loads(storage.read(storage.join(run, PLAN)) if manifest is None else manifest)
+        written = json.loads(storage.read(RunFolder(run).plan) if manifest is None else manifest)
     except (ValueError, RecursionError):
         return None
     found = written.get("version") if isinstance(written, dict) else None

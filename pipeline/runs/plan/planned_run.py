@@ -15,11 +15,10 @@ from ...methods.tables import prepare_model
 from ...methods.unseen_categories import check_predictions
 from ...models.model import Model
 from ...stores import commit, storage
-from ...stores.arrays import FOLDER
 from ..job.job import Job, asked_columns
 from ..publish.mlflow_link import find_run
 from ..publish.table_commit import check_table
-from ..records.folder import MANIFEST
+from ..records.folder import RunFolder
 from ..records.input_digests import Inputs, read_inputs
 from ..records.latest import read_latest
 from ..records.manifest import Manifest
@@ -118,10 +117,10 @@ def plan_run(job: Job, model: Model) -> Run:
     if job.options.latest is not None:
         read_latest(job.options.latest)  # refuses other objects at the pointer
         commit.check_writable(storage.beside(job.options.latest, ""))
-    out, job = job.out, replace(job, out=storage.join(job.out, settled.place) if settled.place else job.out)
+    out, job = job.out, replace(job, out=RunFolder(job.out).at(settled.place).uri)
     counts = [job.tables] if isinstance(game, MarginalPlan) and game.uncounted else []
-    unwritten = [] if settled.finished else [storage.join(job.out, FOLDER), *counts]
-    _check_stores(job, unwritten, [] if settled.replaced is None else [storage.join(out, MANIFEST)])
+    unwritten = [] if settled.finished else [RunFolder(job.out).tables, *counts]
+    _check_stores(job, unwritten, [] if settled.replaced is None else [RunFolder(out).manifest])
     digested = read_inputs(job.out)
     return Run(out, settled.place, job, model, plan, memory, game, settled.finished, digested, settled.replaced, settled.kept)
 

@@ -1,7 +1,8 @@
-"""The planner: makes the Plan of a job, with work items and the projected memory of a worker."""
+"""A plan made of a job, its model and its data: what is written, how many rows go together, and what a worker needs of memory."""
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 
 import numpy as np
@@ -27,39 +28,48 @@ from ..records.plan import Plan
 
 STATE_BYTES = 272  # of a player and output in states of summaries: as they are, as they were before a slice, as bytes, as text, and in the footer
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
-REASON_LEAVES = 7  # columns that a list of reasons is made of
+TOP_LEAVES, REASON_LEAVES = 3, 7  # columns that a list of the largest attributions, and one of reasons, is made of
 
 
-def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
-    """Decide all that the output depends on, and project what a worker needs of memory."""
-    method, asked = METHODS[job.options.method], job.options.interactions is not None
-    link = choose_link(job.options.space, model, method, dict(job.parameters), asked)
-    draft = Plan(
+@dataclass(frozen=True, slots=True)
+class RowSize:
+    """What a row takes of a slice, and of a part."""
+
+    n_columns: int  # of a part, as Parquet counts them
+    n_phi: int  # attributions to an output, with those without each group of a background
+    n_kept: int  # interactions of an output that are written
+    written: int  # bytes
+
+
+def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None) -> Plan:
+    """Decide all that the output depends on, but how many rows go together."""
+    options, method = job.options, METHODS[job.options.method]
+    return Plan(
         version=version("leafledger"),
         model=model.origin or job.model,
         model_digest=model.digest,
-        method=job.options.method,
+        method=options.method,
         parameters=job.parameters,
         groups=groups,
-        interactions=job.options.interactions,
-        precision=job.options.precision,
-        space=job.options.space,
-        link=link,
+        interactions=options.interactions,
+        precision=options.precision,
+        space=options.space,
+        link=choose_link(options.space, model, method, dict(job.parameters), options.interactions is not None),
         data=found.uri,
-        background=job.options.background,
+        background=options.background,
         background_digest=None if background is None else background.digest,
-        background_errors=job.options.background_errors,
+        background_errors=options.background_errors,
         labels=job.labels,
-        by=make_group_columns(job.options.by, found.types),
-        predictions=job.options.predictions,
-        top=read_top(job.options, method.attributes),
+        by=make_group_columns(options.by, found.types),
+        predictions=options.predictions,
+        top=read_top(options, method.attributes),
         reasons=plan_reasons(job, model, groups),
-        values=job.options.values,
-        global_only=job.options.global_only,
-        ids=job.options.ids,
+        values=options.values,
+        global_only=options.global_only,
+        ids=options.ids,
         features=model.features,
-        combinations=combination_names(model, groups) if job.options.combinations == OWN else (),
-        trees=job.options.trees,
+        combinations=combination_names(model, groups) if options.combinations == OWN else (),
+        trees=options.trees,
         output=model.only_output,
         outputs=model.outputs,
         row_output=job.row_output,
@@ -68,38 +78,60 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
         items=(),
         rejected=found.rejected,
     )
-    n_outputs, n_pairs = len(model.outputs), len(tables.pairs)
-    n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns) + 3 * len(draft.top_columns)
-    n_columns += REASON_LEAVES * len(draft.reason_columns)
+
+
+def measure_row(draft: Plan, tables: Extent) -> RowSize:
+    """Count what a row has."""
+    n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns)
+    n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns)
     n_columns += len(draft.value_columns) + bool(draft.label_column)
     lots = 2 * N_GROUPS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
-    n_kept = count_kept(n_pairs, job.options.interactions)
-    slice_rows = max_slice_rows(n_outputs * (tables.n_players * (1 + lots) + n_pairs + n_kept + tables.n_steps))
+    n_kept = count_kept(len(tables.pairs), draft.interactions)
     n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)
     written = 8 * n_columns + ENTRY_BYTES * n_entries * len(draft.written_outputs)
-    group_rows = max_group_rows(slice_rows, written)
-    most = max_item_rows(group_rows, n_columns)
-    items = make_items(found, min(job.options.item_rows or most, most), joins=job.options.item_rows is not None)
-    plan = dataclasses.replace(draft, slice_rows=slice_rows, group_rows=group_rows, items=items)
-    largest = max((item.n_rows for item in items), default=0)
-    n_groups, held, gathered = -(-largest // group_rows), min(slice_rows, largest), min(group_rows, largest)
-    # Values, bins, kinds, columns as read; margins, attributions, interactions, checks; of what is written, a chosen output, rounded, encoded.
-    n_phi, entry = tables.n_players * (1 + lots), 2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players))
-    of_output = 6 * 8 + n_phi * 8 + n_pairs * 8 + tables.n_steps * 8
-    of_written = n_kept * entry + n_phi * 8 * ((draft.row_output is not None) + 2 * (draft.wide and not draft.global_only))
-    row_bytes = tables.n_used * (8 + 4 + 1 + 8) + n_outputs * of_output + len(draft.written_outputs) * of_written
-    row_bytes += LABEL_BYTES if job.labels or draft.by else 0
-    row_bytes += len(draft.value_columns) * 3 * 8  # as read, as kept, and encoded
+    return RowSize(n_columns, tables.n_players * (1 + lots), n_kept, written)
+
+
+def size_items(draft: Plan, tables: Extent, row: RowSize, found: Listing, item_rows: int | None) -> Plan:
+    """Decide how many rows are explained at a time, and go into a row group and a part."""
+    slice_rows = max_slice_rows(len(draft.outputs) * (row.n_phi + len(tables.pairs) + row.n_kept + tables.n_steps))
+    group_rows = max_group_rows(slice_rows, row.written)
+    most = max_item_rows(group_rows, row.n_columns)
+    items = make_items(found, min(item_rows or most, most), joins=item_rows is not None)
+    return dataclasses.replace(draft, slice_rows=slice_rows, group_rows=group_rows, items=items)
+
+
+def project_memory(plan: Plan, tables: Extent, row: RowSize, found: Listing, background: Listing | None) -> Memory:
+    """Project what a worker needs to explain the largest item; a term to a line."""
+    n_pairs, n_written = len(tables.pairs), len(plan.written_outputs)
+    largest = max((item.n_rows for item in plan.items), default=0)
+    held, gathered, n_groups = min(plan.slice_rows, largest), min(plan.group_rows, largest), -(-largest // plan.group_rows)
     read = [found] if background is None else [found, background]
-    states = STATE_BYTES * tables.n_players * len(draft.written_outputs)
-    # While a background is counted: values as read, together, padded and ranked.
-    counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)
-    return plan, Memory(
+    inputs = tables.n_used * (8 + 4 + 1 + 8)  # values, bins, kinds, columns as read
+    found_of_row = len(plan.outputs) * 8 * (6 + row.n_phi + n_pairs + tables.n_steps)  # margins and checks, attributions, interactions, paths
+    chosen = n_written * 8 * row.n_phi * (plan.row_output is not None)  # those of the row's own output
+    rounded = n_written * 8 * row.n_phi * 2 * (plan.wide and not plan.global_only)  # and encoded
+    listed = n_written * row.n_kept * (2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players)))  # interactions, rounded and encoded, with names
+    labels = LABEL_BYTES if plan.labels or plan.by else 0
+    values = len(plan.value_columns) * 3 * 8  # as read, as kept, and encoded
+    explained = padded(held) * (inputs + found_of_row + chosen + rounded + listed + labels + values)
+    waiting = 2 * (gathered - held) * row.written  # rows of the row group, and encoded
+    states = STATE_BYTES * tables.n_players * n_written
+    counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)  # values as read, together, padded and ranked
+    return Memory(
         tables=tables.n_bytes,
-        slice=max(padded(held) * row_bytes + 2 * (gathered - held) * written + states, counted),  # gathered rows, and encoded
+        slice=max(explained + waiting + states, counted),
         row_group=max(listing.row_group for listing in read) + READ_BYTES,
-        footer=(n_groups * n_columns + max(listing.n_chunks for listing in read)) * CHUNK_BYTES,
+        footer=(n_groups * row.n_columns + max(listing.n_chunks for listing in read)) * CHUNK_BYTES,
     )
+
+
+def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None, tables: Extent) -> tuple[Plan, Memory]:
+    """Decide all that the output depends on, and project what a worker needs of memory."""
+    draft = draft_plan(job, model, groups, found, background)
+    row = measure_row(draft, tables)
+    plan = size_items(draft, tables, row, found, job.options.item_rows)
+    return plan, project_memory(plan, tables, row, found, background)
 
 
 def _mean_length(pairs: np.ndarray, players: Sequence[str]) -> int:

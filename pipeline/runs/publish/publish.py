@@ -12,9 +12,9 @@ from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun
 from ...json_records import iterate_text
 from ...stores import commit, storage
-from ...stores.arrays import FOLDER
 from ...stores.removal import abort_uploads
-from ..records.folder import MANIFEST, PARTS, PLAN, SUMMARY, part_uri
+from ..records.folder import SUMMARY, RunFolder
+from ..records.json_file import create_same
 from ..records.manifest import Manifest, PartEntry, SummaryEntry, describe_game, make_manifest
 from ..records.part import Part, check_there
 from ..records.plan import Plan
@@ -49,12 +49,11 @@ def _check_counts(run: str, plan: Plan, parts: Sequence[Part], rejected: Sequenc
             raise InvalidRun(f"{run}: part {item.part} has {counted.get(item.part, 'no')} rows, the plan says {item.n_rows}")
 
 
-def _check_there(home: str, parts: Sequence[Part]) -> None:
-    """Refuse if plan or parts were removed since they were made."""
-    where = storage.join(home, PLAN)
-    if not storage.exists(where):
-        raise InvalidRun(f"{where}: was removed while the run was made; run the same again")
-    check_there(home, parts)
+def _check_there(home: RunFolder, parts: Sequence[Part]) -> None:
+    """Nobody has removed plan or parts since they were made: a manifest is of what is there."""
+    if not storage.exists(home.plan):
+        raise InvalidRun(f"{home.plan}: was removed while the run was made; run the same again")
+    check_there(home.uri, parts)
 
 
 def publish(
@@ -85,14 +84,14 @@ def publish(
         By name.
     """
     _check_counts(run, plan, parts, rejected)
-    home = storage.join(run, place) if place else run
+    home = RunFolder(run).at(place)
     with storage.scratch() as folder:
         manifest = make_manifest(
             plan,
             place,
             describe_game(library, prepared, plan.link),
             [
-                PartEntry(part=part.part, uri=part_uri(home, part.part)[len(run) + 1 :], n_rows=part.n_rows, size=part.size, sha256=part.sha256)
+                PartEntry(part=part.part, uri=home.part(part.part)[len(run) + 1 :], n_rows=part.n_rows, size=part.size, sha256=part.sha256)
                 for part in sorted(parts, key=lambda part: part.part)
             ],
             [part.residual for part in parts],
@@ -100,14 +99,11 @@ def publish(
             rejected,
             summaries,
         )
-        abort_uploads(storage.join(home, PARTS))  # of parts that are all complete
-        commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing may be left to do or to fail
+        abort_uploads(home.parts)  # all of which are there
+        commit.remove(home.tables)  # before the manifest, after which nothing is left to do, or to fail
         _check_there(home, parts)
         if not place:
-            local = folder / MANIFEST
-            with local.open("w") as text:
-                text.writelines(iterate_text(manifest))
-            where = storage.join(run, MANIFEST)
-            if not commit.create(where, local) and storage.read(where) != local.read_bytes():
+            where = RunFolder(run).manifest
+            if create_same(where, iterate_text(manifest)) is not None:
                 raise InvalidRun(f"{where}: exists already and differs from what this run computed")
     return manifest

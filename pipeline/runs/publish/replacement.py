@@ -15,9 +15,8 @@ from ...stores import commit, storage
 from ...stores.arrays import FOLDER
 from ...stores.listing import list_folder
 from ..records.derived import remove_after
-from ..records.folder import INPUTS, MANIFEST, PARTS, PLAN, REJECTED, REPLACEMENTS, SUMMARY, _end
+from ..records.folder import INPUTS, PARTS, PLAN, PROVENANCE, REJECTED, REPLACEMENTS, SUMMARY, RunFolder, _end
 from ..records.manifest import Manifest, is_current
-from ..records.provenance import PROVENANCE
 
 
 def swap_manifest(run: str, manifest: Manifest, replaced: str | None, single_writer: bool) -> None:
@@ -44,10 +43,10 @@ def swap_manifest(run: str, manifest: Manifest, replaced: str | None, single_wri
             return None
         found = None if held is None else hashlib.sha256(held).hexdigest()
         if found != replaced:
-            raise RunConflict(f"{storage.join(run, MANIFEST)}: another run took this place meanwhile; run the same again")
+            raise RunConflict(f"{RunFolder(run).manifest}: another run took this place meanwhile; run the same again")
         return made
 
-    commit.update(storage.join(run, MANIFEST), change, single_writer)
+    commit.update(RunFolder(run).manifest, change, single_writer)
 
 
 def remove_replaced(run: str, manifest: Manifest) -> None:
@@ -62,8 +61,8 @@ def remove_replaced(run: str, manifest: Manifest) -> None:
     """
     if not manifest.place:
         return
-    here, places = list_folder(run), [f"{REPLACEMENTS}/{name}" for name in list_folder(storage.join(run, REPLACEMENTS)).folders]
-    if not is_current(run, manifest):  # checked after listing, so that the lists have nothing of later runs
+    here, places = list_folder(run), [f"{REPLACEMENTS}/{name}" for name in list_folder(RunFolder(run).replacements).folders]
+    if not is_current(run, manifest):  # after the lists, which so have nothing of later runs
         return
     remove_after(run, manifest.sha256)
     for name in (PARTS, SUMMARY, FOLDER):

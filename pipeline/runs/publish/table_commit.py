@@ -1,6 +1,5 @@
 """Commit of a run's parts to a lakehouse table, and their removal when the run is replaced or deleted."""
 
-import json
 from contextlib import suppress
 from functools import partial
 
@@ -9,7 +8,7 @@ import pyarrow.parquet as pq
 
 from ...dataset.files.listing import Listing
 from ...errors import InvalidRun, NotThere, SchemaMismatch, StorageError
-from ...json_records import read_record
+from ...json_records import as_text
 from ...stores import commit, storage
 from ...stores.listing import list_folder
 from ...tables.share import Removal, Share, SharedPart, plain, refuse_alike
@@ -17,22 +16,21 @@ from ...tables.writing import Place
 from ..job.job import Job
 from ..job.table_option import choose_table
 from ..records.derived import TABLE, read_after, read_derived, write_derived, write_object
-from ..records.folder import PARTS
+from ..records.folder import RunFolder
+from ..records.json_file import JsonFile
 from ..records.manifest import Manifest, is_current
 from ..records.plan import Plan
 
+FILE = JsonFile(Place, "does not name a table")
+
 
 def _read_place(run: str) -> Place | None:
-    """Read which table holds the run or the one that it replaced; None if no record exists."""
-    made = storage.read_if_exists(storage.join(run, TABLE))
-    try:
-        return None if made is None else read_record(Place, made)
-    except ValueError as error:
-        raise InvalidRun(f"{storage.join(run, TABLE)}: does not name a table: {error}") from error
+    """The table that a run is in, or that in whose place it is; None where nothing says so."""
+    return FILE.read(storage.join(run, TABLE))
 
 
 def _write_place(place: Place) -> bytes:
-    return json.dumps({"format": place.format, "uri": place.uri}, indent=1).encode()
+    return as_text(place).encode()
 
 
 def _is_in_its_table(out: str, manifest: Manifest) -> bool:
@@ -47,12 +45,12 @@ def _check_there(out: str, manifest: Manifest) -> None:
     """Refuse to commit missing or incomplete parts."""
     sizes = dict[str, int]()
     with suppress(NotThere):
-        sizes = list_folder(storage.join(manifest.home(out), PARTS)).files
+        sizes = list_folder(RunFolder(manifest.home(out)).parts).files
     for part in manifest.parts:
         found = sizes.get(part["uri"].rpartition("/")[2])
         if found != part["size"]:
             is_there = "is missing" if found is None else f"has {found:,} bytes"
-            raise InvalidRun(f"{storage.join(out, part['uri'])}: {is_there}, the manifest says {part['size']:,} bytes; the run is not committed")
+            raise InvalidRun(f"{RunFolder(out).listed(part)}: {is_there}, the manifest says {part['size']:,} bytes; the run is not committed")
 
 
 def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
@@ -60,7 +58,7 @@ def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
     if job.options.date is None or not manifest.parts:
         return None
     _check_there(out, manifest)
-    parts = tuple(SharedPart(storage.join(out, part["uri"]), part["size"], part["n_rows"]) for part in manifest.parts)
+    parts = tuple(SharedPart(RunFolder(out).listed(part), part["size"], part["n_rows"]) for part in manifest.parts)
     with storage.opened(parts[0].uri) as file:
         found = pq.read_schema(file)
     columns = plain({field.name: field.type for field in found}, out)

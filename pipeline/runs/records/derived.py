@@ -1,18 +1,16 @@
 """Objects derived from a finished run, such as its report, and the record that lists them."""
 
 import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TypedDict
 
-from ...display.text import printable
 from ...errors import InvalidRun, RunConflict, StorageError
-from ...json_records import read_record
+from ...json_records import as_text
 from ...stores import commit, storage
-from .folder import MANIFEST
+from .folder import AFTER, RunFolder
+from .json_file import JsonFile, refuse_other
 
-AFTER = "after.json"
 FOLDER = "after"
 TABLE = f"{FOLDER}/table.json"  # the table that a run is in, or is just getting into: `table` writes it, also before the record lists it
 
@@ -33,14 +31,12 @@ class After:
     objects: tuple[AfterEntry, ...]  # in the order of their names
 
 
-def _read(data: bytes, uri: str) -> After:
-    try:
-        found = read_record(After, data)
-        for entry in found.objects:
-            storage.check_below(entry["uri"])
-    except ValueError as error:
-        raise InvalidRun(f"{uri}: not a record of what was made of a run: {error}; remove it") from error
-    return found
+def _check_below(found: After, data: bytes) -> None:  # noqa: ARG001 - the shape of a check
+    for entry in found.objects:
+        storage.check_below(entry["uri"])
+
+
+FILE = JsonFile(After, "not a record of what was made of a run", "; remove it", _check_below)
 
 
 def read_after(run: str, manifest: str) -> After:
@@ -56,15 +52,13 @@ def read_after(run: str, manifest: str) -> After:
     After
         Without objects where nothing was made, or where it was made of another run that stood there.
     """
-    uri = storage.join(run, AFTER)
-    data = storage.read_if_exists(uri)
-    found = After(manifest, ()) if data is None else _read(data, uri)
-    return found if found.manifest == manifest else After(manifest, ())
+    found = FILE.read(RunFolder(run).after)
+    return found if found is not None and found.manifest == manifest else After(manifest, ())
 
 
 def _fetch(run: str, entry: AfterEntry) -> bytes | None:
     """The bytes of an object; None where it is not there, or is another one than is listed."""
-    uri = storage.join(run, entry["uri"])
+    uri = RunFolder(run).listed(entry)
     found = storage.stat_if_exists(uri)
     if found is None or found.size != entry["size"]:
         return None
@@ -101,7 +95,7 @@ def write_object(uri: str, data: bytes) -> None:
 
 def _refuse_replaced(run: str, manifest: str) -> None:
     """What is made of a run takes long, and another may have its place by the end: objects of that one, and their record, stay."""
-    held = storage.read_if_exists(storage.join(run, MANIFEST))
+    held = storage.read_if_exists(RunFolder(run).manifest)
     if held is not None and hashlib.sha256(held).hexdigest() != manifest:
         raise RunConflict(f"{run}: the run was replaced meanwhile, and what was made of it is not kept; ask the same again")
 
@@ -121,19 +115,19 @@ def write_derived(run: str, manifest: str, made: Mapping[str, bytes]) -> None:
     RunConflict
         Another run has its place by now; nothing is written.
     """
-    uri = storage.join(run, AFTER)
+    uri = RunFolder(run).after
     _refuse_replaced(run, manifest)
     for name, data in made.items():
         write_object(storage.join(run, name), data)
     mine = {name: AfterEntry(uri=name, size=len(data), sha256=hashlib.sha256(data).hexdigest()) for name, data in made.items()}
 
     def change(held: bytes | None) -> bytes | None:
-        before = After(manifest, ()) if held is None else _read(held, uri)
+        before = After(manifest, ()) if held is None else FILE.parse(held, uri)
         if before.manifest != manifest:
             _refuse_replaced(run, manifest)
         there = {entry["uri"]: entry for entry in before.objects} if before.manifest == manifest else {}
         listed = there | mine
-        record = json.dumps(asdict(After(manifest, tuple(listed[name] for name in sorted(listed)))), indent=1).encode()
+        record = as_text(After(manifest, tuple(listed[name] for name in sorted(listed)))).encode()
         return None if record == held else record
 
     commit.update(uri, change, single_writer=not commit.swaps(uri))
@@ -149,18 +143,14 @@ def check_after(run: str, manifest: str, replaced: bool = False) -> None:
     replaced : bool
         The run took the place of another, of which the record may still be until that is removed.
     """
-    uri = storage.join(run, AFTER)
-    data = storage.read_if_exists(uri)
-    if data is None:
+    uri = RunFolder(run).after
+    found = FILE.read(uri)
+    if found is None or (replaced and found.manifest != manifest):
         return
-    found = _read(data, uri)
-    if found.manifest != manifest:
-        if replaced:
-            return
-        raise InvalidRun(f"{uri}: is of a manifest with SHA-256 {printable(found.manifest[:12])}, the run's has {manifest[:12]}; remove it")
+    refuse_other(uri, "manifest", found.manifest, manifest)
     for entry in found.objects:
         if _fetch(run, entry) is None:
-            raise InvalidRun(f"{storage.join(run, entry['uri'])}: is missing, or is not what {AFTER} lists; remove it")
+            raise InvalidRun(f"{RunFolder(run).listed(entry)}: is missing, or is not what {AFTER} lists; remove it")
 
 
 def remove_after(run: str, manifest: str) -> None:
@@ -171,12 +161,11 @@ def remove_after(run: str, manifest: str) -> None:
     manifest : str
         SHA-256 of its manifest, hexadecimal.
     """
-    uri = storage.join(run, AFTER)
-    data = storage.read_if_exists(uri)
-    found = None if data is None else _read(data, uri)
+    uri = RunFolder(run).after
+    found = FILE.read(uri)
     if found is None or found.manifest == manifest:
         return
     for entry in found.objects:
         if entry["uri"] != TABLE:
-            commit.remove(storage.join(run, entry["uri"]))
+            commit.remove(RunFolder(run).listed(entry))
     commit.remove(uri)

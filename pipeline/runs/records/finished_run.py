@@ -1,21 +1,38 @@
 """A finished run: its manifest and its plan, checked against each other."""
 
 from collections import Counter
+from dataclasses import dataclass
 
 from ...arguments.readers import shorten
+from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun, NotFinished
-from ...stores import storage
 from ...stores.filesystem import published
-from .folder import MANIFEST, find_place, is_place, part_uri
+from .folder import MANIFEST, RunFolder, find_place, is_place
 from .manifest import Manifest, read_manifest
 from .plan import Plan
 from .plan_file import read_plan
 from .rejected import count_rejected, find_given_up
 
 
+@dataclass(frozen=True, slots=True)
+class FinishedPart:
+    """A part of a finished run, and the work item that it is of."""
+
+    item: WorkItem
+    uri: str
+
+    def __str__(self) -> str:
+        return str(self.item)
+
+
+def list_parts(run: str, manifest: Manifest, plan: Plan) -> list[FinishedPart]:
+    """Find the parts of a finished run where its manifest says that they are."""
+    return [FinishedPart(plan.items[entry["part"]], RunFolder(run).listed(entry)) for entry in manifest.parts]
+
+
 def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
     """Refuse a manifest that is not of a plan: of other parts, rows, places, outputs, features or players."""
-    where = storage.join(run, MANIFEST)
+    where = RunFolder(run).manifest
     if not is_place(plan, manifest.place):
         raise InvalidRun(f"{where}: place is {shorten(manifest.place)}, expected {find_place(plan, None)}-…, or none")
     listed = [entry["part"] for entry in manifest.parts]
@@ -26,8 +43,8 @@ def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
         raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
     home, left_out = manifest.home(run), count_rejected(manifest.rejected)
     for entry in manifest.parts:
-        item, expected = plan.items[entry["part"]], part_uri(home, entry["part"])
-        if storage.join(run, entry["uri"]) != expected:
+        item, expected = plan.items[entry["part"]], RunFolder(home).part(entry["part"])
+        if RunFolder(run).listed(entry) != expected:
             raise InvalidRun(f"{where}: part {entry['part']} is at {shorten(entry['uri'])}, expected {expected}")
         n_rows = item.n_rows - left_out[item.part]
         if entry["n_rows"] != n_rows:

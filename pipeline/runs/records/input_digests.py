@@ -1,20 +1,20 @@
 """SHA-256 digests of a run's input files, an optional record beside the plan."""
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 
 from ...dataset.files.identity import is_still
 from ...display.text import printable
 from ...errors import InvalidData, InvalidRun, NotThere, RunConflict
-from ...json_records import read_record
-from ...stores import commit, storage
-from .folder import INPUTS
+from ...json_records import as_text, digest_text, iterate_text, refuse_other_text
+from ...stores import storage
+from .folder import RunFolder
+from .json_file import JsonFile, create_same, refuse_other
 
 READERS = 8  # files that are read at a time
 PIECE = 1 << 22  # bytes that are read of one at a time
@@ -41,12 +41,15 @@ class Inputs:
     @property
     def text(self) -> str:
         """Text of inputs.json."""
-        return json.dumps(asdict(self), indent=1)
+        return as_text(self)
 
     @property
     def sha256(self) -> str:
         """Of inputs.json, hexadecimal: who keeps it with the manifest's can tell later what the numbers come from."""
-        return hashlib.sha256(self.text.encode()).hexdigest()
+        return digest_text(self)
+
+
+FILE = JsonFile(Inputs, "not a record of a run's inputs", check=refuse_other_text)
 
 
 def digest_file(uri: str, stop: Event = NEVER) -> InputFile:
@@ -119,17 +122,7 @@ def read_inputs(run: str) -> Inputs | None:
     Inputs or None
         None where they were not digested.
     """
-    uri = storage.join(run, INPUTS)
-    data = storage.read_if_exists(uri)
-    if data is None:
-        return None
-    try:
-        found = read_record(Inputs, data)
-        if found.text.encode() != data:
-            raise ValueError("it is written otherwise than leafledger writes it")
-    except ValueError as error:
-        raise InvalidRun(f"{uri}: not a record of a run's inputs: {error}") from error
-    return found
+    return FILE.read(RunFolder(run).inputs)
 
 
 def check_inputs(run: str, found: Inputs, plan: str, data: Sequence[str]) -> None:
@@ -142,9 +135,8 @@ def check_inputs(run: str, found: Inputs, plan: str, data: Sequence[str]) -> Non
     data : sequence of str
         URIs of the files that the plan has.
     """
-    where = storage.join(run, INPUTS)
-    if found.plan != plan:
-        raise InvalidRun(f"{where}: is of a plan with SHA-256 {printable(found.plan[:12])}, the run's has {plan[:12]}; remove it")
+    where = RunFolder(run).inputs
+    refuse_other(where, "plan", found.plan, plan)
     if [file.uri for file in found.data] != list(data):
         raise InvalidRun(f"{where}: lists {len(found.data)} files, which are not the {len(data)} of the plan")
 
@@ -175,13 +167,10 @@ def write_inputs(run: str, found: Inputs) -> None:
     RunConflict
         Another attempt read other bytes.
     """
-    with storage.scratch() as folder:
-        local = folder / INPUTS
-        local.write_text(found.text)
-        if not commit.create(storage.join(run, INPUTS), local):
-            held = read_inputs(run)
-            if held is not None:
-                refuse_changed(held, found)
+    uri = RunFolder(run).inputs
+    held = create_same(uri, iterate_text(found))
+    if held is not None:
+        refuse_changed(FILE.parse(held, uri), found)
 
 
 def find_changed(was: Sequence[InputFile]) -> dict[str, str]:

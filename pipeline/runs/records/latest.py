@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date as Date
 from os import PathLike
 
 from ...errors import InvalidRun
-from ...json_records import read_record
+from ...json_records import as_text
 from ...stores import commit, storage
+from .json_file import JsonFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +23,23 @@ class Latest:
     share: float | None  # of the data's rows that are explained, see `Manifest.share`
 
 
+def _check_date(latest: Latest, data: bytes) -> None:  # noqa: ARG001 - the shape of a check
+    Date.fromisoformat(latest.date)
+
+
+FILE = JsonFile(Latest, "does not name the latest run", check=_check_date)
+
+
 def _read(data: bytes, uri: str) -> Latest:
     try:
         found = json.loads(data)
-        if isinstance(found, dict) and found.keys() == {"date", "run", "manifest"}:
-            data = json.dumps({**found, "n_rows": None, "share": None}).encode()
-        latest = read_record(Latest, data)
-        Date.fromisoformat(latest.date)
-    except (ValueError, RecursionError) as error:
-        raise InvalidRun(f"{uri}: does not name the latest run: {' '.join(str(error).split())}") from error
-    return latest
+    except ValueError:  # said below
+        found = None
+    except RecursionError as error:
+        raise InvalidRun(f"{uri}: {FILE.refusal}: {error}") from error
+    if isinstance(found, dict) and found.keys() == {"date", "run", "manifest"}:
+        data = json.dumps({**found, "n_rows": None, "share": None}).encode()
+    return FILE.parse(data, uri)
 
 
 def read_latest(uri: str | PathLike) -> Latest | None:
@@ -84,7 +92,7 @@ def move_latest(uri: str, mine: Latest, single_writer: bool = False, stands: Cal
         there = None if held is None else _read(held, uri)
         later = there is not None and Date.fromisoformat(there.date) > Date.fromisoformat(mine.date)
         named = there if later or not stands() else mine
-        return json.dumps(asdict(mine), indent=1).encode() if named is not None and named != there else None
+        return as_text(mine).encode() if named is not None and named != there else None
 
     commit.update(uri, change, single_writer)
     return named

@@ -13,12 +13,12 @@ from leafledger.kernels.slices.links import Link
 from ...arguments.choices import Precision, Space
 from ...dataset.files.listing import Rejected
 from ...display.text import as_html, count
-from ...errors import InvalidRun
-from ...json_records import as_text, as_tuples, digest_text, read_record, refuse_other_text
+from ...json_records import as_text, as_tuples, digest_text, refuse_other_text
 from ...methods.output_space import find_base
 from ...methods.summary_tables import read_totals
 from ...stores import storage
-from .folder import MANIFEST
+from .folder import RunFolder
+from .json_file import JsonFile
 from .plan import Plan, digest
 
 
@@ -108,7 +108,7 @@ class Manifest:
         str
             That URI, or one below it, see `replacement`.
         """
-        return storage.join(run, self.place) if self.place else run
+        return RunFolder(run).at(self.place).uri
 
     def summary(self, file: str) -> SummaryEntry | None:
         """Find a file of a summary.
@@ -136,6 +136,18 @@ class Manifest:
         return digest_text(self)
 
 
+def _check_sense(manifest: Manifest, data: bytes) -> None:
+    """Nothing that it lists is outside of the run, and it is written as it is here."""
+    for entry in (*manifest.parts, *manifest.summaries):
+        storage.check_below(entry["uri"])
+    if manifest.place:
+        storage.check_below(manifest.place)
+    refuse_other_text(manifest, data)
+
+
+FILE = JsonFile(Manifest, "not a manifest", check=_check_sense)
+
+
 def read_manifest(run: str) -> Manifest | None:
     """Read the manifest of a finished run.
 
@@ -156,19 +168,7 @@ def read_manifest(run: str) -> Manifest | None:
     StorageError
         The store does not answer.
     """
-    data = storage.read_if_exists(storage.join(run, MANIFEST))
-    if data is None:
-        return None
-    try:
-        manifest = read_record(Manifest, data)
-        for entry in (*manifest.parts, *manifest.summaries):
-            storage.check_below(entry["uri"])
-        if manifest.place:
-            storage.check_below(manifest.place)
-        refuse_other_text(manifest, data)
-    except ValueError as error:
-        raise InvalidRun(f"{storage.join(run, MANIFEST)}: not a manifest: {error}") from error
-    return manifest
+    return FILE.read(RunFolder(run).manifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,5 +254,5 @@ def make_manifest(
 
 def is_current(run: str, manifest: Manifest) -> bool:
     """Tell whether a run is still the one that its folder holds: another may have taken its place since it was finished or read."""
-    held = storage.read_if_exists(storage.join(run, MANIFEST))
+    held = storage.read_if_exists(RunFolder(run).manifest)
     return held is not None and hashlib.sha256(held).hexdigest() == manifest.sha256

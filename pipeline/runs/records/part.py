@@ -9,17 +9,16 @@ from ...cluster.machine import Worker
 from ...cluster.resource_usage import PartTimings
 from ...dataset.files.listing import Rejected, WorkItem
 from ...errors import InvalidRun, NotThere
-from ...stores import storage
 from ...stores.counted import Moved
 from ...stores.listing import list_folder
-from .folder import PARTS, part_uri
+from .folder import RunFolder
 
 NO_COSTS: dict[str, Any] = {"moved": Moved(), "spent": PartTimings(), "states": {}}
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A published part: what its footer says, and the object's own size and digest. Its number says where it is, see `part_uri`."""
+    """A published part: what its footer says, and the object's own size and digest. Its number says where it is, see `RunFolder.part`."""
 
     part: int
     n_rows: int
@@ -43,9 +42,9 @@ def check_there(run: str, parts: Sequence[Part]) -> None:
     """Refuse parts that are not where they were made any more."""
     sizes = dict[str, int]()
     with suppress(NotThere):
-        sizes = list_folder(storage.join(run, PARTS)).files
+        sizes = list_folder(RunFolder(run).parts).files
     for part in parts:
-        uri = part_uri(run, part.part)
+        uri = RunFolder(run).part(part.part)
         found = sizes.get(uri.rpartition("/")[2])
         if found is None:
             raise InvalidRun(f"{uri}: was removed while the run was made; run the same again")

@@ -1,6 +1,7 @@
 """The Plan record: everything that determines a run's output, and its JSON text with digests."""
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -109,23 +110,26 @@ class Plan:
         """There is a column for every player."""
         return self.top is None or self.top.wide
 
+    def _take(self, *further: Sequence[str]) -> list[str]:
+        """Names of columns that are taken: of ids, margins, attributions and interactions, and of further ones."""
+        return [*self.ids, *self.chosen, *chain(*self.columns, *further)]
+
     @cached_property
     def top_columns(self) -> list[str]:
         """Names of a part's columns of the largest attributions, one for each output."""
-        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns)
-        return [] if self.top is None else schema.name_columns(TOP, self.written_outputs, taken)
+        return [] if self.top is None else schema.name_columns(TOP, self.written_outputs, self._take(self.error_columns))
 
     @cached_property
     def error_columns(self) -> list[str]:
         """Names of a part's columns of standard errors, one for each of attributions."""
-        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names))
-        return schema.player_columns(schema.ERROR, self.players, self.written_outputs, taken) if self.background_errors and self.wide else []
+        asked = self.background_errors and self.wide
+        return schema.player_columns(schema.ERROR, self.players, self.written_outputs, self._take()) if asked else []
 
     @cached_property
     def value_columns(self) -> list[str]:
         """Names of a part's columns of values, one for each feature."""
-        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
-        return schema.player_columns(schema.VALUE, [feature.name for feature in self.features], ("",), taken) if self.values else []
+        names, taken = [feature.name for feature in self.features], self._take(self.error_columns, self.top_columns)
+        return schema.player_columns(schema.VALUE, names, ("",), taken) if self.values else []
 
     @property
     def label_column(self) -> str:
@@ -137,8 +141,7 @@ class Plan:
     @cached_property
     def reason_columns(self) -> list[str]:
         """Names of a part's columns of reasons, those of an output together."""
-        taken = (*self.ids, *self.chosen, *(name for names in self.columns for name in names), *self.error_columns, *self.top_columns)
-        taken = (*taken, *self.value_columns)
+        taken = self._take(self.error_columns, self.top_columns, self.value_columns)
         stems = () if self.reasons is None else told.reason_column_types(pa.float64(), self.background_errors)
         named = [schema.name_columns(stem, self.written_outputs, taken) for stem in stems]
         return [name for of_output in zip(*named, strict=True) for name in of_output]
@@ -147,8 +150,7 @@ class Plan:
     def part_columns(self) -> list[str]:
         """Names of all columns of a part."""
         label = [self.label_column] if self.label_column else []
-        of_rows = (*self.columns, self.error_columns, self.top_columns, self.reason_columns, self.value_columns, label)
-        return [*dict.fromkeys(chain(self.ids, self.chosen, *of_rows))]
+        return [*dict.fromkeys(self._take(self.error_columns, self.top_columns, self.reason_columns, self.value_columns, label))]
 
     @property
     def written_outputs(self) -> tuple[str, ...]:

@@ -24,12 +24,12 @@ from ...methods.parameters import check_by, check_parameters, find_method
 from ...models.catboost.cityhash import HashedCategory
 from ...models.model import Feature
 from ...models.row_output import SEEDS
-from ...stores import commit, storage
-from ...stores.arrays import FOLDER
+from ...stores import storage
 from ..columns.reasons import Reasons
 from ..columns.reasons_file import check_reasons
-from .folder import PLAN
-from .plan import Plan, differences, recipe, to_json, without_rows
+from .folder import RunFolder
+from .json_file import create_same
+from .plan import Plan, differences, recipe, without_rows
 
 MOST = 2**31  # row groups, and rows, that a file may have
 
@@ -151,15 +151,10 @@ def commit_plan(run: str, plan: Plan) -> None:
     RunConflict
         Another one is there.
     """
-    uri = storage.join(run, PLAN)
-    with storage.scratch() as folder:
-        local = folder / PLAN
-        with local.open("w") as text:
-            text.writelines(iterate_text(plan, sort_keys=True))
-        if not commit.create(uri, local):
-            held = from_json(storage.read(uri), uri)
-            if held != plan:
-                raise other_run(run, differences(held, plan))
+    uri = RunFolder(run).plan
+    held = create_same(uri, iterate_text(plan, sort_keys=True))
+    if held is not None and (other := from_json(held, uri)) != plan:
+        raise other_run(run, differences(other, plan))
 
 
 @lru_cache(maxsize=2)
@@ -171,7 +166,7 @@ def read_plan(run: str, plan_digest: str) -> Plan:
     plan_digest : str
         SHA-256 that the plan has to have, hexadecimal.
     """
-    where = storage.join(run, PLAN)
+    where = RunFolder(run).plan
     text = storage.read(where)
     found = hashlib.sha256(text).hexdigest()
     if found != plan_digest:
@@ -204,18 +199,15 @@ def broadcast_recipe(run: str, plan: Plan) -> str:
     str
         SHA-256 of the recipe, hexadecimal; see `plan.recipe`.
     """
-    text, name = to_json(without_rows(plan)).encode(), recipe(plan)
+    name = recipe(plan)
     uri = _recipe_uri(run, name)
-    with storage.scratch() as folder:
-        local = folder / "recipe.json"
-        local.write_bytes(text)
-        if not commit.create(uri, local) and storage.read(uri) != text:
-            raise InvalidRun(f"{uri}: is damaged; remove it")
+    if create_same(uri, iterate_text(without_rows(plan), sort_keys=True)) is not None:
+        raise InvalidRun(f"{uri}: is damaged; remove it")
     return name
 
 
 def _recipe_uri(run: str, name: str) -> str:
-    return storage.join(run, FOLDER, f"{name}.json")
+    return storage.join(RunFolder(run).tables, f"{name}.json")
 
 
 @lru_cache(maxsize=2)

@@ -1,15 +1,13 @@
 """The provenance record: where, when and by which versions a run was made."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ...cluster.machine import Machine
-from ...display.text import printable
 from ...errors import InvalidRun, LeafledgerError
-from ...json_records import read_record
-from ...stores import commit, storage
-
-PROVENANCE = "provenance.json"
+from ...json_records import as_text
+from ...stores import commit
+from .folder import RunFolder
+from .json_file import JsonFile, refuse_other
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +28,10 @@ def check_provenance(run: str, manifest: str) -> None:
     manifest : str
         SHA-256 of its manifest, hexadecimal.
     """
-    uri = storage.join(run, PROVENANCE)
-    data = storage.read_if_exists(uri)
-    found = None if data is None else _read(data, uri)
-    if found is not None and found.manifest != manifest:
-        raise InvalidRun(f"{uri}: is of a manifest with SHA-256 {printable(found.manifest[:12])}, the run's has {manifest[:12]}; remove it")
+    uri = RunFolder(run).provenance
+    found = FILE.read(uri)
+    if found is not None:
+        refuse_other(uri, "manifest", found.manifest, manifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,15 +94,10 @@ class Provenance:
     @property
     def text(self) -> str:
         """Text of provenance.json."""
-        return json.dumps(asdict(self), indent=1)
+        return as_text(self)
 
 
-def _read(data: bytes, uri: str) -> Provenance:
-    try:
-        found = read_record(Provenance, data)
-    except ValueError as error:
-        raise InvalidRun(f"{uri}: not a record of how a run was made: {error}; remove it") from error
-    return found
+FILE = JsonFile(Provenance, "not a record of how a run was made", "; remove it")
 
 
 def write_provenance(run: str, made: Provenance) -> str | None:
@@ -121,11 +113,11 @@ def write_provenance(run: str, made: Provenance) -> str | None:
     str or None
         Why it could not be written, which takes nothing from the run; None where it was.
     """
-    uri = storage.join(run, PROVENANCE)
+    uri = RunFolder(run).provenance
 
     def change(held: bytes | None) -> bytes | None:
         try:
-            there = None if held is None else _read(held, uri)
+            there = None if held is None else FILE.parse(held, uri)
         except InvalidRun:
             there = None
         return made.text.encode() if there is None or there.manifest != made.manifest else None
@@ -152,7 +144,5 @@ def read_provenance(run: str, manifest: str) -> Provenance | None:
     Provenance or None
         None where it was not kept, or is of another run that stood there.
     """
-    uri = storage.join(run, PROVENANCE)
-    data = storage.read_if_exists(uri)
-    found = None if data is None else _read(data, uri)
+    found = FILE.read(RunFolder(run).provenance)
     return found if found is not None and found.manifest == manifest else None

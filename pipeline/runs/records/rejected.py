@@ -1,15 +1,17 @@
 """Rejected work: limits, counts, and the record of data that cannot be read."""
 
-import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from ...dataset.files.listing import Rejected, WorkItem
 from ...errors import InvalidData, InvalidRun
-from ...json_records import read_record
-from ...stores import commit, storage
-from .folder import REJECTED
+from ...json_records import iterate_text
+from ...stores import storage
+from .folder import RunFolder
+from .json_file import JsonFile, create_same
+
+FILE = JsonFile(tuple[Rejected, ...], "not a list of rejected work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +72,9 @@ def write_rejected(run: str, rejected: Sequence[Rejected]) -> None:
     rejected : sequence of Rejected
         In the order of the plan.
     """
-    uri = storage.join(run, REJECTED)
-    with storage.scratch() as folder:
-        local = folder / REJECTED
-        local.write_text(json.dumps([asdict(entry) for entry in rejected], indent=1))
-        created = bool(rejected) and commit.create(uri, local)
-    if not created and read_rejected(run) != tuple(rejected):
+    uri = RunFolder(run).rejected
+    held = create_same(uri, iterate_text(tuple(rejected))) if rejected else storage.read_if_exists(uri)
+    if held is not None and FILE.parse(held, uri) != tuple(rejected):
         raise InvalidRun(
             f"{uri}: exists already and differs from what this attempt rejected, as another one of the same run did; remove it when no other is at "
             "work, and run the same again"
@@ -90,11 +89,4 @@ def read_rejected(run: str) -> tuple[Rejected, ...]:
     tuple of Rejected
         Empty where nothing was decided.
     """
-    uri = storage.join(run, REJECTED)
-    data = storage.read_if_exists(uri)
-    if data is None:
-        return ()
-    try:
-        return read_record(tuple[Rejected, ...], data)
-    except ValueError as error:
-        raise InvalidRun(f"{uri}: not a list of rejected work: {error}") from error
+    return FILE.read(RunFolder(run).rejected) or ()

@@ -48,8 +48,8 @@ def test_states_are_of_all_rows_and_of_the_sample(asked):
     entries, table = asked
     for comparison, item, answer in entries:
         _, (n_rows, n_sampled) = means_of([answer])
-        assert n_rows == item.n_rows
-        assert n_sampled == comparison.gaps.sample.choose(item.part, 0, item.n_rows).size
+        assert n_rows == item.item.n_rows
+        assert n_sampled == comparison.gaps.sample.choose(item.item.part, 0, item.item.n_rows).size
     means, (n_rows, n_sampled) = means_of([answer for *_, answer in entries])
     assert (n_rows, n_sampled) == (3000, 60)
     assert_array_equal(np.concatenate([each.reshape(-1) for each in means]), table["mean"])
@@ -72,4 +72,4 @@ def test_other_rows_than_were_listed_are_refused(asked):
     """As in runs."""
     (comparison, item, _), *_ = asked[0]
     with pytest.raises(InvalidData, match=r"got \d+ rows, the footer says 5000$"):
-        compare_item(comparison, replace(item, n_rows=5000))
+        compare_item(comparison, replace(item, item=replace(item.item, n_rows=5000)))

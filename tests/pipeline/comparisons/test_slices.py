@@ -27,7 +27,7 @@ from tests.pipeline.conftest import FEATURES, train, write_data
 def test_columns_of_a_run_are_read_along_with_the_rows(part, sizes):
     """So many rows at a time as are asked for, whatever the part's own row groups; every row once."""
     table, ranking = part
-    columns, done = Columns(ranking, 0), 0
+    columns, done = Columns(ranking, f"{ranking.run}/attributions/part-00000.parquet"), 0
     for n in sizes:
         if done + n > table.num_rows:
             with pytest.raises(InvalidRun, match=r"part-00000\.parquet: has fewer rows than the data$"):
@@ -58,6 +58,7 @@ class Asked:
 
     comparison: Comparison
     item: WorkItem
+    parts: tuple[str, ...]  # of the runs
     rows: pd.DataFrame
 
     def measure(self, n, chosen=(), label=None, **changes) -> Slice:
@@ -65,7 +66,8 @@ class Asked:
         comparison = replace(self.comparison, **changes)
         tables = SliceTables(comparison, n)
         tables.fill(next(read_slices(self.item, [feature.name for feature in comparison.features], n)))
-        columns = {r: Columns(ranking, self.item.part) for r, ranking in enumerate(comparison.rankings) if ranking.run is not None}
+        runs = [(r, ranking) for r, ranking in enumerate(comparison.rankings) if ranking.run is not None]
+        columns = {r: Columns(ranking, uri) for (r, ranking), uri in zip(runs, self.parts, strict=True)}
         return tables.measure(columns, n, 0, np.array(chosen, int), None if label is None else lay_out(label, np.ones(n)))
 
     def value(self, measured, which, measure, ranking, other=None):
@@ -91,8 +93,8 @@ def ask(model, frame, folder, **given):
         methods = ("shapley", f"run:{folder}/banzhaf", "curves", f"run:{folder}/curves")
         comparing.compare(model, data, folder / "out.parquet", methods=methods, top=(1, 2), scheduler="serial", gap_rows=4, **given)
     comparison, item = kept[0]
-    rows = pd.read_parquet(item.uri).assign(month=1)
-    return Asked(comparison, item, rows[FEATURES].reset_index(drop=True))
+    rows = pd.read_parquet(item.item.uri).assign(month=1)
+    return Asked(comparison, item.item, item.parts, rows[FEATURES].reset_index(drop=True))
 
 
 N = 40

@@ -15,9 +15,9 @@ from deltalake.exceptions import CommitFailedError
 from deltalake.table import TableAlterer
 
 from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
-from leafledger.pipeline.tables import deltalake_commit
-from leafledger.pipeline.tables.deltalake_commit import ATTEMPTS, check_delta, commit_delta, withdraw_delta
+from leafledger.pipeline.tables.deltalake_commit import DeltaLakeTable
 from leafledger.pipeline.tables.share import Removal, Share, SharedPart, plain
+from leafledger.pipeline.tables.writing import ATTEMPTS, Place
 
 ROWS = pa.table({"flight": [1, 2, 3], "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
 
@@ -39,7 +39,7 @@ def flights(root):
 def test_the_log_says_what_was_added(tmp_path):
     """By a path below the table, with the date, rows and size; and which manifest, in its own action."""
     mine = share(tmp_path, folder="/a b%")
-    commit_delta(str(tmp_path), mine)
+    Place("delta", str(tmp_path)).commit(mine)
     (log,) = (tmp_path / "_delta_log").glob("*.json")
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     (added,) = (action["add"] for action in actions if "add" in action)
@@ -50,16 +50,16 @@ def test_the_log_says_what_was_added(tmp_path):
     assert marks == {"leafledger date=2026-11-22/a b%": int("0123456789abcde", 16) + 1, "leafledger parts of date=2026-11-22/a b%": 1}
     assert flights(tmp_path) == [1, 2, 3]
     assert polars.read_delta(str(tmp_path))["date"].to_list() == [date(2026, 11, 22)] * 3
-    commit_delta(str(tmp_path), share(tmp_path, folder="/a b%", manifest="f" * 64, rows=ROWS.slice(1)))
+    Place("delta", str(tmp_path)).commit(share(tmp_path, folder="/a b%", manifest="f" * 64, rows=ROWS.slice(1)))
     assert flights(tmp_path) == [2, 3]
-    withdraw_delta(str(tmp_path), Removal(mine.run))
+    Place("delta", str(tmp_path)).withdraw(Removal(mine.run))
     assert flights(tmp_path) == []
 
 
 def test_once_whoever_else_commits(tmp_path):
     """Another run's commit in between changes nothing."""
     for mine in (share(tmp_path), share(tmp_path, "2026-11-23"), share(tmp_path)):
-        commit_delta(str(tmp_path), mine)
+        Place("delta", str(tmp_path)).commit(mine)
     assert DeltaTable(tmp_path).version() == 1
     assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
 
@@ -67,32 +67,32 @@ def test_once_whoever_else_commits(tmp_path):
 def test_an_earlier_manifest_may_come_back(tmp_path):
     """It is the last that counts, not whether it was there once."""
     for manifest, n_rows in (("a" * 64, 3), ("b" * 64, 2), ("a" * 64, 3)):
-        commit_delta(str(tmp_path), share(tmp_path, manifest=manifest, rows=ROWS.slice(0, n_rows)))
+        Place("delta", str(tmp_path)).commit(share(tmp_path, manifest=manifest, rows=ROWS.slice(0, n_rows)))
         assert flights(tmp_path) == [1, 2, 3][:n_rows]
     assert DeltaTable(tmp_path).version() == 2
 
 
 def test_what_is_withdrawn_may_come_back(tmp_path):
     """Withdrawing twice, or what was never there, does nothing."""
-    withdraw_delta(str(tmp_path), Removal(f"{tmp_path}/date=2026-11-22"))
+    Place("delta", str(tmp_path)).withdraw(Removal(f"{tmp_path}/date=2026-11-22"))
     for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
-        commit_delta(str(tmp_path), mine)
+        Place("delta", str(tmp_path)).commit(mine)
     for _ in range(2):
-        withdraw_delta(str(tmp_path), Removal(f"{tmp_path}/date=2026-11-22"))
+        Place("delta", str(tmp_path)).withdraw(Removal(f"{tmp_path}/date=2026-11-22"))
     assert DeltaTable(tmp_path).version() == 2
     assert flights(tmp_path) == [1, 2, 3]
-    commit_delta(str(tmp_path), share(tmp_path))
+    Place("delta", str(tmp_path)).commit(share(tmp_path))
     assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
 
 
 def test_columns_are_added_and_missing_ones_stay(tmp_path):
     """A checkpoint in between changes nothing."""
-    commit_delta(str(tmp_path), share(tmp_path))
+    Place("delta", str(tmp_path)).commit(share(tmp_path))
     DeltaTable(tmp_path).create_checkpoint()
     more = ROWS.append_column("top", pa.array([[{"feature": "x"}]] * 3))
-    commit_delta(str(tmp_path), share(tmp_path, "2026-11-23", rows=more))
-    commit_delta(str(tmp_path), share(tmp_path, "2026-11-24"))
-    commit_delta(str(tmp_path), share(tmp_path))
+    Place("delta", str(tmp_path)).commit(share(tmp_path, "2026-11-23", rows=more))
+    Place("delta", str(tmp_path)).commit(share(tmp_path, "2026-11-24"))
+    Place("delta", str(tmp_path)).commit(share(tmp_path))
     found = pa.table(DeltaTable(tmp_path).scan())
     assert found.num_rows == 9
     assert found["top"].null_count == 6
@@ -109,7 +109,7 @@ def test_tables_that_ask_more_of_a_writer_are_refused(tmp_path, configuration, s
     """What their readers would then not find."""
     rows = ROWS.append_column("date", pa.array([date(2026, 1, 1)] * 3))
     write_deltalake(tmp_path, rows, partition_by=["date"], configuration=configuration)
-    for act in (lambda: check_delta(str(tmp_path), ROWS.column_names), lambda: commit_delta(str(tmp_path), share(tmp_path))):
+    for act in (lambda: Place("delta", str(tmp_path)).check(ROWS.column_names), lambda: Place("delta", str(tmp_path)).commit(share(tmp_path))):
         with pytest.raises(UsageError, match=rf"^{tmp_path}: {said}.* of who writes it, which leafledger does not know$"):
             act()
 
@@ -118,10 +118,10 @@ def test_tables_of_others_are_taken(tmp_path):
     """Where they are partitioned by the date; rows of theirs stay, whatever is withdrawn."""
     rows = ROWS.append_column("date", pa.array([date(2026, 11, 22)] * 3))
     write_deltalake(tmp_path, rows, partition_by=["date"])
-    check_delta(str(tmp_path), ROWS.column_names)
-    commit_delta(str(tmp_path), share(tmp_path))
+    Place("delta", str(tmp_path)).check(ROWS.column_names)
+    Place("delta", str(tmp_path)).commit(share(tmp_path))
     assert flights(tmp_path) == [1, 1, 2, 2, 3, 3]
-    withdraw_delta(str(tmp_path), Removal(f"{tmp_path}/date=2026-11-22"))
+    Place("delta", str(tmp_path)).withdraw(Removal(f"{tmp_path}/date=2026-11-22"))
     assert flights(tmp_path) == [1, 2, 3]
 
 
@@ -129,11 +129,11 @@ def test_a_table_whose_rows_stay_takes_runs_and_loses_none(tmp_path):
     """Nor does it get the columns of the run that cannot replace another."""
     table, rows = str(tmp_path), ROWS.append_column("date", pa.array([date(2026, 11, 21)] * 3))
     write_deltalake(table, rows, partition_by=["date"], configuration={"delta.appendOnly": "true"})
-    commit_delta(table, share(tmp_path))
+    Place("delta", table).commit(share(tmp_path))
     more = share(tmp_path, manifest="f" * 16, rows=ROWS.append_column("top", pa.array(["x"] * 3)))
     elsewhere = dataclasses.replace(more, parts=tuple(dataclasses.replace(part, uri=f"{part.uri}.new") for part in more.parts))
     said = rf"^{table}: rows of this Delta table stay there for ever \(delta\.appendOnly\), so a run in it cannot be replaced or removed$"
-    for act in (lambda: commit_delta(table, elsewhere), lambda: withdraw_delta(table, Removal(more.run))):
+    for act in (lambda: Place("delta", table).commit(elsewhere), lambda: Place("delta", table).withdraw(Removal(more.run))):
         with pytest.raises(UsageError, match=said):
             act()
     assert DeltaTable(table).version() == 1
@@ -144,17 +144,17 @@ def test_a_column_of_every_row_is_refused_where_the_run_has_none(tmp_path):
     """Nulls would be in it, which the table excludes."""
     every = pa.schema([pa.field("flight", pa.int16()), pa.field("region", pa.string(), nullable=False), pa.field("date", pa.date32())])
     DeltaTable.create(str(tmp_path), every, partition_by=["date"])
-    for act in (lambda: check_delta(str(tmp_path), ROWS.column_names), lambda: commit_delta(str(tmp_path), share(tmp_path))):
+    for act in (lambda: Place("delta", str(tmp_path)).check(ROWS.column_names), lambda: Place("delta", str(tmp_path)).commit(share(tmp_path))):
         with pytest.raises(SchemaMismatch, match=rf"^{tmp_path}: column 'region' may not be null there, and the run has none; commit it"):
             act()
-    check_delta(str(tmp_path), ["region", *ROWS.column_names])
+    Place("delta", str(tmp_path)).check(["region", *ROWS.column_names])
 
 
 def test_tables_by_dates_of_another_type_are_refused(tmp_path):
     """Before there is anything to commit."""
     write_deltalake(tmp_path, ROWS.append_column("date", pa.array(["2026-11-22"] * 3)), partition_by=["date"])
     with pytest.raises(UsageError, match=rf"^{tmp_path}: is a Delta table partitioned by 'date', which is a string, expected a date$"):
-        check_delta(str(tmp_path), ROWS.column_names)
+        Place("delta", str(tmp_path)).check(ROWS.column_names)
 
 
 def test_who_always_loses_gives_up(tmp_path, monkeypatch):
@@ -165,9 +165,9 @@ def test_who_always_loses_gives_up(tmp_path, monkeypatch):
         tried.append(True)
         raise CommitFailedError("Failed to commit transaction: others were faster")
 
-    monkeypatch.setattr(deltalake_commit, "_try", lose)
+    monkeypatch.setattr(DeltaLakeTable, "create", lose)
     with pytest.raises(StorageError, match=rf"^{tmp_path}: cannot write: Failed to commit transaction: others were faster$"):
-        commit_delta(str(tmp_path), share(tmp_path))
+        Place("delta", str(tmp_path)).commit(share(tmp_path))
     assert len(tried) == ATTEMPTS
 
 
@@ -175,40 +175,40 @@ def test_who_always_loses_gives_up(tmp_path, monkeypatch):
 def test_a_commit_that_others_undid_is_made_again(tmp_path, by_time):
     """They restored the table to a version before it, whose log says still what was committed; restored to a version with it, it is there."""
     early, mine, uri = share(tmp_path, "2026-11-21"), share(tmp_path, rows=ROWS.slice(1)), str(tmp_path)
-    commit_delta(uri, early)
+    Place("delta", uri).commit(early)
     before = DeltaTable(uri).history()[0]["timestamp"]
     time.sleep(0.01)
-    commit_delta(uri, mine)
+    Place("delta", uri).commit(mine)
     DeltaTable(uri).restore(datetime.fromtimestamp(before / 1000, UTC) if by_time else 0)
     assert flights(uri) == [1, 2, 3]
-    withdraw_delta(uri, Removal(mine.run))  # there is nothing to take out
+    Place("delta", uri).withdraw(Removal(mine.run))  # there is nothing to take out
     assert DeltaTable(uri).version() == 2
     for _ in range(2):
-        commit_delta(uri, mine)
-        commit_delta(uri, early)
+        Place("delta", uri).commit(mine)
+        Place("delta", uri).commit(early)
         assert flights(uri) == [1, 2, 2, 3, 3]
     for target in (2, 3):  # without it, and with it again
         DeltaTable(uri).restore(target)
-    commit_delta(uri, mine)
+    Place("delta", uri).commit(mine)
     assert DeltaTable(uri).version() == 5
     DeltaTable(uri).delete("flight > 0")  # which is no way back
-    commit_delta(uri, mine)
+    Place("delta", uri).commit(mine)
     assert flights(uri) == []
 
 
 def test_what_others_rewrote_is_not_withdrawn(tmp_path):
     """The table stays as it is, and the run is said to be in it; also where its parts came back with an older version."""
     mine, root = share(tmp_path), str(tmp_path)
-    commit_delta(root, mine)
+    Place("delta", root).commit(mine)
     DeltaTable(root).delete("flight = 2")
     for leaving in (Removal(mine.run), Removal(mine.run, whole=True)):
         with pytest.raises(SchemaMismatch, match=rf"^{root}: 1 files of a run in {mine.run} were committed, 0 count now: others have rewritten"):
-            withdraw_delta(root, leaving)
+            Place("delta", root).withdraw(leaving)
     assert DeltaTable(root).version() == 1
     DeltaTable(root).restore(0)
-    withdraw_delta(root, Removal(mine.run))
+    Place("delta", root).withdraw(Removal(mine.run))
     DeltaTable(root).restore(0)
-    for act in (lambda: withdraw_delta(root, Removal(mine.run)), lambda: commit_delta(root, mine)):
+    for act in (lambda: Place("delta", root).withdraw(Removal(mine.run)), lambda: Place("delta", root).commit(mine)):
         with pytest.raises(SchemaMismatch, match=r"0 files of a run in .* were committed, 1 count now"):
             act()
 
@@ -216,24 +216,24 @@ def test_what_others_rewrote_is_not_withdrawn(tmp_path):
 def test_a_folder_with_files_of_others_is_not_left_to_go(tmp_path):
     """The library writes rows of that date into it: the run's can be taken out of the table, but all of the folder must not go."""
     mine, root = share(tmp_path), str(tmp_path)
-    commit_delta(root, mine)
+    Place("delta", root).commit(mine)
     write_deltalake(root, ROWS.append_column("date", pa.array([date(2026, 11, 22)] * 3)), mode="append")
     with pytest.raises(SchemaMismatch, match=rf"^{root}: 1 of its files, as part-\S+\.parquet, lie in {mine.run} and are no parts of the run"):
-        withdraw_delta(root, Removal(mine.run, whole=True))
+        Place("delta", root).withdraw(Removal(mine.run, whole=True))
     assert flights(root) == [1, 1, 2, 2, 3, 3]
-    withdraw_delta(root, Removal(mine.run))
+    Place("delta", root).withdraw(Removal(mine.run))
     assert flights(root) == [1, 2, 3]
     with pytest.raises(SchemaMismatch, match="1 of its files"):
-        withdraw_delta(root, Removal(mine.run, whole=True))
+        Place("delta", root).withdraw(Removal(mine.run, whole=True))
 
 
 def test_a_run_in_a_run_is_another(tmp_path):
     """Both may be in the table, and each is replaced and withdrawn alone."""
     root = str(tmp_path)
     for mine in (share(tmp_path), share(tmp_path, folder="/b"), share(tmp_path, manifest="f" * 64, rows=ROWS.slice(2))):
-        commit_delta(root, mine)
+        Place("delta", root).commit(mine)
     assert flights(root) == [1, 2, 3, 3]
-    withdraw_delta(root, Removal(f"{root}/date=2026-11-22"))
+    Place("delta", root).withdraw(Removal(f"{root}/date=2026-11-22"))
     assert flights(root) == [1, 2, 3]
 
 
@@ -244,17 +244,17 @@ def test_a_run_that_does_not_stand_any_more_is_left_alone(tmp_path):
     def overtaken():
         asked.append(True)
         if len(asked) == 1:
-            commit_delta(root, share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
+            Place("delta", root).commit(share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
         return False
 
     late = share(tmp_path, stands=overtaken)
     for _ in range(2):  # where there is no table, and where there is one
-        commit_delta(root, late)
+        Place("delta", root).commit(late)
         assert flights(root) == [2, 3]
-    withdraw_delta(root, Removal(late.run, wanted=overtaken))
-    withdraw_delta(root, Removal(late.run, manifest=late.manifest))
+    Place("delta", root).withdraw(Removal(late.run, wanted=overtaken))
+    Place("delta", root).withdraw(Removal(late.run, manifest=late.manifest))
     assert flights(root) == [2, 3]
-    withdraw_delta(root, Removal(late.run, manifest="f" * 64, wanted=lambda: True))
+    Place("delta", root).withdraw(Removal(late.run, manifest="f" * 64, wanted=lambda: True))
     assert flights(root) == []
     assert len(asked) == 3
 
@@ -262,14 +262,14 @@ def test_a_run_that_does_not_stand_any_more_is_left_alone(tmp_path):
 def test_who_is_overtaken_while_it_adds_columns_looks_again(tmp_path, monkeypatch):
     """They take a commit of their own, after which another run may have come: the table is as that left it."""
     root, stands, add_columns = str(tmp_path), [True], TableAlterer.add_columns
-    commit_delta(root, share(tmp_path))
+    Place("delta", root).commit(share(tmp_path))
     more = ROWS.append_column("top", pa.array([1, 2, 3]))
 
     def overtaken(self, fields):
         add_columns(self, fields)
         stands[:] = [False]
-        commit_delta(root, share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
+        Place("delta", root).commit(share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
 
     monkeypatch.setattr(TableAlterer, "add_columns", overtaken)
-    commit_delta(root, share(tmp_path, manifest="e" * 64, rows=more, stands=lambda: stands[0]))
+    Place("delta", root).commit(share(tmp_path, manifest="e" * 64, rows=more, stands=lambda: stands[0]))
     assert flights(root) == [2, 3]

@@ -13,6 +13,7 @@ from leafledger.pipeline.drift.measure.measure_part import TEXTS, Measuring, Val
 from leafledger.pipeline.errors import InvalidRun
 from leafledger.pipeline.models.catboost.cityhash import HashedCategory
 from leafledger.pipeline.models.model import Feature
+from leafledger.pipeline.runs.records.finished_run import list_parts
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +27,11 @@ def test_few_columns_at_a_time_change_nothing(run, monkeypatch):
     """Neither does the order of pieces, of which counts add up exactly."""
     asked = Measuring(run.uri, run.manifest.plan)
     warm(asked)
-    whole = measure_item(asked, run.plan.items[0])
+    whole = measure_item(asked, list_parts(run.uri, run.manifest, run.plan)[0])
     monkeypatch.setattr(item, "TABLE_BYTES", TALLY_BYTES)
-    again = measure_item(asked, run.plan.items[0])
+    again = measure_item(asked, list_parts(run.uri, run.manifest, run.plan)[0])
     assert repr(again) == repr(whole)
-    other = measure_item(asked, run.plan.items[1])
+    other = measure_item(asked, list_parts(run.uri, run.manifest, run.plan)[1])
     for a, b in zip(whole.counts, other.counts, strict=True):
         for one, two in zip(merge_histograms(a, b), merge_histograms(b, a), strict=True):
             assert_array_equal(one, two)
@@ -54,7 +55,7 @@ def test_cells_of_all_groups_count_for_memory(run, monkeypatch):
     """Of three groups of rows a third as many columns fit; the groups together have what the part has."""
     monkeypatch.setattr(item, "TABLE_BYTES", TALLY_BYTES * 6)
     asked = Measuring(run.uri, run.manifest.plan)
-    whole = measure_item(asked, run.plan.items[0])
+    whole = measure_item(asked, list_parts(run.uri, run.manifest, run.plan)[0])
     with pq.ParquetFile(f"{run.uri}/attributions/part-00000.parquet") as parquet:
         watched, n = Watched(parquet), parquet.num_row_groups
         rows = [[np.arange(parquet.metadata.row_group(i).num_rows)[k::3] for i in range(n)] for k in range(3)]
@@ -95,7 +96,7 @@ def test_a_damaged_part_is_refused(example, tmp_path):
     whole = part.read_bytes()
     part.write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InvalidRun, match=r"part-00000\.parquet: "):
-        measure_item(asked, run.plan.items[0])
+        measure_item(asked, list_parts(run.uri, run.manifest, run.plan)[0])
     part.write_bytes((out / "attributions" / "part-00001.parquet").read_bytes())
     with pytest.raises(InvalidRun, match=r"part-00000\.parquet: "):
-        measure_item(asked, run.plan.items[0])
+        measure_item(asked, list_parts(run.uri, run.manifest, run.plan)[0])

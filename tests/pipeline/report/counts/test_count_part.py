@@ -10,6 +10,7 @@ from leafledger import read_run
 from leafledger.pipeline.errors import InvalidRun
 from leafledger.pipeline.report.counts.count_part import CountTask, PartCounts, Spot, count_part, find_spots, merge_parts, nothing, warm
 from leafledger.pipeline.report.counts.counts import CountedColumn, lay_edges
+from leafledger.pipeline.runs.records.finished_run import list_parts
 
 COLUMNS = (CountedColumn("phi_delay", (-20.0, 20.0), lay_edges((-30.0, 30.0), (-90.0, 90.0)), None),)
 
@@ -19,7 +20,7 @@ def test_parts_are_counted_and_merged_in_any_order(reported):
     table = run.attributions()
     margin = table["margin"].to_numpy().astype(float)
     asked = CountTask(str(reported), run.manifest.plan, COLUMNS, "margin", float(np.median(margin)), "")
-    parts = [count_part(asked, item) for item in run.plan.items]
+    parts = [count_part(asked, part) for part in list_parts(run.uri, run.manifest, run.plan)]
     total, other = (reduce(merge_parts, order, nothing(COLUMNS)) for order in (parts, parts[::-1]))
     assert_array_equal(total.counts[0].own, other.counts[0].own)
     assert_array_equal(total.counts[0].sums, other.counts[0].sums)
@@ -69,4 +70,4 @@ def test_a_part_without_a_column_is_refused(reported):
     asked = CountTask(str(reported), run.manifest.plan, COLUMNS, "no margin", 0.0, "")
     warm(asked)
     with pytest.raises(InvalidRun, match="has no column 'no margin'"):
-        count_part(asked, run.plan.items[0])
+        count_part(asked, list_parts(run.uri, run.manifest, run.plan)[0])

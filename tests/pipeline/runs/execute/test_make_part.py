@@ -26,7 +26,7 @@ def test_a_part_is_made_once(where):
     names, item = where
     assert part.fetch_part(*names[:2], item) is None
     first, second = (part.make_or_fetch_part(*names, item) for _ in range(2))
-    uri = folder_.part_uri(names[0], first.part)
+    uri = folder_.RunFolder(names[0]).part(first.part)
     data = storage.read(uri)
     assert (first.size, first.sha256) == (len(data), hashlib.sha256(data).hexdigest())
     assert first.seconds > 0
@@ -54,7 +54,7 @@ def test_an_attempt_that_was_overtaken_takes_the_other_s(where, monkeypatch):
 def test_a_part_that_is_damaged_where_it_lies_is_named(where):
     """A page, or a state; nothing is written over it."""
     names, item = where
-    uri = folder_.part_uri(names[0], part.make_or_fetch_part(*names, item).part)
+    uri = folder_.RunFolder(names[0]).part(part.make_or_fetch_part(*names, item).part)
     sound = storage.read(uri)
     chunk = pq.read_metadata(uri).row_group(0).column(1)
     states = sound.rindex(b'"importance": "') + 200
@@ -66,16 +66,16 @@ def test_a_part_that_is_damaged_where_it_lies_is_named(where):
             part.make_or_fetch_part(*names, item)
         assert storage.read(uri) == damaged
     storage.local_path(uri).unlink()
-    assert storage.read(folder_.part_uri(names[0], part.make_or_fetch_part(*names, item).part)) == sound
+    assert storage.read(folder_.RunFolder(names[0]).part(part.make_or_fetch_part(*names, item).part)) == sound
 
 
 def test_a_part_of_another_plan_is_refused(where):
     """It is of another run, and stays."""
     names, item = where
-    uri = folder_.part_uri(names[0], part.make_or_fetch_part(*names, item).part)
+    uri = folder_.RunFolder(names[0]).part(part.make_or_fetch_part(*names, item).part)
     with pytest.raises(InvalidRun, match="a part of another plan"):
         part.read_part(uri, item, storage.local_path(uri), "b" * 64, 0.0)
-    storage.local_path(uri).rename(folder_.part_uri(names[0], 1))
+    storage.local_path(uri).rename(folder_.RunFolder(names[0]).part(1))
     with pytest.raises(InvalidRun, match=r"part-00001\.parquet: says that it is of other rows than the plan's part 1$"):
         part.fetch_part(*names[:2], dataclasses.replace(item, part=1, first_row=item.first_row + 1))
 

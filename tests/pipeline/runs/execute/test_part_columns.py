@@ -90,7 +90,7 @@ def test_rows_without_a_label_have_no_losses(example, tmp_path):
     assert {nullable for name, _, nullable in described(columns) if name != "margin"} == {True}
     buffers = make_buffers(prepared, 3)
     buffers.labels.missing[:3] = [False, True, False]
-    found = make_batch(columns, prepared, pa.record_batch({"delay": [1.0, None, 2.0]}), buffers)
+    found = make_batch(columns, pa.record_batch({"delay": [1.0, None, 2.0]}), buffers)
     assert found["margin"].null_count == 0
     for name in found.schema.names[1:]:
         assert found[name].is_null().to_pylist() == [False, True, False]
@@ -105,7 +105,7 @@ def test_values_are_rounded_once_and_stand_in_their_player_s_column(example, tmp
     draw = np.random.default_rng(1)
     buffers.phi[:] = draw.normal(size=buffers.phi.shape)
     buffers.margin[:] = draw.normal(size=buffers.margin.shape)
-    found = make_batch(columns, prepared, pa.record_batch({"flight": range(n)}), buffers)
+    found = make_batch(columns, pa.record_batch({"flight": range(n)}), buffers)
     assert found.schema.equals(columns.schema)
     assert found["flight"].to_pylist() == list(range(n))
     assert found["margin"].to_numpy().tobytes() == buffers.margin[0, :n].astype(precision).tobytes()
@@ -121,7 +121,7 @@ def test_numbers_are_split_into_bytes_and_ids_have_dictionaries(example, tmp_pat
     """Zstandard, unless rows are few, with a checksum on every page: a flipped byte is noticed by whoever reads it."""
     columns, _, prepared = listed(example, tmp_path, ids=["flight"])
     with open_part(tmp_path / "part", columns, n) as writer:
-        writer.write_batch(make_batch(columns, prepared, pa.record_batch({"flight": range(n)}), make_buffers(prepared, n)))
+        writer.write_batch(make_batch(columns, pa.record_batch({"flight": range(n)}), make_buffers(prepared, n)))
     group = pq.read_metadata(tmp_path / "part").row_group(0)
     for c in range(group.num_columns):
         column = group.column(c)
@@ -146,7 +146,7 @@ def test_ids_have_bloom_filters(example, tmp_path):
     columns, _, prepared = listed(example, tmp_path, batch.schema, ids=["flight", "carrier", "delay"])
     for name in ("part", "again"):
         with open_part(tmp_path / name, columns, n) as writer:
-            writer.write_batch(make_batch(columns, prepared, batch, make_buffers(prepared, n)))
+            writer.write_batch(make_batch(columns, batch, make_buffers(prepared, n)))
     group = pq.read_metadata(tmp_path / "part").row_group(0)
     filters = {group.column(c).path_in_schema: group.column(c).bloom_filter_length for c in range(group.num_columns)}
     assert {name for name, length in filters.items() if length} == {"flight", "carrier"}

@@ -17,9 +17,8 @@ from leafledger.pipeline.runs.publish import publish as publish_
 from leafledger.pipeline.runs.publish import replacement as replacement_
 from leafledger.pipeline.runs.publish.replacement import swap_manifest
 from leafledger.pipeline.runs.records.derived import read_derived, write_derived
-from leafledger.pipeline.runs.records.folder import REPLACEMENTS, find_place
+from leafledger.pipeline.runs.records.folder import PROVENANCE, REPLACEMENTS, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
-from leafledger.pipeline.runs.records.provenance import PROVENANCE
 from leafledger.pipeline.stores import commit, storage
 from tests.pipeline.running import contents
 
