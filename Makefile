@@ -60,8 +60,8 @@ demo: setup
 	$(BIN)/python -m infra.demo
 
 # Everything, or TESTS="tests/pipeline -k store"; a file of tests is one process's, so many at a time, and PROCESSES=0 runs them in pytest's own.
-# One more than there are processors, since many tests wait.
-PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Twice as many as there are processors, since many tests wait.
+PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 

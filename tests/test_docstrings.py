@@ -101,15 +101,15 @@ def is_shown(path, owner, function):
     return (path, function.name) in TAKEN | PUBLIC
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_sections_stand_where_others_look(path):
+def test_sections_stand_where_others_look():
     """What only its own folder calls has no sections; what a section explains is a parameter, and it says more than its type."""
-    for owner, function in functions_of(TREES[path].body):
-        where, sections = f"{path}:{function.lineno}: {function.name}", sections_of(function)
-        assert is_shown(path, owner, function) or not set(SECTIONS) & set(sections), f"{where} is called in its own folder alone: one line will do"
-        names = [argument.arg for argument in arguments_of(function)]
-        explained = documented(sections.get("Parameters", ""))
-        assert explained == [name for name in names if name in explained], where
+    for path in MODULES:
+        for owner, function in functions_of(TREES[path].body):
+            where, sections = f"{path}:{function.lineno}: {function.name}", sections_of(function)
+            assert is_shown(path, owner, function) or not set(SECTIONS) & set(sections), f"{where} is called in its own folder: one line will do"
+            names = [argument.arg for argument in arguments_of(function)]
+            explained = documented(sections.get("Parameters", ""))
+            assert explained == [name for name in names if name in explained], where
 
 
 @pytest.mark.parametrize(("path", "name"), sorted(PUBLIC), ids=lambda given: given if isinstance(given, str) else "")
@@ -125,14 +125,14 @@ def test_public_functions_explain_all_parameters_and_results(path, name):
             assert {"Returns", "Yields"} & set(sections), f"{where} does not say what it returns"
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path.is_relative_to(ROOT / "kernels")], ids=lambda path: str(path.relative_to(ROOT)))
-def test_arrays_say_their_shapes(path):
+def test_arrays_say_their_shapes():
     """Whatever another folder gives to a function of kernels: ``rows : (n, features) float64``."""
-    for owner, function in functions_of(TREES[path].body):
-        if not is_shown(path, owner, function):
-            continue
-        section = sections_of(function).get("Parameters", "")
-        explained = documented(section)
-        for argument in arguments_of(function):
-            if argument.annotation is not None and ast.unparse(argument.annotation).startswith("np.ndarray"):
-                assert argument.arg in explained, f"{path}:{function.lineno}: {function.name} says no shape of {argument.arg}"
+    for path in [path for path in MODULES if path.is_relative_to(ROOT / "kernels")]:
+        for owner, function in functions_of(TREES[path].body):
+            if not is_shown(path, owner, function):
+                continue
+            section = sections_of(function).get("Parameters", "")
+            explained = documented(section)
+            for argument in arguments_of(function):
+                if argument.annotation is not None and ast.unparse(argument.annotation).startswith("np.ndarray"):
+                    assert argument.arg in explained, f"{path}:{function.lineno}: {function.name} says no shape of {argument.arg}"

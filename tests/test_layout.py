@@ -119,17 +119,17 @@ def imported(path):
             yield node.module, node.lineno
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_go_down_the_layers(path):
+def test_imports_go_down_the_layers():
     """kernels import numpy and numba, pipeline imports kernels, flows import pipeline; Dask and each model library have one place."""
-    name, package = str(path.relative_to(ROOT)), path.relative_to(ROOT).parts[0]
-    for module, line in imported(path):
-        first = module.split(".")[0]
-        if first in sys.stdlib_module_names:
-            continue
-        assert first in ALLOWED[package] or module.startswith(BELOW[package]), f"{path}:{line} imports {module}"
-        assert first not in DASK or name.startswith(DASK_ROOMS), f"{path}:{line} imports {module}"
-        assert first not in VENDORS or first in path.parent.parts or path.stem.startswith(first), f"{path}:{line} imports {module}"
+    for path in MODULES:
+        name, package = str(path.relative_to(ROOT)), path.relative_to(ROOT).parts[0]
+        for module, line in imported(path):
+            first = module.split(".")[0]
+            if first in sys.stdlib_module_names:
+                continue
+            assert first in ALLOWED[package] or module.startswith(BELOW[package]), f"{path}:{line} imports {module}"
+            assert first not in DASK or name.startswith(DASK_ROOMS), f"{path}:{line} imports {module}"
+            assert first not in VENDORS or first in path.parent.parts or path.stem.startswith(first), f"{path}:{line} imports {module}"
 
 
 def imported_parts(path, package):
@@ -209,12 +209,12 @@ def test_folders_stay_small(package):
         assert len(files) <= MOST_FILES, f"{folder} has {len(files)} files"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_modules_open_with_a_sentence_and_stay_small(path):
+def test_modules_open_with_a_sentence_and_stay_small():
     """A module says what it holds, and holds at most 400 lines."""
-    text = path.read_text()
-    assert not text or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
-    assert text.count("\n") <= 400, f"{path} has {text.count(chr(10))} lines"
+    for path in MODULES:
+        text = path.read_text()
+        assert not text or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+        assert text.count("\n") <= 400, f"{path} has {text.count(chr(10))} lines"
 
 
 def test_numba_options_are_set_once():
@@ -232,11 +232,11 @@ def test_no_module_asks_which_library_or_method_it_is():
                 assert not names & {"library", "method"}, f"{path}:{node.lineno}"
 
 
-@pytest.mark.parametrize("path", [*MODULES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "docs").rglob("*.py"))], ids=str)
-def test_nothing_is_imported_by_a_bare_name(path):
+def test_nothing_is_imported_by_a_bare_name():
     """In a checkout ``kernels`` is found beside ``leafledger.kernels``: whoever imported both would have every class twice."""
-    for module, line in imported(path):
-        assert module.split(".")[0] not in MIRRORED, f"{path}:{line} imports {module}, expected leafledger.{module}"
+    for path in [*MODULES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "docs").rglob("*.py"))]:
+        for module, line in imported(path):
+            assert module.split(".")[0] not in MIRRORED, f"{path}:{line} imports {module}, expected leafledger.{module}"
 
 
 def names_in(lines):
@@ -256,31 +256,27 @@ def test_every_dependency_is_pinned():
 TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
 
 
-@pytest.mark.parametrize("path", TEST_FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_is_imported_from_tests(path):
+def test_nothing_is_imported_from_tests():
     """What several tests share stands in a module that holds no tests: whoever moves a test breaks no other."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and (node.level or node.module.split(".")[0] == "tests"):
-            names = [f"{node.module or ''}.{alias.name}" for alias in node.names]
-        for name in names:
-            assert not any(part.startswith("test_") for part in name.split(".")), f"{path}:{node.lineno} imports {name}"
+    for path in TEST_FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and (node.level or node.module.split(".")[0] == "tests"):
+                names = [f"{node.module or ''}.{alias.name}" for alias in node.names]
+            for name in names:
+                assert not any(part.startswith("test_") for part in name.split(".")), f"{path}:{node.lineno} imports {name}"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [path for path in MODULES if path.relative_to(ROOT).parts[0] in MIRRORED and path.name != "__init__.py"],
-    ids=lambda path: str(path.relative_to(ROOT)),
-)
-def test_every_module_has_its_tests(path):
+def test_every_module_has_its_tests():
     """They stand in the same place below ``tests``, or where TESTED_WITH says, and there are some."""
-    name = str(path.relative_to(ROOT))
-    mirror = ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.stem.removeprefix('_')}.py")
-    assert not (mirror.exists() and name in (UNTESTED | TESTED_WITH)), f"{name} has {mirror.relative_to(ROOT)}"
-    tests = mirror.parent / TESTED_WITH[name] if name in TESTED_WITH else mirror
-    assert tests.exists() or name in UNTESTED, f"{name} has no {tests.relative_to(ROOT)}"
-    if tests.exists():
-        found = [node.name for node in ast.walk(ast.parse(tests.read_text())) if isinstance(node, ast.FunctionDef)]
-        assert any(function.startswith("test_") for function in found), f"{tests} holds no test"
+    for path in [path for path in MODULES if path.relative_to(ROOT).parts[0] in MIRRORED and path.name != "__init__.py"]:
+        name = str(path.relative_to(ROOT))
+        mirror = ROOT / "tests" / path.relative_to(ROOT).with_name(f"test_{path.stem.removeprefix('_')}.py")
+        assert not (mirror.exists() and name in (UNTESTED | TESTED_WITH)), f"{name} has {mirror.relative_to(ROOT)}"
+        tests = mirror.parent / TESTED_WITH[name] if name in TESTED_WITH else mirror
+        assert tests.exists() or name in UNTESTED, f"{name} has no {tests.relative_to(ROOT)}"
+        if tests.exists():
+            found = [node.name for node in ast.walk(ast.parse(tests.read_text())) if isinstance(node, ast.FunctionDef)]
+            assert any(function.startswith("test_") for function in found), f"{tests} holds no test"

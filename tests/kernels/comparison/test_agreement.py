@@ -2,9 +2,10 @@
 slicing."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
@@ -67,6 +68,7 @@ def test_values_stand_where_the_list_says(data, ensemble):
                 assert number == naive.swaps(*naive.lengthen(*(list(some) for some in first)))
 
 
+@settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=2, max_features=3))
 def test_gaps_of_rankings_are_those_of_the_definition(data, ensemble):
     """By enumeration of all that features become, in exact fractions; features in no split come last, in their own order."""

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger.kernels.errors import InvalidParameters
@@ -37,6 +38,7 @@ def test_rankings_are_those_of_the_method_that_ranks(data, ensemble, ranking, no
             assert_allclose(gaps[i, k], float(perturbed.mean_gap(gap, outcomes, order)[k]), rtol=RTOL, atol=ATOL)
 
 
+@settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3), noise=st.sampled_from(NOISES))
 def test_greedy_rankings_are_those_of_the_definition(data, ensemble, noise):
     """Every feature tried at every step, those that nothing perturbs among them. The first k of them are the same."""
