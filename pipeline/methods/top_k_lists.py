@@ -48,7 +48,7 @@ def choose_largest(values: np.ndarray, n_kept: int, dtype: np.dtype) -> tuple[np
 
 
 def gather(thing: np.ndarray, row: np.ndarray, write: Callable[[int, np.ndarray], pa.Array], kind: pa.DataType) -> pa.Array:
-    """Gather an attribute of every entry, encoding each distinct value once.
+    """Build an array over all entries, calling ``write`` once for each distinct thing.
 
     Parameters
     ----------

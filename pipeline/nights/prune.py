@@ -155,7 +155,7 @@ def _remove(run: str) -> None:
 
 
 def _why_held(run: str) -> str | None:
-    """Remove a run from its table; an error holds only this run."""
+    """Remove a run from its table; return why it has to be kept if that fails, without affecting other runs."""
     try:
         remove_from_table(run)
     except LeafledgerError as error:

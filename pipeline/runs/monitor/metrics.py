@@ -116,7 +116,7 @@ class RunMetrics:
         return self.attempt.residual if self.attempt.manifest is None else self.attempt.manifest.residual
 
     def count(self) -> None:
-        """Return the totals including this finished attempt."""
+        """Add this attempt, which has ended, to the totals of earlier ones."""
         earlier = self.earlier
         earlier.failed |= self.failed
         earlier.retries += self.attempt.moved.retried
