@@ -25,7 +25,7 @@ class PlayerRanks(NamedTuple):
 
         Returns
         -------
-        Places
+        PlayerRanks
             contiguous
         """
         return PlayerRanks(*(None if each is None else np.ascontiguousarray(each[..., chosen]) for each in self))
@@ -58,7 +58,7 @@ def place_ranks(ranks: np.ndarray, players: np.ndarray, order: str) -> PlayerRan
 
     Returns
     -------
-    Places
+    PlayerRanks
         those in the other order are not known
     """
     last_first = -np.where(ranks > 0, ranks, np.inf)

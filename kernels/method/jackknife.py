@@ -120,7 +120,7 @@ class JackknifeQuery(NamedTuple):
 
         Returns
         -------
-        Lots
+        JackknifeGroups
             never
 
         Raises

@@ -21,14 +21,14 @@ def map_items(
         ``warm(task)`` compiles what ``work`` calls; not called where items are done in this process.
     task : Any
         A small record that every item needs.
-    items : sequence of WorkItem or Several
+    items : sequence of WorkItem or PartGroup
         Where there are none, no cluster is started.
     memory : int
         Bytes that a worker needs.
 
     Yields
     ------
-    item : WorkItem or Several
+    item : WorkItem or PartGroup
         In the order in which they are done.
     made : Any
         What ``work`` returned.

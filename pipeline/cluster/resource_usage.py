@@ -35,7 +35,7 @@ class PartTimings(NamedTuple):
 
         Returns
         -------
-        Spent
+        PartTimings
             Which adds up to these seconds.
         """
         return self._replace(publishing=seconds - self.reading - self.kernel - self.writing, cpu=self.cpu + cpu)

@@ -26,7 +26,7 @@ def map_dask(client: distributed.Client, work: Callable[[Any, W], Any], task: An
 
     Yields
     ------
-    item : WorkItem or Several
+    item : WorkItem or PartGroup
         In the order in which they are done.
     made : Any
         What ``work`` returned.

@@ -251,7 +251,7 @@ class FinishedRun:
 
         Returns
         -------
-        Found
+        FoundRows
             With the rows as a table.
 
         Raises

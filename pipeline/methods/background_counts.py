@@ -53,7 +53,7 @@ def merge_counts(*counted: BackgroundCounts) -> BackgroundCounts:
 
     Parameters
     ----------
-    *counted : Counted
+    *counted : BackgroundCounts
         At least one. Sums are rounded in this order.
     """
     return _merge(counted)

@@ -54,7 +54,7 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
 
     Yields
     ------
-    Done
+    BundleResult
         In the order in which they are done.
 
     Raises
@@ -91,7 +91,7 @@ def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: 
 
     Returns
     -------
-    Counted
+    BackgroundCounts
         Of all items.
 
     Raises

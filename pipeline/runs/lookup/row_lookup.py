@@ -283,7 +283,7 @@ def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], wh
 
     Returns
     -------
-    Found
+    FoundRows
         In the order of the data; at least one row.
 
     Raises

@@ -54,7 +54,7 @@ def read_existing_run(run: str) -> ExistingRun | None:
 
     Returns
     -------
-    Standing or None
+    ExistingRun or None
         None where there is none.
     """
     manifest = read_manifest(run)

@@ -71,7 +71,7 @@ def publish(
     Parameters
     ----------
     place : str
-        Where all but the manifest lies below it; empty for the folder itself. Elsewhere the manifest is left to `take_place`.
+        Where all but the manifest lies below it; empty for the folder itself. Elsewhere the manifest is left to `swap_manifest`.
     library : str
         Of the model.
     prepared : Prepared

@@ -45,7 +45,7 @@ def test_slices_are_gathered_into_row_groups(example, tmp_path, monkeypatch, col
     written = 8 * (1 + 1 + 3) + sizes.ENTRY_BYTES  # of a row: its id and margin, and a list of one entry; with "both" 4 attributions more
     monkeypatch.setattr(sizes, "SLICE_ROWS", 1 << 10)
     monkeypatch.setattr(sizes, "SLICE_BYTES", 512 * written)
-    monkeypatch.setattr("leafledger.pipeline.runs.records.plan.max_slice_rows", lambda _: BATCH)
+    monkeypatch.setattr("leafledger.pipeline.runs.plan.planner.max_slice_rows", lambda _: BATCH)
     explain(example.model, example.data, tmp_path / "cut", **asked)
     first = pq.read_metadata(min((tmp_path / "cut" / "attributions").glob("*.parquet")))
     assert [first.row_group(k).num_rows for k in range(first.num_row_groups)] == groups
