@@ -60,7 +60,7 @@ def test_files_that_kill_are_left_out_and_no_others(drawn):
     """Each is found, with what cannot be read; the rest is done once more without them, if there is any; workers die for each file once a level."""
     n, deadly, unreadable = drawn
     cluster, item = Cluster(deadly, unreadable), make_item(n)
-    (done,) = cluster.try_alone(Bundle(0, 7, (item,)))
+    (done,) = cluster.retry_isolated(Bundle(0, 7, (item,)))
     reasons = {uri: dies(uri) for uri in deadly} | {uri: f"{uri} is unreadable" for uri in unreadable}
     if not deadly:
         assert (done, cluster.tried) == ({}, [[piece.uri for piece in item.pieces]])
@@ -77,7 +77,7 @@ def test_files_that_kill_are_left_out_and_no_others(drawn):
 def test_what_kills_only_together_is_rejected_together():
     """No file alone is to blame, so that nothing can be left out; nothing is tried without end."""
     cluster, item = Cluster(set(), set(), {"f1", "f2"}), make_item(3)
-    (done,) = cluster.try_alone(Bundle(0, 7, (item,)))
+    (done,) = cluster.retry_isolated(Bundle(0, 7, (item,)))
     assert [entry.reason for entry in done.pieces] == [dies(f"f{k}") for k in range(3)]
     assert cluster.tried == [["f0", "f1", "f2"], ["f0"], ["f1"], ["f2"]]
 
@@ -85,6 +85,6 @@ def test_what_kills_only_together_is_rejected_together():
 def test_a_rest_that_kills_is_rejected_too():
     """The reasons of the files that were found are kept."""
     cluster, item = Cluster({"f0"}, {"f3"}, {"f1", "f2"}), make_item(5)
-    (done,) = cluster.try_alone(Bundle(0, 7, (item,)))
+    (done,) = cluster.retry_isolated(Bundle(0, 7, (item,)))
     assert [entry.reason for entry in done.pieces] == [dies("f0"), dies("f1"), dies("f2"), "f3 is unreadable", dies("f4")]
     assert cluster.tried[-1] == ["f1", "f2", "f4"]
