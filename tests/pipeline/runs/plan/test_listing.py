@@ -162,7 +162,7 @@ def test_a_scheduler_that_is_away_is_said(example, tmp_path, blocks):
     """While the run is planned."""
     write_copies(example, tmp_path / "data", *NAMES)
     job = job_on("tcp://127.0.0.1:1", example, tmp_path / "data")
-    job = replace(job, options=replace(job.options, wait=1.0))
+    job = replace(job, placement=replace(job.placement, wait=1.0))
     with pytest.raises(ClusterLost, match=r"^tcp://127\.0\.0\.1:1: no Dask scheduler answers there"):
         list_for(job, job.data, load_ensemble(example.model))
 
