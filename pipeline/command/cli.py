@@ -130,7 +130,7 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
     """One run of several; what keeps this night alone from being explained is said, and the others go on."""
     from ..arguments.dates import fill_date
     from ..runs.job.job import make_job
-    from ..stores.places import normalise
+    from ..stores.uris import normalise
 
     job = None
     try:

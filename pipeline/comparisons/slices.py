@@ -38,7 +38,7 @@ from ..methods.memory import SLICE_ROWS
 from ..methods.unseen_categories import count_unseen
 from ..runs.records.folder import part_uri
 from ..stores import storage
-from ..stores.arrays import open_tables
+from ..stores.table_arrays import open_tables
 from .comparison import Comparison, Ranking
 from .differing import Apart, Seen
 

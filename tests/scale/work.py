@@ -19,7 +19,7 @@ from leafledger.pipeline.runs.execute import bundles
 from leafledger.pipeline.runs.execute import make_part as make_part_
 from leafledger.pipeline.runs.records import plan_file as plan_file_
 from leafledger.pipeline.runs.records.part import Part
-from leafledger.pipeline.stores.counted import Moved
+from leafledger.pipeline.stores.traffic import Moved
 
 SUMMARIES = (IMPORTANCE,)
 FILE = "work.json"

@@ -18,7 +18,7 @@ def _find(run: str | None, date: str | None, latest: str | None) -> str:
     """The run that is meant: named, that of a date, or what ``latest`` names, whose manifest has to be the one that it was moved to."""
     from ...runs.records.latest import read_latest
     from ...runs.records.manifest import read_manifest
-    from ...stores.places import normalise
+    from ...stores.uris import normalise
 
     if run is not None:
         if latest is not None:

@@ -12,8 +12,8 @@ from ..terminal.flags import INPUT, Json, Whole
 from ..terminal.terminal import complain, open_console, say
 
 if TYPE_CHECKING:
-    from ...runs.lookup.row_lookup import FoundRows
     from ...finished.finished_run import FinishedRun
+    from ...runs.lookup.row_lookup import FoundRows
 
 
 UNVERIFIED = Exit.PARTLY  # exit code where rows could not be explained again

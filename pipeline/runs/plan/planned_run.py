@@ -15,7 +15,7 @@ from ...methods.tables import prepare_model
 from ...methods.unseen_categories import check_predictions
 from ...models.model import Model
 from ...stores import commit, storage
-from ...stores.arrays import FOLDER
+from ...stores.table_arrays import FOLDER
 from ..job.job import Job, asked_columns
 from ..publish.mlflow_link import find_run
 from ..publish.table_commit import check_table

@@ -12,8 +12,7 @@ from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun
 from ...json_records import iterate_text
 from ...stores import commit, storage
-from ...stores.arrays import FOLDER
-from ...stores.removal import abort_uploads
+from ...stores.table_arrays import FOLDER
 from ..records.folder import MANIFEST, PARTS, PLAN, SUMMARY, part_uri
 from ..records.manifest import Manifest, PartEntry, SummaryEntry, describe_game, make_manifest
 from ..records.part import Part, check_there
@@ -100,7 +99,7 @@ def publish(
             rejected,
             summaries,
         )
-        abort_uploads(storage.join(home, PARTS))  # all of which are there
+        commit.abort_uploads(storage.join(home, PARTS))  # all of which are there
         commit.remove(storage.join(home, FOLDER))  # before the manifest, after which nothing is left to do, or to fail
         _check_there(home, parts)
         if not place:

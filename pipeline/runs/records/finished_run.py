@@ -5,7 +5,7 @@ from collections import Counter
 from ...arguments.readers import shorten
 from ...errors import InvalidRun, NotFinished
 from ...stores import storage
-from ...stores.filesystem import published
+from ...stores.failures import published
 from .folder import MANIFEST, find_place, is_place, part_uri
 from .manifest import Manifest, read_manifest
 from .plan import Plan

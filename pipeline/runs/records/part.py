@@ -10,8 +10,8 @@ from ...cluster.resource_usage import PartTimings
 from ...dataset.files.listing import Rejected, WorkItem
 from ...errors import InvalidRun, NotThere
 from ...stores import storage
-from ...stores.counted import Moved
-from ...stores.listing import list_folder
+from ...stores.storage import list_folder
+from ...stores.traffic import Moved
 from .folder import PARTS, part_uri
 
 NO_COSTS: dict[str, Any] = {"moved": Moved(), "spent": PartTimings(), "states": {}}

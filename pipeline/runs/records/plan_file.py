@@ -25,7 +25,7 @@ from ...models.catboost.cityhash import HashedCategory
 from ...models.model import Feature
 from ...models.row_output import SEEDS
 from ...stores import commit, storage
-from ...stores.arrays import FOLDER
+from ...stores.table_arrays import FOLDER
 from ..columns.reasons import Reasons
 from ..columns.reasons_file import check_reasons
 from .folder import PLAN

@@ -7,7 +7,7 @@ import s3fs
 
 from leafledger import check_run, explain
 from leafledger.pipeline.command.cli import main
-from leafledger.pipeline.runs.plan import background
+from leafledger.pipeline.methods import background_counts
 from tests.pipeline.running import contents
 
 
@@ -42,7 +42,7 @@ def test_a_background_and_its_tables_in_a_bucket(example, bucket, tmp_path, monk
     explain(example.model, example.data, f"{bucket}/runs/one", **given, workers=2)
     assert check_run(f"{bucket}/runs/one").n_rows == 3000
     with monkeypatch.context() as patch:
-        patch.setattr(background, "measure_background", lambda *_: pytest.fail("counted again"))
+        patch.setattr(background_counts, "measure_background", lambda *_: pytest.fail("counted again"))
         explain(example.model, example.data, f"{bucket}/runs/two", **given, scheduler="serial")
     given["background"] = f"{example.data}/month=[12]/data.parquet"
     explain(example.model, example.data, tmp_path / "runs" / "one", **given, scheduler="serial")

@@ -15,7 +15,8 @@ import pytest
 from leafledger import check_run, explain
 from leafledger.pipeline.errors import NotThere
 from leafledger.pipeline.stores import commit, storage
-from leafledger.pipeline.stores.listing import list_parquet
+from leafledger.pipeline.stores.open_store import open_store
+from leafledger.pipeline.stores.parquet_files import list_parquet
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's own, in its documentation
@@ -90,8 +91,8 @@ def test_objects_are_created_once(place, tmp_path):
     assert commit.creates_once(place)
     (tmp_path / "one").write_bytes(b"one")
     (tmp_path / "two").write_bytes(b"two")
-    filesystem, path = fsspec.core.url_to_fs(f"{place}/object")
-    assert [commit._put(filesystem, path, tmp_path / name) for name in ("one", "two")] == [True, False]
+    store, path = open_store(f"{place}/object")
+    assert [store._put(path, tmp_path / name) for name in ("one", "two")] == [True, False]
     assert storage.read(f"{place}/object") == b"one"
 
 
