@@ -36,12 +36,12 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/runs/records/part.py": "../execute/test_make_part.py",
     "pipeline/runs/records/provenance.py": "../monitor/test_provenance.py",
     "pipeline/stores/dialects/azure.py": "test_clouds.py",
-    "pipeline/stores/dialects/dialect.py": "../test_removal.py",
+    "pipeline/stores/dialects/dialect.py": "../test_contract.py",
     "pipeline/stores/dialects/google.py": "test_clouds.py",
-    "pipeline/stores/dialects/plain.py": "../test_removal.py",
+    "pipeline/stores/dialects/plain.py": "../test_contract.py",
     "pipeline/stores/dialects/s3.py": "../test_commit.py",
     "pipeline/stores/dialects/web.py": "../test_parquet_files.py",
-    "pipeline/stores/store.py": "test_storage.py",
+    "pipeline/stores/store.py": "test_contract.py",
 }
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
 VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg"}
