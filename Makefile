@@ -80,7 +80,7 @@ infra: $(INFRA_VENV)/.complete
 
 # Google's and Azure's stores, by emulators of them.
 clouds: $(CLOUDS_VENV)/.complete
-	PATH="$(CURDIR)/$(CLOUDS_VENV)/node_modules/.bin:$$PATH" $(CLOUDS_VENV)/bin/python -m pytest tests/pipeline/stores/test_conditions.py
+	PATH="$(CURDIR)/$(CLOUDS_VENV)/node_modules/.bin:$$PATH" $(CLOUDS_VENV)/bin/python -m pytest tests/pipeline/stores/dialects/test_clouds.py tests/pipeline/stores/test_contract.py
 
 # Rows per second beside the newest of what else there is, which needs Python 3.12, and beside qshap, which needs 3.11: BENCH="--cases xgboost-100x6",
 # BENCH=--marginal. BENCH=--quick is a minute of it in the environment of development, where there are no peers; nor does BENCH=--forecasts need any.

@@ -26,7 +26,7 @@ from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.models.source import normalise_source
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
-from leafledger.pipeline.stores.places import normalise
+from leafledger.pipeline.stores.uris import normalise
 
 from .night_flags import Nights
 from .stages import find_against

@@ -36,7 +36,7 @@ from leafledger.pipeline.runs.stages import (
     publish_run,
     update_latest,
 )
-from leafledger.pipeline.stores.places import normalise
+from leafledger.pipeline.stores.uris import normalise
 
 from . import artifacts
 

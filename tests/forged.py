@@ -21,7 +21,7 @@ import pyarrow.dataset as ds
 
 from leafledger import check_run, drift, explain, list_runs, read_run, report
 from leafledger.pipeline.errors import LeafledgerError, UsageError
-from leafledger.pipeline.stores.arrays import BYTES, INDEX, _begin_digest
+from leafledger.pipeline.stores.table_arrays import BYTES, INDEX, _begin_digest
 from tests.fuzz import mutate
 from tests.tampering import KINDS, MANIFEST, PLAN, SEALS, list_changes, make_run
 

@@ -33,6 +33,13 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/runs/records/manifest.py": "../publish/test_publish.py",
     "pipeline/runs/records/part.py": "../execute/test_make_part.py",
     "pipeline/runs/records/provenance.py": "../monitor/test_provenance.py",
+    "pipeline/stores/dialects/azure.py": "test_clouds.py",
+    "pipeline/stores/dialects/dialect.py": "../test_contract.py",
+    "pipeline/stores/dialects/google.py": "test_clouds.py",
+    "pipeline/stores/dialects/plain.py": "../test_contract.py",
+    "pipeline/stores/dialects/s3.py": "../test_commit.py",
+    "pipeline/stores/dialects/web.py": "../test_parquet_files.py",
+    "pipeline/stores/store.py": "test_contract.py",
     "pipeline/tables/lakehouse.py": "test_writing.py",
 }
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]

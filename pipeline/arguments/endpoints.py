@@ -9,6 +9,7 @@ from ..errors import UsageError, redact
 LOOPBACK = "127.0.0.1"
 SUFFIX = ".prom"  # suffix of files that node_exporter reads
 WEB = ("http", "https")
+READ_FROM = "a file in a folder of this machine, from where node_exporter reads it"
 KEY = "OPENLINEAGE_API_KEY"  # variable common to all OpenLineage clients
 
 
@@ -46,13 +47,9 @@ def check_metrics_file(given: str) -> None:
     """
     if "{" in given:
         raise UsageError(f"metrics_file is {given!r:.80}, expected the same file every night, or node_exporter would serve one series of several")
-    from ..stores import storage
-    from ..stores.places import normalise
+    from ..stores.uris import require_local
 
-    path = storage.local_path(normalise(given))
-    if path is None:
-        raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
-    if path.suffix != SUFFIX:
+    if require_local("metrics_file", given, READ_FROM).suffix != SUFFIX:
         raise UsageError(f"metrics_file is {given!r:.80}, expected NAME{SUFFIX}: node_exporter passes over files of other names")
 
 

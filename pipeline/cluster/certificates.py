@@ -18,8 +18,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from ..arguments.readers import read_place
 from ..errors import RunConflict, UnfitCluster, UsageError
-from ..stores.places import normalise
-from ..stores.storage import local_path
+from ..stores.uris import require_local
 
 ROLES = ("scheduler", "worker", "client")
 AUTHORITY = "ca.pem"
@@ -109,9 +108,8 @@ def make_certificates(folder: str | os.PathLike[str], hosts: Sequence[str] = ("l
     named = [_read_host(host) for host in hosts]
     if not named:
         raise UsageError("no host is given, expected names or addresses")
-    where, until = local_path(normalise(read_place("folder", folder))), (datetime.now(UTC) + timedelta(days=days)).replace(microsecond=0)
-    if where is None:
-        raise UsageError(f"{folder}: expected a folder of this machine, where keys stay")
+    where = require_local("folder", read_place("folder", folder), "a folder of this machine, where keys stay")
+    until = (datetime.now(UTC) + timedelta(days=days)).replace(microsecond=0)
     authority = ec.generate_private_key(ec.SECP256R1())
     files = {AUTHORITY: _make_authority(authority, until).public_bytes(Encoding.PEM)}
     for role in ROLES:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import psutil
 
-from ..stores.counted import Moved, find_moved
+from ..stores.traffic import Moved, find_moved
 
 STATUS, PEAK = "/proc/self/status", "VmHWM:"  # Linux
 

@@ -129,7 +129,7 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
     """Run one night of several; errors of this night alone are reported, and the others continue."""
     from ..arguments.dates import fill_date
     from ..runs.job.job import make_job
-    from ..stores.places import normalise
+    from ..stores.uris import normalise
 
     job = None
     try:

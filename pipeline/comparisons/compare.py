@@ -51,8 +51,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     taken = [name for name in asked.ids if name in COLUMNS]
     if taken:
         raise UsageError(f"ids has {taken[0]!r}, as a column of the rows is called; rename it")
-    local = storage.local_path(job.out)
-    if local is not None and local.exists() and not local.is_file():
+    if storage.bars_file(job.out):
         raise UsageError(f"{job.out}: is a folder, a pipe, a socket or a device, expected the name of a file that is to be written")
     commit.check_writable(storage.beside(job.out, ""))
     loaded = load_model(job)

@@ -16,7 +16,7 @@ from ..dataset.files.rows import located, miscounted, read_slices
 from ..methods.reduction_states import pack_state
 from ..models.model import Feature
 from ..runs.execute import count_background as count_background_
-from ..stores.arrays import open_tables
+from ..stores.table_arrays import open_tables
 from .comparison import ComparedItem, Comparison, name_values
 from .differing import DifferingRows
 from .slices import Columns, SliceTables

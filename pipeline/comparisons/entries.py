@@ -17,7 +17,7 @@ from ..models.model import Model
 from ..models.row_output import RowOutput
 from ..runs.plan.existing_run import ExistingRun, read_existing_run
 from ..runs.records.plan import Plan
-from ..stores.places import normalise
+from ..stores.uris import normalise
 
 RUN = "run:"  # prefix of an earlier run
 

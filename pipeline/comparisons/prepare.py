@@ -26,7 +26,7 @@ from ..models.model import Feature, Model
 from ..progress import Progress, Work
 from ..runs.job.job import Job
 from ..runs.plan.existing_run import ExistingRun
-from ..stores.arrays import broadcast_tables
+from ..stores.table_arrays import broadcast_tables
 from .compare_item import Measuring, measure_item, warm_measuring
 from .comparison import Comparison, Gaps, Ranking, Removal, Sample
 from .entries import Entry

@@ -37,7 +37,7 @@ from ..errors import InvalidRun
 from ..methods.memory import SLICE_ROWS
 from ..methods.unseen_categories import count_unseen
 from ..stores import storage
-from ..stores.arrays import open_tables
+from ..stores.table_arrays import open_tables
 from .comparison import Comparison, Ranking
 from .differing import Apart, Seen
 

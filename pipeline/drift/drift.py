@@ -19,7 +19,7 @@ from ..errors import InvalidRun, UsageError
 from ..progress import Progress, no_progress
 from ..runs.records.derived import FOLDER, write_derived
 from ..runs.records.latest import read_latest
-from ..stores.places import normalise
+from ..stores.uris import normalise
 from .compare.compared import compare_columns
 from .compare.differences import list_differences, refuse_unlike
 from .compare.groups import SOME, TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types

@@ -22,8 +22,9 @@ from ..runs.records.manifest import Manifest
 from ..runs.records.plan import Plan
 from ..runs.records.provenance import Provenance, read_provenance
 from ..stores import storage
-from ..stores.filesystem import open_filesystem, published, reported
-from ..stores.places import normalise
+from ..stores.failures import published, reported
+from ..stores.open_store import open_filesystem
+from ..stores.uris import normalise
 from .row_view import Shown
 from .stored_rows import choose_types, label_rows, show_rows
 

@@ -1,7 +1,7 @@
 """Rows of a finished run as a self-contained HTML page."""
 
 from ..stores import commit, storage
-from ..stores.places import normalise
+from ..stores.uris import normalise
 from .row_data import STEPS, row_title
 from .row_html import text_of, write_rows
 from .row_view import Shown

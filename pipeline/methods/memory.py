@@ -8,7 +8,7 @@ from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.binning import BATCH
 
 from ..errors import UsageError
-from ..stores.arrays import table_bytes
+from ..stores.table_arrays import table_bytes
 
 ITEM_ROWS = 1 << 18  # target rows of a work item: seconds of work, an object of tens of megabytes,
 ITEM_CHUNKS = 1 << 16  # and the most column chunks in it, which a writer holds until the object is closed

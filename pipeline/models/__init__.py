@@ -15,7 +15,7 @@ from ..arguments.iterations import read_iterations
 from ..display.text import is_whole
 from ..errors import InvalidModel, UnsupportedModel, UsageError
 from ..stores import commit, storage
-from ..stores.places import normalise
+from ..stores.uris import normalise
 from .catboost.loader import LOADER as CATBOOST
 from .lightgbm.loader import LOADER as LIGHTGBM
 from .model import Loader, Model

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..errors import InvalidModel
 from ..stores import storage
-from ..stores.places import normalise
+from ..stores.uris import normalise
 from .mlflow import is_logged, pin, read_logged
 
 MAX_BYTES = 512 << 20
@@ -20,7 +20,7 @@ class Source:
 
 
 def normalise_source(uri: str) -> str:
-    """Normalise a model's URI, see `leafledger.pipeline.stores.places.normalise`.
+    """Normalise a model's URI, see `leafledger.pipeline.stores.uris.normalise`.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ from ..errors import InvalidRun
 from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
 from ..stores import storage
-from ..stores.filesystem import published
+from ..stores.failures import published
 from .listed_runs import DAY, READERS, ListedRun
 
 NAME = "importance"

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ..display.text import count, printable
 from ..stores import commit
-from ..stores.places import normalise
+from ..stores.uris import normalise
 from .importance_shares import Importances, Line, OutputLines, read_importances
 from .listed_runs import REPORT, ListedRun
 

@@ -16,10 +16,9 @@ from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLAN, REPLACEMENTS, SU
 from ..runs.records.manifest import Manifest, read_manifest
 from ..runs.records.plan_file import from_json
 from ..stores import storage
-from ..stores.below import is_folder
-from ..stores.filesystem import open_filesystem, published, reported
-from ..stores.listing import Folder, list_folder
-from ..stores.places import normalise
+from ..stores.failures import published
+from ..stores.storage import Folder, list_folder
+from ..stores.uris import normalise
 
 READERS = 16  # runs that are read at a time
 DEPTH = 6  # depth of the search below the folder
@@ -241,10 +240,7 @@ def _read(folder: str, name: str, here: Folder) -> ListedRun | None:
 
 
 def _refuse_file(uri: str) -> None:
-    filesystem, path = open_filesystem(uri)
-    with reported("list", uri):
-        folder = is_folder(filesystem, path)
-    if not folder:
+    if not storage.is_folder(uri):
         raise UsageError(f"{uri}: is not a folder, expected a folder of runs")
 
 

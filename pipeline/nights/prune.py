@@ -16,10 +16,7 @@ from ..runs.publish.table_commit import remove_from_table
 from ..runs.records.folder import MANIFEST, PLAN, REPLACEMENTS, RunFolder
 from ..runs.records.latest import read_latest
 from ..stores import commit, storage
-from ..stores.filesystem import is_local, open_filesystem
-from ..stores.listing import list_folder
-from ..stores.places import normalise
-from ..stores.removal import abort_uploads
+from ..stores.uris import normalise, resolve
 from .listed_runs import ListedRun, find_job, list_runs
 
 AGE = re.compile(r"(\d{1,5})d")
@@ -63,8 +60,7 @@ def read_age(keep: str) -> int:
 
 def _find_place(run: str) -> str:
     """Return the real path of a run, independent of links."""
-    place = normalise(run)
-    return os.path.realpath(place) if is_local(open_filesystem(place)[0]) else place
+    return resolve(normalise(run))
 
 
 def _find_objects(folder: str, names: Iterable[str]) -> set[str]:
@@ -74,7 +70,7 @@ def _find_objects(folder: str, names: Iterable[str]) -> set[str]:
     for below in sorted({"/".join(each[:n]) for each in parts for n in range(len(each))} | {""}):
         uri = storage.join(folder, below) if below else folder
         with suppress(NotThere):  # removed meanwhile
-            found |= {storage.join(uri, name) for name, size in list_folder(uri).files.items() if 0 < size <= LARGEST}
+            found |= {storage.join(uri, name) for name, size in storage.list_folder(uri).files.items() if 0 < size <= LARGEST}
     return found
 
 
@@ -98,7 +94,7 @@ def _find_within(run: str) -> str | None:
 
     def look(uri: str) -> Iterator[str]:
         try:
-            here = list_folder(uri)
+            here = storage.list_folder(uri)
         except NotThere:  # removed meanwhile
             return
         if uri != run and (PLAN in here.files or MANIFEST in here.files):
@@ -128,7 +124,7 @@ def _find_inputs(run: str) -> str | None:
     """What a run was made of and lies in its folder, as where a day's data and its run share one: it would be lost with it."""
     above, places = RunFolder(run).replacements, [run]
     with suppress(NotThere):
-        places += [storage.join(above, name) for name in list_folder(above).folders]
+        places += [storage.join(above, name) for name in storage.list_folder(above).folders]
     within = f"{run}/", f"{_find_place(run)}/"
 
     def is_lost(place: str) -> bool:
@@ -142,13 +138,13 @@ def _remove(run: str) -> None:
     removes."""
     commit.remove(RunFolder(run).manifest)
     try:
-        here = list_folder(run)
+        here = storage.list_folder(run)
     except NotThere:  # concurrently
         return
     for name in (*here.folders, *here.files):
         if name not in (MANIFEST, REPLACEMENTS, PLAN):
             commit.remove(storage.join(run, name))
-    abort_uploads(run)
+    commit.abort_uploads(run)
     commit.remove(RunFolder(run).replacements)
     commit.remove(RunFolder(run).plan)
     commit.remove(run)  # a folder of this machine

@@ -19,7 +19,7 @@ from ..methods.parameters import find_method
 from ..methods.tables import prepare_model
 from ..methods.unseen_categories import refuse_unseen
 from ..progress import Progress, Work, no_progress
-from ..stores.arrays import broadcast_tables
+from ..stores.table_arrays import broadcast_tables
 from .execute import executor as execute
 from .execute.bundles import Task
 from .execute.count_background import keep_counts

@@ -13,7 +13,7 @@ import pyarrow as pa
 from ..errors import LeafledgerError, NotThere, StorageError, UsageError
 from ..extras import needing
 from ..stores import storage
-from ..stores.places import normalise
+from ..stores.uris import normalise
 from .live import Hive, LiveFile, Snapshot, list_once, write_value
 
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")

@@ -6,7 +6,7 @@ from datetime import date as Date
 from typing import Any
 
 from ..errors import UsageError
-from ..stores.storage import Object
+from ..stores.store import Object
 
 Hive = tuple[tuple[str, str | None], ...]  # columns that a path or a log carries for a whole file: names, and values as they are written in paths
 

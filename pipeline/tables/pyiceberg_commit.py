@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import SchemaMismatch, UsageError
-from ..stores.places import CATALOG, normalise
+from ..stores.uris import CATALOG, normalise, with_scheme
 from .lakehouse import Mark
 from .pyiceberg_table import EPOCH, FILES, has_rows, list_live, number_columns, refuse_deletes, reported
 from .share import DATE, Share, SharedPart, new_columns, plain_fields, refuse_lacking, within
@@ -43,7 +43,7 @@ def _data_file(table_metadata: Any, part: SharedPart, date: Date) -> Any:
 
     return DataFile.from_args(
         content=DataFileContent.DATA,
-        file_path=part.uri if "://" in part.uri else f"file://{part.uri}",
+        file_path=with_scheme(part.uri),
         file_format=FileFormat.PARQUET,
         partition=Record((date - EPOCH).days),
         record_count=part.n_rows,

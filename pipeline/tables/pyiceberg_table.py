@@ -11,8 +11,8 @@ from typing import Any
 from ..errors import LeafledgerError, NotThere, StorageError, UsageError
 from ..extras import EXTRAS, needing, say_missing
 from ..stores import storage
-from ..stores.listing import list_folder
-from ..stores.places import CATALOG, normalise
+from ..stores.storage import list_folder
+from ..stores.uris import CATALOG, normalise
 from .live import Columns, Hive, LiveFile, Snapshot, list_once, write_value
 
 LOOKERS = 16  # files that are looked up at a time

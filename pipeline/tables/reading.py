@@ -3,8 +3,8 @@
 import re
 from collections.abc import Callable
 
-from ..stores.listing import find_table
-from ..stores.places import CATALOG
+from ..stores.parquet_files import find_table
+from ..stores.uris import CATALOG
 from .deltalake_table import read_delta
 from .live import Snapshot
 from .pyiceberg_table import METADATA, read_iceberg

@@ -15,7 +15,7 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import prepare
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.pipeline.models import load_ensemble
-from leafledger.pipeline.stores.arrays import table_bytes
+from leafledger.pipeline.stores.table_arrays import table_bytes
 from tests.bench.models import Case, trained
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE, attributions, contend, explain_all, most_rows
 from tests.bench.peers import PEERS, Peer

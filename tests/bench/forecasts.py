@@ -41,7 +41,7 @@ def follow(work):
 if __name__ == "__main__":
     over, peaks, read = threading.Event(), {}, []
     from leafledger import explain
-    from leafledger.pipeline.stores.counted import find_moved
+    from leafledger.pipeline.stores.traffic import find_moved
     model, data, out, method, workers = sys.argv[1:]
     threading.Thread(target=watch, daemon=True).start()
     cpu, began = sum(os.times()[:4]), time.perf_counter()

@@ -17,7 +17,7 @@ from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 from leafledger.pipeline.models import load_ensemble
 from leafledger.pipeline.runs.job.job import TABLE_BYTES
-from leafledger.pipeline.stores.arrays import table_bytes
+from leafledger.pipeline.stores.table_arrays import table_bytes
 from tests.bench.compare import CHECKED_ROWS, LEAST_ROWS, PREDICT, Check, contend_peer
 from tests.bench.machine import find_version
 from tests.bench.models import CATBOOST, Case, feature_names, trained

@@ -13,7 +13,7 @@ import pytest
 import s3fs
 
 from leafledger import explain
-from leafledger.pipeline.stores import filesystem
+from leafledger.pipeline.stores import calls
 from tests.faults.proxy import Proxy
 from tests.faults.radosgw import missing, radosgw
 from tests.faults.verdict import ID, Runner, Tally, contents
@@ -94,7 +94,7 @@ def environment(proxy, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(fsspec.config.conf, "s3", PATIENCE)
-    monkeypatch.setattr(filesystem, "SECONDS", 8.0)
+    monkeypatch.setattr(calls, "SECONDS", 8.0)
     s3fs.S3FileSystem.clear_instance_cache()
     yield variables
     s3fs.S3FileSystem.clear_instance_cache()

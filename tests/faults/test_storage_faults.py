@@ -13,8 +13,9 @@ import s3fs
 
 from leafledger import check_run, explain
 from leafledger.pipeline.errors import Exit, InvalidRun, LeafledgerError, RunConflict, StorageError, UsageError
-from leafledger.pipeline.stores import commit, filesystem, storage
-from leafledger.pipeline.stores.listing import list_parquet
+from leafledger.pipeline.stores import calls, commit, storage
+from leafledger.pipeline.stores.dialects import s3
+from leafledger.pipeline.stores.parquet_files import list_parquet
 from tests.faults.conftest import PATIENCE
 from tests.faults.interrupting import meet
 from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, ignores, lose_answer, reset, says, slow, truncate
@@ -129,7 +130,7 @@ def in_bucket(runner, bucket):
 @pytest.fixture
 def large(tmp_path, monkeypatch):
     """A file that goes up in pieces."""
-    monkeypatch.setattr(commit, "SINGLE_PUT", 10 << 20)
+    monkeypatch.setattr(s3, "SINGLE_PUT", 10 << 20)
     path = tmp_path / "large"
     path.write_bytes(bytes(range(256)) * (3 << 14))
     return path
@@ -146,7 +147,7 @@ def unhurried(monkeypatch, environment):
     patience = {"config_kwargs": {**PATIENCE["config_kwargs"], "connect_timeout": 30, "read_timeout": 30}}
     monkeypatch.setenv("FSSPEC_S3", json.dumps(patience))
     monkeypatch.setitem(fsspec.config.conf, "s3", patience)
-    monkeypatch.setattr(filesystem, "SECONDS", 120.0)
+    monkeypatch.setattr(calls, "SECONDS", 120.0)
     s3fs.S3FileSystem.clear_instance_cache()
 
 
@@ -190,7 +191,7 @@ def patient(monkeypatch):
     """As in production, in workers too."""
     monkeypatch.delenv("FSSPEC_S3")
     monkeypatch.delitem(fsspec.config.conf, "s3")
-    monkeypatch.setattr(filesystem, "SECONDS", 120.0)
+    monkeypatch.setattr(calls, "SECONDS", 120.0)
     s3fs.S3FileSystem.clear_instance_cache()
 
 

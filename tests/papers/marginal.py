@@ -12,7 +12,7 @@ from leafledger.kernels.prepare import ask_background, measure_background, merge
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 from leafledger.pipeline.models import load_ensemble
-from leafledger.pipeline.stores.arrays import table_bytes
+from leafledger.pipeline.stores.table_arrays import table_bytes
 from tests.bench.ours import attributions, explain_all, make_slices, spread
 from tests.bench.timing import Contender, clock, race
 from tests.papers.figures import EXACT, Claim, Figure, Line, relative_error, stay_below

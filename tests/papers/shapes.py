@@ -18,7 +18,7 @@ from sklearn.metrics import r2_score
 
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 from leafledger.pipeline.models import load_ensemble
-from leafledger.pipeline.stores.arrays import table_bytes
+from leafledger.pipeline.stores.table_arrays import table_bytes
 from tests.bench.ours import attributions
 from tests.bench.timing import clock
 from tests.papers.figures import Claim, Figure, Line

@@ -7,7 +7,7 @@ import pytest
 
 from leafledger.pipeline import errors
 from leafledger.pipeline.command import cli
-from leafledger.pipeline.stores.places import normalise
+from leafledger.pipeline.stores.uris import normalise
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, Exception)]
 CODES = {

@@ -17,7 +17,7 @@ from leafledger.pipeline.dataset.files.listing import WorkItem
 from leafledger.pipeline.methods.reduction_states import pack_state
 from leafledger.pipeline.runs.execute import bundles
 from leafledger.pipeline.runs.records.part import Part
-from leafledger.pipeline.stores.counted import Moved
+from leafledger.pipeline.stores.traffic import Moved
 
 SUMMARIES = (IMPORTANCE,)
 FILE = "work.json"

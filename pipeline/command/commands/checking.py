@@ -18,7 +18,7 @@ def _find(run: str | None, date: str | None, latest: str | None) -> str:
     """Find the run by name, date or ``latest``, whose manifest has to match the pointer's."""
     from ...runs.records.latest import read_latest
     from ...runs.records.manifest import read_manifest
-    from ...stores.places import normalise
+    from ...stores.uris import normalise
 
     if run is not None:
         if latest is not None:

@@ -36,7 +36,7 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
     """Read the footer of a file and match its columns."""
     file = live.file
     with storage.opened(file.uri) as opened:
-        if file.local and file.size <= WHOLE:  # small files are digested entirely anyway
+        if file.near and file.size <= WHOLE:  # small files are digested entirely anyway
             opened = pa.BufferReader(opened.read())
         try:
             parquet = pq.ParquetFile(opened, **AS_READ)
@@ -84,7 +84,7 @@ def read_footers(files: Sequence[LiveFile], matching: Matching) -> Iterator[Foot
         Columns of a file do not fit.
     """
     read = partial(_try_footer, matching=matching)
-    first = FEW if files[0].file.local else 0
+    first = FEW if files[0].file.near else 0
     began = time.perf_counter(), time.thread_time()
     yield from map(read, files[:first])
     at_once = first and time.perf_counter() - began[0] < WAITS * (time.thread_time() - began[1])

@@ -59,7 +59,7 @@ def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, column
     if not found.proven:
         if not found.etag or not _says_enough(metadata, columns):
             of_bytes = _digest_bytes(file, list(range(0, found.size, PIECE)), PIECE)
-        elif found.local:
+        elif found.near:
             of_bytes = _digest_some(file, found.size)
     return f"{found.etag} {_digest_footer(file)} {of_bytes}"
 

@@ -14,8 +14,8 @@ from ...errors import InvalidData, NotThere, SchemaMismatch
 from ...json_records import EMPTY
 from ...models.model import Model
 from ...stores import storage
-from ...stores.filesystem import WEB
-from ...stores.listing import list_parquet
+from ...stores.parquet_files import list_parquet
+from ...stores.uris import folders_of
 from ...tables.live import Hive, LiveFile, Snapshot
 from ...tables.reading import read_snapshot
 from ..columns import schema
@@ -100,13 +100,10 @@ class Listing:
 
 
 def _partition(path: str) -> Hive:
-    """Return the columns ``name=value`` from a file's nested folders, ending at the first other folder.
-
-    A web server's URI percent-encodes characters of these names in addition to the encoding in the names themselves.
-    """
+    """Return the columns ``name=value`` from a file's nested folders, ending at the first other folder."""
     found: dict[str, str | None] = {}
-    for folder in reversed(path.split("/")[:-1]):
-        name, equals, value = (unquote(folder) if path.startswith(WEB) else folder).partition("=")
+    for folder in reversed(folders_of(path)):
+        name, equals, value = folder.partition("=")
         if not name or not equals:
             break
         found.setdefault(unquote(name), None if value == _NULL_PARTITION else unquote(value))

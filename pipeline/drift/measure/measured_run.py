@@ -18,7 +18,7 @@ from ...runs.records.derived import FOLDER, read_derived, write_derived
 from ...runs.records.finished_run import list_parts, read_finished
 from ...runs.records.manifest import Manifest
 from ...runs.records.plan import Plan
-from ...stores.places import normalise
+from ...stores.uris import normalise
 from . import measure_part as work
 from .columns import PHI, TOTAL, VALUE, Column, has_categories, list_columns, lists_categories
 from .distribution import Categories, Distribution

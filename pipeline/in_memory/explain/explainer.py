@@ -20,8 +20,8 @@ from ...methods.parameters import find_method
 from ...models import load_ensemble
 from ...models.model import Model
 from ...models.row_output import choose_among, read_row_output
-from ...stores.arrays import broadcast_tables, open_tables, pack_tables, unpack_tables
-from ...stores.places import normalise
+from ...stores.table_arrays import broadcast_tables, open_tables, pack_tables, unpack_tables
+from ...stores.uris import normalise
 from ..rows.arrow_batches import read_rows
 from ..rows.dask_frames import explain_partitions, is_dask
 from ..rows.given_rows import Header, as_rows, read_header

@@ -39,7 +39,7 @@ from ...models import load_ensemble
 from ...models.model import Model
 from ...models.selection import keep_trees
 from ...stores import commit, storage
-from ...stores.places import normalise
+from ...stores.uris import normalise
 
 SCHEMA = pa.schema(
     [

@@ -29,10 +29,10 @@ from ...methods.memory import SLICE_BYTES, WORKER_OVERHEAD
 from ...methods.output_space import TOTALS
 from ...progress import Progress, Work, no_progress
 from ...stores import storage
-from ...stores.arrays import broadcast_tables, table_bytes
-from ...stores.aside import aside
-from ...stores.filesystem import published
-from ...stores.places import normalise
+from ...stores.failures import published
+from ...stores.table_arrays import broadcast_tables, table_bytes
+from ...stores.temporary_folder import temporary_folder
+from ...stores.uris import normalise
 from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
 from ..publish.summaries import aggregate
@@ -274,7 +274,7 @@ def check_run(
     tables = _prepare(plan, None if model is None else str(model), background, unverified) if deep else None
     game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
     prepared, alone, parts = None if tables is None else tables.prepared, placement.is_serial, list(_list_parts(plan, manifest, changed))
-    with nullcontext("") if prepared is None or alone else aside(run) as place:
+    with nullcontext("") if prepared is None or alone else temporary_folder(run) as place:
         put = broadcast_tables(prepared, place) if place else ""
         asked = CheckTask(run, manifest.home(run), manifest.plan, manifest.base, manifest.bound, deep, all_rows, put)
         checks = _check_parts(placement, asked, plan, parts, prepared, progress)

@@ -24,8 +24,8 @@ from ...methods.memory import SLICE_BYTES
 from ...methods.output_space import TOTALS
 from ...methods.warmup import call_kernels
 from ...stores import storage
-from ...stores.arrays import open_tables
-from ...stores.filesystem import published
+from ...stores.failures import published
+from ...stores.table_arrays import open_tables
 from ..execute.merged_states import MergedStates
 from ..records.folder import RunFolder
 from ..records.footer import Footer, read_footer

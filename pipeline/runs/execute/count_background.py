@@ -17,7 +17,7 @@ from ...methods.memory import max_slice_rows
 from ...methods.unseen_categories import refuse_counted
 from ...methods.warmup import call_counting
 from ...models.model import Feature
-from ...stores.arrays import open_tables, store_tables
+from ...stores.table_arrays import open_tables, store_tables
 from ..plan.background import MarginalPlan
 from ..records.plan import Plan
 from ..records.plan_file import open_recipe

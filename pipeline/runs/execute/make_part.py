@@ -20,8 +20,8 @@ from ...errors import InvalidData, InvalidLabel, InvalidRun
 from ...methods.reduction_states import unpack_state
 from ...methods.warmup import call_kernels
 from ...stores import commit, storage
-from ...stores.arrays import open_tables
-from ...stores.counted import count_moved, take_moved
+from ...stores.table_arrays import open_tables
+from ...stores.traffic import count_moved, take_moved
 from ..records.folder import RunFolder
 from ..records.footer import read_footer
 from ..records.part import Part, reject

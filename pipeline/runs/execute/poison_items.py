@@ -8,7 +8,7 @@ from leafledger.kernels.reductions.merge_tree import FAN_IN
 
 from ...dataset.files.listing import WorkItem
 from ...dataset.files.pieces import split_files
-from ...stores.counted import count_moved
+from ...stores.traffic import count_moved
 from ..records.part import reject
 from .bundles import Bundle, BundleResult
 

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from ...stores.counted import find_moved
+from ...stores.traffic import find_moved
 
 HELP = {
     "parts": "Parts made",

@@ -19,8 +19,8 @@ from ...dataset.files.sample import cut, spread
 from ...errors import InvalidData
 from ...progress import Work
 from ...stores import storage
-from ...stores.aside import aside
-from ...stores.counted import find_moved
+from ...stores.temporary_folder import temporary_folder
+from ...stores.traffic import find_moved
 from ..execute.make_part import warm
 from ..execute.write_part import read_names
 from ..job.job import Job
@@ -195,7 +195,7 @@ def try_run(run: Run, n_workers: int) -> Trial:
     """Run all stages on a few rows of a planned run's data, in a temporary place."""
     items, found = run.plan.items, list[ResourceUsage]()
     run = replace(run, job=replace(run.job, placement=replace(run.job.placement, workers=n_workers)))
-    with aside(run.out) as place, compiling.counted() as compiled:
+    with temporary_folder(run.out) as place, compiling.counted() as compiled:
         counted, counting, counted_rows = _count(run, place)
         few = _with(run, place, ())
         if isinstance(run.game, MarginalPlan):

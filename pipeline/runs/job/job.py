@@ -19,7 +19,7 @@ from ...methods.parameters import check_by, check_parameters, find_method
 from ...models.row_output import RowOutput, read_row_output
 from ...models.source import normalise_source
 from ...stores import storage
-from ...stores.places import is_within, normalise
+from ...stores.uris import is_within, normalise
 from .label_options import check_labels
 from .options import Options
 from .table_option import choose_table

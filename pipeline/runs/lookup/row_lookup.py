@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from ...errors import InvalidRun, NoSuchRow, UsageError
 from ...stores import storage
-from ...stores.filesystem import published, reported
+from ...stores.failures import published
 from .bloom_filter import as_stored, may_contain
 
 READERS = 16  # parts searched concurrently
@@ -147,18 +147,12 @@ def opened_part(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
         That it reads.
     """
     try:
-        if (local := storage.local_path(uri)) is not None:
-            with published(), reported("read", uri):
-                file = pa.OSFile(str(local))
-            with file, pq.ParquetFile(file, page_checksum_verification=True) as parquet:
-                yield parquet, file
-        else:
-            with (
-                published(),
-                storage.opened(uri, ahead=False) as remote,
-                pq.ParquetFile(remote, page_checksum_verification=True, pre_buffer=True) as parquet,
-            ):
-                yield parquet, remote
+        with (
+            published(),
+            storage.opened_for_arrow(uri) as (file, pre_buffer),
+            pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=pre_buffer) as parquet,
+        ):
+            yield parquet, file
     except (pa.ArrowException, OSError) as error:
         raise InvalidRun(f"{uri}: damaged, or no part of a run: {' '.join(str(error).split())}") from error
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ...dataset.files.listing import Rejected
 from ...display.text import printable
 from ...progress import Progress, Work
-from ...stores.counted import Moved, add, take_moved
+from ...stores.traffic import Moved, add, take_moved
 from ..records.input_digests import Inputs
 from ..records.manifest import Manifest
 from ..records.part import Part

@@ -14,7 +14,7 @@ from ...arguments.endpoints import KEY, can_lie, is_server
 from ...errors import HIDDEN, UsageError, redact
 from ...extras import needing
 from ...stores import storage
-from ...stores.places import CATALOG, normalise
+from ...stores.uris import CATALOG, require_local, split_root
 from ...tables.pyiceberg_table import METADATA
 from ..job.job import Job
 from ..plan.existing_run import read_existing_run
@@ -28,6 +28,7 @@ NAMESPACE = "OPENLINEAGE_NAMESPACE"  # variable common to all OpenLineage client
 REGISTRY = ("models:", "runs:")  # of MLflow
 _REGISTERED = re.compile(r"(models:/[^/@]+)[/@][^/]+")  # a model's name, then its version, stage or alias
 _VERSION = re.compile(r"(.+)@v(\d{1,18})")  # version of a Delta table
+WRITTEN = "a file in a folder of this machine, or the URL of a server"
 ENDPOINT = "/api/v1/lineage"  # default path on a server
 SECONDS = 5.0  # timeout of a request
 RETRIES = 2
@@ -41,11 +42,8 @@ def name_dataset(uri: str) -> tuple[str, str]:
         return "mlflow", uri if registered is None else registered[1]
     if uri.startswith(CATALOG):
         return "iceberg", uri.removeprefix(CATALOG)
-    scheme, separator, rest = uri.partition("://")
-    if not separator:
-        return "file", uri
-    where, _, name = rest.partition("/")
-    return f"{scheme}://{where}", name or "/"
+    root, name = split_root(uri)
+    return root or "file", name or "/"
 
 
 def split_version(uri: str) -> tuple[str, str | None]:
@@ -198,9 +196,9 @@ def _open(where: str, key: str) -> Any:
     from openlineage.client.transport.http import HttpConfig, HttpTransport
 
     if not is_server(where):
-        path = storage.local_path(normalise(where))
-        if path is None or not can_lie(path) or path.is_dir():
-            raise UsageError(f"lineage is {where!r:.80}, expected a file in a folder of this machine, or the URL of a server")
+        path = require_local("lineage", where, WRITTEN)
+        if not can_lie(path) or path.is_dir():
+            raise UsageError(f"lineage is {where!r:.80}, expected {WRITTEN}")
         return FileTransport(FileConfig(str(path), append=True))
     found = urlsplit(where)
     given: dict[str, Any] = {"url": f"{found.scheme}://{found.netloc}", "timeout": SECONDS}

@@ -12,11 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ...arguments.endpoints import can_lie, read_address
+from ...arguments.endpoints import READ_FROM, can_lie, read_address
 from ...errors import LeafledgerError, UsageError
 from ...extras import needing
-from ...stores import storage
-from ...stores.places import normalise
+from ...stores.uris import require_local
 from ..job.job import Job
 from ..records.provenance import read_provenance
 from .attempt import Attempt
@@ -27,9 +26,9 @@ READABLE = 0o644  # by node_exporter, which is another user
 
 
 def _find_file(given: str) -> Path:
-    path = storage.local_path(normalise(given))
-    if path is None or not can_lie(path):
-        raise UsageError(f"metrics_file is {given!r:.80}, expected a file in a folder of this machine, from where node_exporter reads it")
+    path = require_local("metrics_file", given, READ_FROM)
+    if not can_lie(path):
+        raise UsageError(f"metrics_file is {given!r:.80}, expected {READ_FROM}")
     return path
 
 

@@ -23,7 +23,7 @@ from ...methods.parameters import find_method
 from ...methods.tables import ask_model, find_shared, weigh_model
 from ...models.model import Model
 from ...stores import storage
-from ...stores.arrays import open_stored_tables
+from ...stores.table_arrays import open_stored_tables
 from ..job.job import TABLE_BYTES, Job
 from .listing import list_for
 

@@ -1,7 +1,7 @@
 """Update of the pointer to the latest run, with refusal of small runs."""
 
 from ...errors import InvalidData
-from ...stores.places import normalise
+from ...stores.uris import normalise
 from ..job.options import Options
 from ..records.latest import Latest, move_latest, read_latest
 from ..records.manifest import Manifest, is_current

@@ -12,7 +12,6 @@ from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun
 from ...json_records import iterate_text
 from ...stores import commit, storage
-from ...stores.removal import abort_uploads
 from ..records.folder import SUMMARY, RunFolder
 from ..records.json_file import create_same
 from ..records.manifest import Manifest, PartEntry, SummaryEntry, describe_game, make_manifest
@@ -99,7 +98,7 @@ def publish(
             rejected,
             summaries,
         )
-        abort_uploads(home.parts)  # all of which are there
+        commit.abort_uploads(home.parts)  # all of which are there
         commit.remove(home.tables)  # before the manifest, after which nothing is left to do, or to fail
         _check_there(home, parts)
         if not place:

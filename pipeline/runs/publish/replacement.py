@@ -12,8 +12,8 @@ import hashlib
 
 from ...errors import RunConflict
 from ...stores import commit, storage
-from ...stores.arrays import FOLDER
-from ...stores.listing import list_folder
+from ...stores.storage import list_folder
+from ...stores.table_arrays import FOLDER
 from ..records.derived import remove_after
 from ..records.folder import INPUTS, PARTS, PLAN, PROVENANCE, REJECTED, REPLACEMENTS, SUMMARY, RunFolder, _end
 from ..records.manifest import Manifest, is_current

@@ -10,7 +10,7 @@ from ...dataset.files.listing import Listing
 from ...errors import InvalidRun, NotThere, SchemaMismatch, StorageError
 from ...json_records import as_text
 from ...stores import commit, storage
-from ...stores.listing import list_folder
+from ...stores.storage import list_folder
 from ...tables.share import Removal, Share, SharedPart, plain, refuse_alike
 from ...tables.writing import Place
 from ..job.job import Job

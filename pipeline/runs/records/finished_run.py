@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ...arguments.readers import shorten
 from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun, NotFinished
-from ...stores.filesystem import published
+from ...stores.failures import published
 from .folder import MANIFEST, RunFolder, find_place, is_place
 from .manifest import Manifest, read_manifest
 from .plan import Plan

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ...stores import storage
-from ...stores.arrays import FOLDER
+from ...stores.table_arrays import FOLDER
 from .plan import Plan, digest
 
 MANIFEST = "manifest.json"

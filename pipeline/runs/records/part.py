@@ -9,8 +9,8 @@ from ...cluster.machine import Worker
 from ...cluster.resource_usage import PartTimings
 from ...dataset.files.listing import Rejected, WorkItem
 from ...errors import InvalidRun, NotThere
-from ...stores.counted import Moved
-from ...stores.listing import list_folder
+from ...stores.storage import list_folder
+from ...stores.traffic import Moved
 from .folder import RunFolder
 
 NO_COSTS: dict[str, Any] = {"moved": Moved(), "spent": PartTimings(), "states": {}}

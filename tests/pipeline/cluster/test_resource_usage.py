@@ -9,7 +9,7 @@ import pytest
 
 from leafledger.pipeline.cluster import resource_usage as spent
 from leafledger.pipeline.cluster.resource_usage import PartTimings, Stopwatch, find_peak, measure_usage
-from leafledger.pipeline.stores.counted import count_moved
+from leafledger.pipeline.stores.traffic import count_moved
 
 GROWN = 96 << 20  # bytes
 PROCESS = f"""

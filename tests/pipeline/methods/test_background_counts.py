@@ -16,7 +16,7 @@ from leafledger.pipeline.runs.check.recompute import SAMPLE_ROWS
 from leafledger.pipeline.runs.job import job as config
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan import planned_run as planned_run_
-from leafledger.pipeline.stores.arrays import BYTES, INDEX, open_stored_tables, store_tables
+from leafledger.pipeline.stores.table_arrays import BYTES, INDEX, open_stored_tables, store_tables
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions, contents, read_phi, stored
 

@@ -11,7 +11,7 @@ from leafledger.pipeline.errors import NotThere, UsageError
 from leafledger.pipeline.nights import listed_runs as listed
 from leafledger.pipeline.nights.listed_runs import find_day
 from leafledger.pipeline.runs.records.derived import write_derived
-from leafledger.pipeline.stores import listing as listing_
+from leafledger.pipeline.stores import storage
 from tests.pipeline.conftest import damage, write_small
 
 
@@ -152,7 +152,7 @@ def test_a_folder_that_is_removed_meanwhile_is_passed_over(night, tmp_path, monk
     """The others are listed."""
     for name in ("a/2026-03-01", "b/2026-03-02"):
         shutil.copytree(night[0], tmp_path / name)
-    whole = listing_.list_folder
+    whole = storage.list_folder
 
     def removed(uri):
         if uri == str(tmp_path / "a"):

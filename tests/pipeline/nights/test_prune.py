@@ -10,10 +10,8 @@ import pytest
 
 from leafledger import check_run, explain, list_runs, prune
 from leafledger.pipeline.errors import InvalidRun, NotThere, UsageError
-from leafledger.pipeline.nights import prune as pruning
-from leafledger.pipeline.stores import commit, removal
-from leafledger.pipeline.stores import filesystem as filesystem_
-from leafledger.pipeline.stores import listing as listing_
+from leafledger.pipeline.stores import commit, storage
+from leafledger.pipeline.stores.dialects import s3
 
 TODAY = "2026-03-31"
 NIGHTS = ("2026-01-01", "2026-01-02", "2026-03-29", "2026-03-30")
@@ -170,7 +168,7 @@ def test_what_is_named_in_a_bucket_stays(night, bucket):
 
 def test_what_another_one_removes_meanwhile_is_gone(nights):
     """Two at a time remove all that is old, and fail neither; whenever the other one does it."""
-    whole = listing_.list_folder
+    whole = storage.list_folder
     for step in range(1, 100):
         calls = 0
 
@@ -182,7 +180,7 @@ def test_what_another_one_removes_meanwhile_is_gone(nights):
             return whole(uri)
 
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(pruning, "list_folder", removed)
+            patched.setattr(storage, "list_folder", removed)
             assert [run.name for run in prune(nights, keep="30d", date=TODAY).removed] == ["2026-01-01", "2026-01-02"]
         if calls < step:
             break
@@ -286,7 +284,7 @@ def test_a_run_that_replaced_another_is_removed_whole_whatever_step_it_is_killed
 
 def test_killed_at_every_step_in_a_bucket(night, bucket, monkeypatch):
     """Before a request, or when the store did half of it."""
-    store, whole = fsspec.filesystem("s3"), filesystem_.call_store
+    store, whole = fsspec.filesystem("s3"), s3.call_store
     for name in NIGHTS:
         store.put(f"{night}/", f"{bucket}/nights/{name}/", recursive=True)
     for half in (False, True):
@@ -302,7 +300,7 @@ def test_killed_at_every_step_in_a_bucket(night, bucket, monkeypatch):
                     raise Killed
                 return whole(filesystem, operation, *arguments, **given)
 
-            monkeypatch.setattr(removal, "call_store", counted)
+            monkeypatch.setattr(s3, "call_store", counted)
             try:
                 prune(f"{bucket}/nights", keep="30d", date=TODAY)
             except Killed:

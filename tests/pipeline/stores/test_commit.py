@@ -1,6 +1,7 @@
 """The commit, on this machine and in a bucket: an object appears whole, once, or not at all, and what moves is lost to nobody."""
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,7 +14,8 @@ from s3fs.errors import translate_boto_error
 
 from leafledger import check_run, explain
 from leafledger.pipeline.errors import RunConflict, StorageError, UsageError
-from leafledger.pipeline.stores import commit, removal, storage
+from leafledger.pipeline.stores import commit, storage
+from leafledger.pipeline.stores.dialects import s3
 
 
 @pytest.fixture(params=["bucket", "folder"])
@@ -133,7 +135,7 @@ def test_a_write_that_is_interrupted_leaves_nothing(tmp_path, monkeypatch, namel
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(commit.shutil, "copyfileobj", fail_half_way)
+        patch.setattr(shutil, "copyfileobj", fail_half_way)
         with pytest.raises(StorageError, match=r"object: cannot write: .*No space left on device$"):
             commit.create(uri, tmp_path / "local")
     assert list((tmp_path / "out").iterdir()) == []
@@ -149,7 +151,7 @@ def uploads(bucket):
 
 def test_a_large_file_goes_up_in_pieces(bucket, tmp_path, monkeypatch):
     """It is created once like any other, and no piece is left."""
-    monkeypatch.setattr(commit, "SINGLE_PUT", 10 << 20)
+    monkeypatch.setattr(s3, "SINGLE_PUT", 10 << 20)
     (tmp_path / "large").write_bytes(os.urandom(12 << 20))
     assert [commit.create(f"{bucket}/large", tmp_path / "large") for _ in range(2)] == [True, False]
     assert storage.read(f"{bucket}/large") == (tmp_path / "large").read_bytes()
@@ -162,9 +164,9 @@ def test_pieces_of_unfinished_uploads_are_removed_below_a_folder(bucket, tmp_pat
     """Those beside it are other writers'; a folder of this machine has none."""
     for key in ("run/parts/a", "run/parts/deep/b", "run/parts-of-others", "other"):
         s3fs.S3FileSystem().call_s3("create_multipart_upload", Bucket=bucket.removeprefix("s3://"), Key=key)
-    removal.abort_uploads(f"{bucket}/run/parts")
+    commit.abort_uploads(f"{bucket}/run/parts")
     assert uploads(bucket) == ["other", "run/parts-of-others"]
-    removal.abort_uploads(str(tmp_path))
+    commit.abort_uploads(str(tmp_path))
 
 
 @pytest.mark.parametrize("gone", [EndpointConnectionError(endpoint_url="http://127.0.0.1:1"), PermissionError("may not be listed"), FSTimeoutError()])
@@ -174,8 +176,8 @@ def test_pieces_are_left_to_a_store_that_does_not_list_them(bucket, monkeypatch,
     def call(*_, **given):
         raise gone
 
-    monkeypatch.setattr(removal, "call_store", call)
-    removal.abort_uploads(f"{bucket}/run")
+    monkeypatch.setattr(s3, "call_store", call)
+    commit.abort_uploads(f"{bucket}/run")
 
 
 @pytest.mark.parametrize("says", [True, False], ids=["markers", "none"])
@@ -195,8 +197,8 @@ def test_pieces_are_found_on_all_pages(bucket, monkeypatch, says, heeds):
         markers = {"NextKeyMarker": keys[-1], "NextUploadIdMarker": f"id {keys[-1]}"} if says and keys else {}
         return {"Uploads": [{"Key": key, "UploadId": f"id {key}"} for key in keys], "IsTruncated": True, **markers}
 
-    monkeypatch.setattr(removal, "call_store", call)
-    removal.abort_uploads(f"{bucket}/run")
+    monkeypatch.setattr(s3, "call_store", call)
+    commit.abort_uploads(f"{bucket}/run")
     assert asked == ([None, "b", "d"] if heeds else [None, "b"])
     assert aborted == [(key, f"id {key}") for key in ("abcd" if heeds else "abab")]
 
@@ -264,7 +266,7 @@ def unconditional(bucket, monkeypatch):
 @pytest.mark.parametrize("n_bytes", [10, 11 << 20])
 def test_a_store_that_implements_no_conditions_is_as_one_that_ignores_them(unconditional, tmp_path, monkeypatch, n_bytes):
     """It is found out without a trace, and a single writer writes there, in pieces too; what is there is not written again."""
-    monkeypatch.setattr(commit, "SINGLE_PUT", 10 << 20)
+    monkeypatch.setattr(s3, "SINGLE_PUT", 10 << 20)
     commit.check_writable(unconditional)
     assert not commit.creates_once(unconditional)
     assert not commit.swaps(f"{unconditional}/latest")

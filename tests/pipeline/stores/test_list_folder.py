@@ -4,7 +4,7 @@ import fsspec
 import pytest
 
 from leafledger.pipeline.errors import NotThere
-from leafledger.pipeline.stores.listing import Folder, list_folder
+from leafledger.pipeline.stores.storage import Folder, list_folder
 from tests.pipeline.stores.placing import put
 
 

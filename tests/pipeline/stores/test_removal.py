@@ -7,8 +7,9 @@ import s3fs
 from fsspec.implementations.memory import MemoryFileSystem
 
 from leafledger.pipeline.errors import StorageError
-from leafledger.pipeline.stores import commit, removal
-from leafledger.pipeline.stores.filesystem import open_filesystem
+from leafledger.pipeline.stores import commit
+from leafledger.pipeline.stores.dialects import s3
+from leafledger.pipeline.stores.open_store import open_filesystem
 from tests.pipeline.stores.placing import put
 
 PATTERNS = ("nights[12]", "nights?", "nights*", "night[!x]1")  # each a pattern for nights1
@@ -71,7 +72,7 @@ def test_what_a_bucket_refuses_to_delete_is_said(bucket, monkeypatch):
 
 def test_more_objects_than_one_request_takes(bucket, monkeypatch):
     """By several; so is an empty object that shows a folder, as consoles make them."""
-    monkeypatch.setattr(removal, "AT_ONCE", 2)
+    monkeypatch.setattr(s3, "AT_ONCE", 2)
     client, name = s3fs.S3FileSystem(), bucket.removeprefix("s3://")
     for key in ("run/", "run/a", "run/b/", "run/b/c", "run/b/d", "run2"):
         client.call_s3("put_object", Bucket=name, Key=key, Body=b"")

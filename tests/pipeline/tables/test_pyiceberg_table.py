@@ -21,7 +21,7 @@ from leafledger import explain
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import NotThere, SchemaMismatch, StorageError, UsageError
 from leafledger.pipeline.runs.plan.existing_run import read_existing_run
-from leafledger.pipeline.stores.listing import find_table
+from leafledger.pipeline.stores.parquet_files import find_table
 from leafledger.pipeline.tables.pyiceberg_table import read_iceberg
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions

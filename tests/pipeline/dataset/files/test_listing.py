@@ -16,7 +16,7 @@ from leafledger.pipeline.dataset.files.matching import ExtraColumns
 from leafledger.pipeline.errors import InvalidData, NotThere, SchemaMismatch
 from leafledger.pipeline.json_records import read_record
 from leafledger.pipeline.models import load_ensemble
-from leafledger.pipeline.stores.storage import Object
+from leafledger.pipeline.stores.store import Object
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import planned, write_copies
 

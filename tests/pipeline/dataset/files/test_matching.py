@@ -13,7 +13,7 @@ from leafledger.pipeline.dataset.files import matching
 from leafledger.pipeline.dataset.files.matching import SHAPES, ExtraColumns, Matching, make_shape
 from leafledger.pipeline.errors import SchemaMismatch
 from leafledger.pipeline.models import load_ensemble
-from leafledger.pipeline.stores.storage import Object
+from leafledger.pipeline.stores.store import Object
 from leafledger.pipeline.tables.live import Columns, LiveFile
 from tests.pipeline.conftest import FEATURES
 

@@ -12,7 +12,7 @@ from leafledger.pipeline.runs.execute import make_part as part
 from leafledger.pipeline.runs.execute import reuse
 from leafledger.pipeline.runs.execute import write_part as write_part_
 from leafledger.pipeline.runs.plan.existing_run import ExistingRun
-from leafledger.pipeline.stores.counted import find_moved
+from leafledger.pipeline.stores.traffic import find_moved
 from tests.pipeline.running import planned
 
 

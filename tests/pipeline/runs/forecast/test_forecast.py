@@ -18,7 +18,7 @@ from leafledger.pipeline.runs.forecast.forecast import Cost, fit, forecast_run, 
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan.planned_run import plan_run
-from leafledger.pipeline.stores.counted import find_moved
+from leafledger.pipeline.stores.traffic import find_moved
 from tests.pipeline.conftest import write_data
 
 ROUGH = 0.2  # what forecasts shall be within of runs

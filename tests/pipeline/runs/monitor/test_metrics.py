@@ -22,7 +22,7 @@ from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.monitor.metrics import Earlier, RunMetrics
 from leafledger.pipeline.runs.plan import planned_run
-from leafledger.pipeline.stores.counted import Moved
+from leafledger.pipeline.stores.traffic import Moved
 
 PREFIX = "leafledger_run_"
 

@@ -22,7 +22,7 @@ from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.runs.records.part import Part
 from leafledger.pipeline.runs.records.provenance import FlowRun, Workers, read_provenance, write_provenance
 from leafledger.pipeline.stores import commit
-from leafledger.pipeline.stores.counted import Moved
+from leafledger.pipeline.stores.traffic import Moved
 from tests.pipeline.running import contents
 
 ME, OTHER = "a" * 64, "b" * 64

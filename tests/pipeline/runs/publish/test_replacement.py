@@ -182,7 +182,7 @@ def test_killed_at_every_step_readers_see_one_or_the_other(night, place, monkeyp
 
 def listed(uri):
     """Every object below a place, but for files that are only locked."""
-    from leafledger.pipeline.stores.filesystem import open_filesystem
+    from leafledger.pipeline.stores.open_store import open_filesystem
 
     filesystem, path = open_filesystem(uri)
     filesystem.invalidate_cache()

@@ -19,9 +19,9 @@ from leafledger.pipeline.runs import explain as explaining
 from leafledger.pipeline.runs import stages as stages_
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.records.latest import Latest, move_latest
-from leafledger.pipeline.stores import commit, storage
-from leafledger.pipeline.stores import storage as storage_
-from leafledger.pipeline.stores.filesystem import open_filesystem
+from leafledger.pipeline.stores import storage
+from leafledger.pipeline.stores.object_store import ObjectStore
+from leafledger.pipeline.stores.open_store import open_filesystem
 from tests.pipeline.conftest import FEATURES
 
 
@@ -91,7 +91,7 @@ def test_who_is_overtaken_between_look_and_write_looks_again(bucket, monkeypatch
     uri = f"{bucket}/latest.json"
     early, middle, late = (finished(bucket, f"run-{day}", date(2026, 1, day)) for day in (1, 2, 3))
     move_latest(uri, early)
-    swap, swapped = commit._swap, []
+    swap, swapped = ObjectStore._replace, []
 
     def overtaken(*arguments):
         if not swapped:
@@ -99,23 +99,22 @@ def test_who_is_overtaken_between_look_and_write_looks_again(bucket, monkeypatch
             move_latest(uri, late)
         return swap(*arguments)
 
-    monkeypatch.setattr(commit, "_swap", overtaken)
+    monkeypatch.setattr(ObjectStore, "_replace", overtaken)
     assert move_latest(uri, middle) == read_latest(uri) == late
     assert swapped == [True]
 
 
 def test_who_is_always_overtaken_gives_up(bucket, monkeypatch):
     """In one line, not in a loop without end."""
-    uri, run, look, tries = f"{bucket}/latest.json", finished(bucket, "run", date(2026, 1, 2)), storage_.stat_if_exists, []
+    uri, run, swap, tries = f"{bucket}/latest.json", finished(bucket, "run", date(2026, 1, 2)), ObjectStore._replace, []
 
-    def overtaken(looked):
-        found = look(looked)
-        tries.append(looked)
+    def overtaken(store, path, held, made):
+        tries.append(held)
         filesystem, path = open_filesystem(uri)
         filesystem.pipe_file(path, json.dumps({"date": "2026-01-01", "run": "other", "manifest": str(len(tries))}).encode())
-        return found
+        return swap(store, path, held, made)
 
-    monkeypatch.setattr(commit, "stat_if_exists", overtaken)
+    monkeypatch.setattr(ObjectStore, "_replace", overtaken)
     with pytest.raises(StorageError, match=r"latest\.json: cannot write: it was changed by others 5 times in a row"):
         move_latest(uri, run)
 

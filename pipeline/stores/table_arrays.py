@@ -15,7 +15,7 @@ import numpy as np
 
 from ..errors import InvalidRun
 from . import commit, storage
-from .filesystem import reported
+from .failures import reported
 
 FOLDER = "_tables"
 INDEX, BYTES = "index.json", "tables.npy"
@@ -69,13 +69,7 @@ def _rebuild(index: Any, mapped: np.ndarray) -> Any:
 
 
 def table_bytes(record: NamedTuple) -> int:
-    """Count the bytes that every worker maps of tables.
-
-    Parameters
-    ----------
-    record : NamedTuple
-        Arrays, and records of arrays.
-    """
+    """Count the bytes that every worker maps of tables, which are records of arrays, and of such records."""
     return _lay_out(record, [])[1]
 
 
@@ -96,11 +90,6 @@ def _write(record: NamedTuple, folder: Path) -> str:
 def pack_tables(record: Any) -> tuple[Any, bytes]:
     """Lay tables out as one run of bytes, for a process that maps no file.
 
-    Parameters
-    ----------
-    record : NamedTuple
-        Arrays, and records of arrays.
-
     Returns
     -------
     layout : list
@@ -113,13 +102,7 @@ def pack_tables(record: Any) -> tuple[Any, bytes]:
 
 
 def unpack_tables(layout: Any, data: bytes) -> Any:
-    """Make tables again, their arrays views of the bytes: read-only, as they are when mapped from files.
-
-    Parameters
-    ----------
-    data : bytes
-        Both as `pack_tables` returns them.
-    """
+    """Make tables again of what `pack_tables` returned, their arrays views of the bytes: read-only, as they are when mapped from files."""
     return _rebuild(layout, np.frombuffer(data, np.uint8))
 
 
@@ -147,14 +130,7 @@ def _publish(uri: str, folder: Path) -> bool:
 
 
 def broadcast_tables(record: Any, folder: str) -> str:
-    """Write tables where workers read them.
-
-    Parameters
-    ----------
-    record : NamedTuple
-        Arrays, and records of arrays.
-    folder : str
-        URI of the folder below which they are written.
+    """Write tables below a folder where workers read them.
 
     Returns
     -------
@@ -193,18 +169,7 @@ def _map_bytes(folder: Path) -> np.ndarray:
 
 
 def open_tables(uri: str) -> Any:
-    """Map tables into memory, once per process.
-
-    Parameters
-    ----------
-    uri : str
-        Where they were broadcast or stored.
-
-    Returns
-    -------
-    NamedTuple
-        As they were written.
-    """
+    """Map tables, as they were broadcast or stored, into memory, once per process."""
     if not _is_sound(uri) or not _has_its_name(uri):
         raise InvalidRun(f"{uri}: the tables there are damaged, or others than were broadcast")
     return _records(uri)
@@ -240,13 +205,7 @@ def _forget() -> None:
 
 
 def open_stored_tables(uri: str) -> Any | None:
-    """Open tables that an earlier run stored, every byte of them verified. Whoever wrote them may have written what they liked.
-
-    Returns
-    -------
-    NamedTuple or None
-        None where there are none.
-    """
+    """Open tables that an earlier run stored, every byte of them verified; None where there are none. Anybody may have written them."""
     if not storage.exists(storage.join(uri, INDEX)):
         return None
     _forget()
@@ -257,13 +216,7 @@ def open_stored_tables(uri: str) -> Any | None:
 
 
 def store_tables(record: Any, uri: str) -> Any:
-    """Write tables where later runs look for them, and open what is there: of several runs that write the same tables, one does.
-
-    Parameters
-    ----------
-    record : NamedTuple
-        Arrays, and records of arrays.
-    """
+    """Write tables where later runs look for them, and open what is there: of several runs that write the same tables, one does."""
     with storage.scratch() as folder:
         _write(record, folder)
         _publish(uri, folder)

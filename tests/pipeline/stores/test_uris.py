@@ -9,8 +9,10 @@ from leafledger import explain
 from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
-from leafledger.pipeline.stores import places
-from leafledger.pipeline.stores.places import is_within, normalise
+from leafledger.pipeline.stores import uris
+from leafledger.pipeline.stores.object_store import ObjectStore
+from leafledger.pipeline.stores.open_store import find_dialect
+from leafledger.pipeline.stores.uris import is_within, normalise
 
 
 def test_a_place_has_one_form(tmp_path, monkeypatch):
@@ -129,7 +131,9 @@ def test_credentials_are_refused_and_not_repeated(example, uri, name):
 @pytest.mark.parametrize("uri", ["s3://bucket/a@b:c/d", "https://host:8080/a@b?versionId=3&month=4", "sftp://me@host/data", "abfs://box@account/x"])
 def test_what_holds_no_secret_is_taken(uri, monkeypatch):
     """A name without a password, a version, a month; what is asked of the store is another matter."""
-    monkeypatch.setattr(places, "open_filesystem", lambda uri: (SimpleNamespace(protocol=uri.partition(":")[0]), uri))  # for there is no such host
+    scheme = uri.partition(":")[0]
+    store = ObjectStore(SimpleNamespace(protocol=scheme), find_dialect(scheme), str)
+    monkeypatch.setattr(uris, "open_store", lambda uri: (store, uri))  # for there is no such host
     assert normalise(uri) == uri
 
 

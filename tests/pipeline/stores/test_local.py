@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from leafledger.pipeline.errors import NotAFile, StorageError
-from leafledger.pipeline.stores import commit, locked, storage
+from leafledger.pipeline.stores import commit, local, storage
 
 LOCK = ".latest.lock"
 
@@ -59,7 +59,7 @@ def test_an_update_waits_for_whoever_holds_the_lock(tmp_path):
 
 def test_a_writer_that_is_stopped_holds_nobody_up_for_ever(tmp_path, monkeypatch):
     """After some time others say which lock they waited for, and the file is as it was."""
-    monkeypatch.setattr(locked, "SECONDS", 0.2)
+    monkeypatch.setattr(local, "SECONDS", 0.2)
     uri = str(tmp_path / "latest")
     commit.update(uri, raise_it)
     lock = os.open(tmp_path / LOCK, os.O_RDWR)

@@ -11,9 +11,10 @@ import pytest
 import s3fs
 
 from leafledger.pipeline.errors import NotThere, StorageError, UsageError
-from leafledger.pipeline.stores import listing, storage
-from leafledger.pipeline.stores.filesystem import open_filesystem
-from leafledger.pipeline.stores.listing import find_table, list_parquet
+from leafledger.pipeline.stores import storage
+from leafledger.pipeline.stores.object_store import naming
+from leafledger.pipeline.stores.open_store import open_filesystem
+from leafledger.pipeline.stores.parquet_files import find_table, list_parquet
 from tests.pipeline.stores.placing import put
 from tests.pipeline.stores.remote import Cloud, RefusedError
 from tests.pipeline.stores.serving import served
@@ -381,6 +382,6 @@ class Account:
 @pytest.mark.parametrize(("uri", "path"), [("", "box"), ("/data", "box/data"), ("/box/*", "box/box/*"), ("/data/a.parquet", "box/data/a.parquet")])
 def test_files_are_named_with_their_account(host, uri, path):
     """A container alone would be looked for in whichever account is the default."""
-    as_uri = listing._naming(Account(), f"abfs://{host}{uri}", path)
+    as_uri = naming(Account(), f"abfs://{host}{uri}", path)
     assert as_uri("box/data/a.parquet") == f"abfs://{host}/data/a.parquet"
     assert as_uri("box/box/b") == f"abfs://{host}/box/b"

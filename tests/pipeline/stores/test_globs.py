@@ -10,7 +10,7 @@ import pytest
 import s3fs
 
 from leafledger.pipeline.errors import NotThere, StorageError
-from leafledger.pipeline.stores.listing import list_parquet
+from leafledger.pipeline.stores.parquet_files import list_parquet
 from tests.pipeline.stores.placing import put
 from tests.pipeline.stores.remote import Listed
 from tests.pipeline.stores.serving import served

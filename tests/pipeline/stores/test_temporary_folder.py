@@ -6,15 +6,15 @@ import fsspec
 import pytest
 
 from leafledger.pipeline.stores import commit
-from leafledger.pipeline.stores.aside import aside
-from leafledger.pipeline.stores.listing import list_parquet
+from leafledger.pipeline.stores.parquet_files import list_parquet
+from leafledger.pipeline.stores.temporary_folder import temporary_folder
 
 
 def test_nothing_is_left_beside_a_folder_that_is_not_there(tmp_path):
     """Nor is the folder made, or one above it; no listing of data shows the place meanwhile."""
     source, out = tmp_path / "rows.parquet", tmp_path / "nights" / "march" / "run"
     source.touch()
-    with aside(str(out)) as place:
+    with temporary_folder(str(out)) as place:
         assert Path(place).parent == tmp_path
         assert commit.create(f"{place}/deep/rows.parquet", source)
         assert [found.uri for found in list_parquet(str(tmp_path))] == [str(source)]
@@ -22,7 +22,7 @@ def test_nothing_is_left_beside_a_folder_that_is_not_there(tmp_path):
 
 
 def use(out, source):
-    with aside(str(out)) as first, aside(str(out)) as second:
+    with temporary_folder(str(out)) as first, temporary_folder(str(out)) as second:
         assert first != second
         for place in (first, second):
             commit.create(f"{place}/rows", source)
@@ -42,7 +42,7 @@ def test_nothing_is_left_in_a_bucket(bucket, tmp_path):
     """Beside the run's folder."""
     source, filesystem = tmp_path / "rows", fsspec.filesystem("s3")
     source.write_text("rows")
-    with aside(f"{bucket}/explained/run") as place:
+    with temporary_folder(f"{bucket}/explained/run") as place:
         assert place.startswith(f"{bucket}/explained/_trial-")
         commit.create(f"{place}/parts/rows", source)
         filesystem.invalidate_cache()

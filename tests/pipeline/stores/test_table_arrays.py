@@ -12,9 +12,9 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import prepare
 from leafledger.kernels.slices.buffers import Pairs
 from leafledger.pipeline.errors import InvalidRun, NotThere, StorageError
-from leafledger.pipeline.stores import arrays as tables
 from leafledger.pipeline.stores import storage
-from leafledger.pipeline.stores.arrays import ALIGNMENT, broadcast_tables, open_tables, pack_tables, table_bytes, unpack_tables
+from leafledger.pipeline.stores import table_arrays as tables
+from leafledger.pipeline.stores.table_arrays import ALIGNMENT, broadcast_tables, open_tables, pack_tables, table_bytes, unpack_tables
 from tests.kernels.attributing import leaves
 from tests.strategies import forests
 

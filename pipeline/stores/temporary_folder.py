@@ -10,7 +10,7 @@ NAME = "_trial"  # that no listing of data or of tables shows
 
 
 @contextmanager
-def aside(uri: str) -> Iterator[str]:
+def temporary_folder(uri: str) -> Iterator[str]:
     """Name a place on the same disk or in the same bucket, where nothing is, and remove afterwards what was written there.
 
     Parameters

@@ -6,7 +6,7 @@ import pytest
 
 from leafledger.pipeline.errors import StorageError
 from leafledger.pipeline.stores import commit, storage
-from leafledger.pipeline.stores.counted import Moved, add, count_moved, find_moved, take_moved
+from leafledger.pipeline.stores.traffic import Moved, add, count_moved, find_moved, take_moved
 
 
 def test_what_is_taken_adds_up_to_what_was_counted():
