@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from leafledger.pipeline.methods.memory import ITEM_ROWS
+from leafledger.pipeline.methods.worker_memory import ITEM_ROWS
 from leafledger.pipeline.runs.forecast.forecast import last_end
 
 FAR, FAR_WORKERS = 10**9, (2, 100, 1000)  # rows, and workers, that nobody measured

@@ -21,7 +21,7 @@ from prefect.types import BANNED_CHARACTERS
 
 from leafledger.pipeline.arguments.choices import MODEL
 from leafledger.pipeline.arguments.dates import fill_date, refuse_shared
-from leafledger.pipeline.drift.compare.thresholds import read_thresholds
+from leafledger.pipeline.drift.compare.alarm_thresholds import read_thresholds
 from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.models.source import normalise_source
 from leafledger.pipeline.runs.job.job import make_job

@@ -26,12 +26,12 @@ from leafledger.pipeline.runs.job.job import Job, make_job
 from leafledger.pipeline.runs.job.options import pick
 from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.monitor.lineage import emit_lineage, plan_of_run
+from leafledger.pipeline.runs.monitor.make_provenance import keep_provenance
 from leafledger.pipeline.runs.monitor.metrics import export_metrics
-from leafledger.pipeline.runs.monitor.provenance import keep_provenance
 from leafledger.pipeline.runs.plan.digest_inputs import undigested_warning
 from leafledger.pipeline.runs.plan.planned_run import Run
-from leafledger.pipeline.runs.publish.latest_pointer import why_latest_stays
 from leafledger.pipeline.runs.publish.mlflow_link import log_run
+from leafledger.pipeline.runs.publish.move_latest import why_latest_stays
 from leafledger.pipeline.runs.records.manifest import Manifest
 from leafledger.pipeline.runs.records.provenance import FlowRun
 

@@ -10,7 +10,7 @@ from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 
 from leafledger.pipeline.arguments.dates import fill_date
-from leafledger.pipeline.drift.compare.thresholds import read_thresholds
+from leafledger.pipeline.drift.compare.alarm_thresholds import read_thresholds
 from leafledger.pipeline.drift.drift import drift
 from leafledger.pipeline.drift.verdict import DriftVerdict, read_verdict
 from leafledger.pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UsageError

@@ -140,7 +140,7 @@ def explain_months(model: Path, data: Path, folder: Path) -> None:
     """Twelve runs of the flow, as it would run every month: explained, compared with the month before, reported; then ``latest`` moves on."""
     from leafledger import list_runs
     from leafledger.flows.explain import explain
-    from leafledger.pipeline.nights.index_page import save_index
+    from leafledger.pipeline.history.index_page import save_index
 
     latest = str(folder / "latest.json")
     for month in range(1, 13):

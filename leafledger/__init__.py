@@ -10,6 +10,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.drift.drift import Drift, drift
     from leafledger.pipeline.errors import LeafledgerError
     from leafledger.pipeline.finished.finished_run import FinishedRun, read_run
+    from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
+    from leafledger.pipeline.history.prune import Pruned, prune
     from leafledger.pipeline.in_memory.explain.attribute import attribute
     from leafledger.pipeline.in_memory.explain.attributions import Attributions
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
@@ -21,8 +23,6 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.models import load_ensemble, save_model
     from leafledger.pipeline.models.model import Model
     from leafledger.pipeline.models.sklearn.encoder_groups import encoder_groups
-    from leafledger.pipeline.nights.listed_runs import ListedRun, list_runs
-    from leafledger.pipeline.nights.prune import Pruned, prune
     from leafledger.pipeline.report.report import WrittenReport, report
     from leafledger.pipeline.runs.check.check import Report, check_run
     from leafledger.pipeline.runs.explain import explain
@@ -94,8 +94,8 @@ _HOMES = {
     "leafledger.pipeline.models.model": ("Model",),
     "leafledger.pipeline.models.sklearn.encoder_groups": ("encoder_groups",),
     "leafledger.pipeline.report.report": ("WrittenReport", "report"),
-    "leafledger.pipeline.nights.listed_runs": ("ListedRun", "list_runs"),
-    "leafledger.pipeline.nights.prune": ("Pruned", "prune"),
+    "leafledger.pipeline.history.listed_runs": ("ListedRun", "list_runs"),
+    "leafledger.pipeline.history.prune": ("Pruned", "prune"),
     "leafledger.pipeline.runs.check.check": ("Report", "check_run"),
     "leafledger.pipeline.runs.explain": ("explain",),
     "leafledger.pipeline.runs.records.latest": ("Latest", "read_latest"),

@@ -41,7 +41,7 @@ def map_items(
     if placement.is_serial or not items:
         yield from ((item, work(task, item)) for item in items)
         return
-    from .client import warm_client
+    from .start_client import warm_client
     from .tasks import map_dask
 
     with warm_client(placement, len(items), memory, warm, task) as client:

@@ -148,7 +148,7 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     from ..methods.output_space import TOTALS
     from ..runs.explain import explain_job
     from ..runs.job.table_option import choose_table
-    from ..runs.publish.latest_pointer import why_latest_stays
+    from ..runs.publish.move_latest import why_latest_stays
     from .terminal.progress import watched
     from .terminal.show import show_summaries
 

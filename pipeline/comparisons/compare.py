@@ -21,9 +21,9 @@ from ..cluster.map_items import map_items
 from ..dataset.columns.names import say_positions
 from ..dataset.files.matching import ExtraColumns
 from ..errors import InvalidData, UsageError
-from ..methods.memory import WORKER_OVERHEAD
 from ..methods.parameters import check_parameters
 from ..methods.unseen_categories import refuse_counted
+from ..methods.worker_memory import WORKER_OVERHEAD
 from ..progress import Progress, Work, no_progress
 from ..runs.job.job import Job, make_job
 from ..runs.job.options import Options

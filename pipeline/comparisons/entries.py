@@ -12,7 +12,7 @@ from ..arguments.choices import MARGIN
 from ..dataset.files.listing import Listing, WorkItem, make_items
 from ..dataset.files.matching import ExtraColumns
 from ..errors import NotFinished, UsageError
-from ..methods.memory import ITEM_ROWS
+from ..methods.worker_memory import ITEM_ROWS
 from ..models.model import Model
 from ..models.row_output import RowOutput
 from ..runs.plan.existing_run import ExistingRun, read_existing_run

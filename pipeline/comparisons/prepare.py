@@ -19,9 +19,9 @@ from ..cluster.map_items import map_items
 from ..dataset.columns.labels import COUNT, LabelColumns
 from ..dataset.files.listing import WorkItem
 from ..errors import UsageError
-from ..methods.memory import WORKER_OVERHEAD, max_slice_rows
 from ..methods.parameters import check_parameters
 from ..methods.tables import ask_model, prepare_model, refuse_statistics
+from ..methods.worker_memory import WORKER_OVERHEAD, max_slice_rows
 from ..models.model import Feature, Model
 from ..progress import Progress, Work
 from ..runs.job.job import Job

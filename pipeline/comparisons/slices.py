@@ -34,8 +34,8 @@ from leafledger.kernels.trees.margin import add_margins
 from ..dataset.columns.values import fill_values
 from ..dataset.files.row_groups import read_batches
 from ..errors import InvalidRun
-from ..methods.memory import SLICE_ROWS
 from ..methods.unseen_categories import count_unseen
+from ..methods.worker_memory import SLICE_ROWS
 from ..stores import storage
 from ..stores.table_arrays import open_tables
 from .comparison import Comparison, Ranking

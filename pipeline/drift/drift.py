@@ -20,13 +20,13 @@ from ..progress import Progress, no_progress
 from ..runs.records.derived import FOLDER, write_derived
 from ..runs.records.latest import read_latest
 from ..stores.uris import normalise
+from .compare.alarm_thresholds import Given, Thresholds, read_thresholds
 from .compare.compared import compare_columns
 from .compare.differences import list_differences, refuse_unlike
 from .compare.groups import SOME, TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
 from .compare.mix import Mix
 from .compare.shifts import Shift, judge, set_parts, shift_groups
 from .compare.split import Split
-from .compare.thresholds import Given, Thresholds, read_thresholds
 from .compare.two_models import Parts, Where, explain_both_ways, refuse_both_ways
 from .measure.measured_groups import MeasuredGroups, count_rows, measure_groups, refuse_ungrouped
 from .measure.measured_run import Measured, measure_run

@@ -16,7 +16,7 @@ from ..arguments.readers import read_number
 from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..in_memory.explain.attributions import Attributions
 from ..runs.lookup.row_lookup import FoundRows, as_plain, find_rows, has_views, is_extension, read_condition
-from ..runs.records.finished_run import read_finished
+from ..runs.records.current_run import read_finished
 from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import Manifest
 from ..runs.records.plan import Plan

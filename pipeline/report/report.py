@@ -14,14 +14,13 @@ from ..drift.measure.measured_run import FEW, Measured, measure_run
 from ..drift.verdict import read_document
 from ..errors import InvalidRun, RunConflict, StorageError
 from ..finished.finished_run import FinishedRun, read_run
-from ..methods.memory import WORKER_OVERHEAD
 from ..methods.output_space import TOTALS
+from ..methods.worker_memory import WORKER_OVERHEAD
 from ..progress import Progress, Work, no_progress
 from ..runs.lookup.row_lookup import FoundRows, RowAddress, as_plain, opened_part
+from ..runs.records.current_run import is_current, list_parts, read_finished
 from ..runs.records.derived import write_derived
-from ..runs.records.finished_run import list_parts, read_finished
 from ..runs.records.folder import RunFolder
-from ..runs.records.manifest import is_current
 from ..stores import storage
 from .changes import say_change, write_changes
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries

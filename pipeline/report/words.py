@@ -8,7 +8,7 @@ from leafledger.kernels.arrays.ordering import SCORE
 from leafledger.kernels.methods import METHODS
 
 from ..arguments.choices import MARGIN
-from ..cluster.machine import Machine
+from ..cluster.worker_identity import Machine
 from ..display.text import count
 from ..finished.finished_run import FinishedRun
 from ..methods.output_space import TOTALS

@@ -16,13 +16,13 @@ from .job.job import Job, make_job
 from .job.options import ReasonsFile, pick
 from .monitor.attempt import Attempt
 from .monitor.lineage import emit_lineage, plan_of_run
+from .monitor.make_provenance import keep_provenance
 from .monitor.metrics import Earlier, export_metrics
-from .monitor.provenance import keep_provenance
 from .plan.digest_inputs import digest_run, undigested_warning
 from .plan.model import load_model
 from .plan.planned_run import Run, plan_run
-from .publish.latest_pointer import why_latest_stays
 from .publish.mlflow_link import log_run
+from .publish.move_latest import why_latest_stays
 from .publish.replacement import remove_replaced
 from .publish.table_commit import commit_table, record_commit
 from .records.input_digests import Inputs

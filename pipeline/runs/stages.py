@@ -27,7 +27,7 @@ from .execute.merged_states import MergedStates, add_groups
 from .execute.reuse import find_earlier
 from .plan.background import MarginalPlan
 from .plan.planned_run import Run
-from .publish.latest_pointer import name_latest, refuse_small
+from .publish.move_latest import name_latest, refuse_small
 from .publish.publish import publish
 from .publish.replacement import swap_manifest
 from .publish.summaries import aggregate

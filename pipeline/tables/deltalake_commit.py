@@ -19,8 +19,8 @@ import pyarrow as pa
 from ..errors import UsageError
 from .deltalake_table import open_table, options_for, place_of, reported
 from .lakehouse import Mark
-from .live import write_value
-from .share import DATE, Share, new_columns, refuse_lacking, within
+from .live_files import write_value
+from .shared_parts import DATE, Share, new_columns, refuse_lacking, within
 
 # Others clean a table's folder of all files that its log does not name: plans, manifests and summaries of the runs. Not for a hundred years.
 KEPT = {"delta.deletedFileRetentionDuration": "interval 36500 days"}

@@ -14,7 +14,7 @@ from ..errors import LeafledgerError, NotThere, StorageError, UsageError
 from ..extras import needing
 from ..stores import storage
 from ..stores.uris import normalise
-from .live import Hive, LiveFile, Snapshot, list_once, write_value
+from .live_files import Hive, LiveFile, Snapshot, list_once, write_value
 
 _ENCODED = re.compile(r"%[0-9A-Fa-f]{2}")
 LOOKERS = 16  # files that are looked up at a time

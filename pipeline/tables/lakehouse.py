@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import date as Date
 from typing import Any, Protocol
 
-from .share import Share
+from .shared_parts import Share
 
 
 @dataclass(frozen=True, slots=True)

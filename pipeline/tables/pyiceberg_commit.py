@@ -17,7 +17,7 @@ from ..errors import SchemaMismatch, UsageError
 from ..stores.uris import CATALOG, normalise, with_scheme
 from .lakehouse import Mark
 from .pyiceberg_table import EPOCH, FILES, has_rows, list_live, number_columns, refuse_deletes, reported
-from .share import DATE, Share, SharedPart, new_columns, plain_fields, refuse_lacking, within
+from .shared_parts import DATE, Share, SharedPart, new_columns, plain_fields, refuse_lacking, within
 
 MAPPING = "schema.name-mapping.default"
 FORMAT = {"format-version": "2"}

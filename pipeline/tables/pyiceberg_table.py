@@ -13,7 +13,7 @@ from ..extras import EXTRAS, needing, say_missing
 from ..stores import storage
 from ..stores.storage import list_folder
 from ..stores.uris import CATALOG, normalise
-from .live import Columns, Hive, LiveFile, Snapshot, list_once, write_value
+from .live_files import Columns, Hive, LiveFile, Snapshot, list_once, write_value
 
 LOOKERS = 16  # files that are looked up at a time
 METADATA = re.compile(r"(?:^|/)metadata/[^/]+\.metadata\.json$")

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ..stores.parquet_files import find_table
 from ..stores.uris import CATALOG
 from .deltalake_table import read_delta
-from .live import Snapshot
+from .live_files import Snapshot
 from .pyiceberg_table import METADATA, read_iceberg
 
 _VERSION = re.compile(r"(.+)@v(\d{1,18})")  # as Delta's own tools write it

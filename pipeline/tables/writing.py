@@ -8,7 +8,7 @@ from .deltalake_commit import DeltaLakeTable
 from .lakehouse import LakehouseTable
 from .names import Name
 from .pyiceberg_commit import IcebergTable
-from .share import Removal, Share, check_all_there, check_alone
+from .shared_parts import Removal, Share, check_all_there, check_alone
 
 ATTEMPTS = 10  # lost to others before a commit is given up
 FORMATS: dict[Name, type[LakehouseTable]] = {"delta": DeltaLakeTable, "iceberg": IcebergTable}

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leafledger import explain
-from leafledger.pipeline.cluster.client import SILENT
 from leafledger.pipeline.cluster.placement import SERIAL
+from leafledger.pipeline.cluster.start_client import SILENT
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan.model import load_model

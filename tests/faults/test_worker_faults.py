@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from leafledger import check_run, drift, explain
-from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.cluster import start_client as cluster
 from leafledger.pipeline.cluster import waiting as patience
 from leafledger.pipeline.drift.measure import measured_run as measured
 from leafledger.pipeline.errors import ClusterLost, UnfitCluster, UsageError

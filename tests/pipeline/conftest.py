@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain
-from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.cluster import start_client as cluster
 from tests.pipeline.registering import make_registry
 
 N_ROWS = 3000

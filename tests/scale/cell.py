@@ -13,7 +13,7 @@ import numpy as np
 
 from leafledger.kernels.reductions.reduction import MOMENTS, Moments, merge_all
 from leafledger.kernels.reductions.summary import IMPORTANCE
-from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.cluster import start_client as cluster
 from leafledger.pipeline.dataset.files.listing import Rejected
 from leafledger.pipeline.methods.reduction_states import unpack_state
 from leafledger.pipeline.runs.execute import dask as dask_

@@ -12,7 +12,7 @@ import numpy as np
 
 from leafledger.kernels.reductions.reduction import MOMENTS
 from leafledger.kernels.reductions.summary import IMPORTANCE
-from leafledger.pipeline.cluster.machine import this_worker
+from leafledger.pipeline.cluster.worker_identity import this_worker
 from leafledger.pipeline.dataset.files.listing import WorkItem
 from leafledger.pipeline.methods.reduction_states import pack_state
 from leafledger.pipeline.runs.execute import bundles

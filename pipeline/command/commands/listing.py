@@ -12,7 +12,7 @@ from ..terminal.flags import INPUT, Json
 from ..terminal.terminal import complain, open_console, say
 
 if TYPE_CHECKING:
-    from ...nights.listed_runs import ListedRun
+    from ...history.listed_runs import ListedRun
 
 
 NUMBERS = ("rows", "rejected", "residual", "R²")
@@ -46,8 +46,8 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ...nights.index_page import save_index
-    from ...nights.listed_runs import list_runs
+    from ...history.index_page import save_index
+    from ...history.listed_runs import list_runs
 
     found = list_runs(folder)
     if html is not None:

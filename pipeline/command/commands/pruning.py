@@ -51,7 +51,7 @@ def prune(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ...nights.prune import prune as prune_runs
+    from ...history.prune import prune as prune_runs
 
     found = prune_runs(folder, keep=keep, latest=latest, dry_run=dry_run, date=date)
     for name, why in found.kept:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from ...errors import InvalidData
 from ...stores import storage
-from ...tables.live import LiveFile
+from ...tables.live_files import LiveFile
 from .identity import WHOLE, identify
 from .matching import Matched, Matching, make_shape
 from .row_groups import AS_READ, DAMAGED, columns_of, largest_held

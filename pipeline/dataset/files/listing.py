@@ -16,7 +16,7 @@ from ...models.model import Model
 from ...stores import storage
 from ...stores.parquet_files import list_parquet
 from ...stores.uris import folders_of
-from ...tables.live import Hive, LiveFile, Snapshot
+from ...tables.live_files import Hive, LiveFile, Snapshot
 from ...tables.reading import read_snapshot
 from ..columns import schema
 from ..columns.names import call

@@ -14,7 +14,7 @@ from leafledger.kernels.trees.binning import read_columns
 from ...errors import SchemaMismatch
 from ...models.catboost.ctr_categories import known_hashes
 from ...models.model import Feature, Model
-from ...tables.live import Columns, LiveFile
+from ...tables.live_files import Columns, LiveFile
 from ..columns import schema
 from ..columns.grouping import check_group_columns
 from ..columns.names import spell

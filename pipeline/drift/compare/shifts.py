@@ -13,9 +13,9 @@ from ..measure.columns import has_categories, lists_categories
 from ..measure.distribution import Categories, Distribution
 from ..measure.means import INPUTS, Means, means_of, nothing, read_summary
 from ..measure.measured_run import ColumnDistribution, Measured
+from .alarm_thresholds import Thresholds
 from .split import Night
 from .statistics import Apart, compare_categories, compare_numbers, compare_shares
-from .thresholds import Thresholds
 
 PHI, VALUE, MISSING, UNSEEN, GROUPS = "phi", "value", "missing", "unseen", "groups"
 

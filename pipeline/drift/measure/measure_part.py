@@ -15,11 +15,11 @@ from leafledger.kernels.reductions.reduction import merge_all
 
 from ...dataset.columns.schema import column_values
 from ...errors import InvalidRun
-from ...methods.memory import WORKER_OVERHEAD
+from ...methods.worker_memory import WORKER_OVERHEAD
 from ...models.model import Feature
 from ...runs.columns.top_attributions import as_texts
 from ...runs.lookup.row_lookup import opened_part
-from ...runs.records.finished_run import FinishedPart
+from ...runs.records.current_run import FinishedPart
 from ...runs.records.footer import read_footer
 from ...runs.records.plan import Plan
 from ...runs.records.plan_file import read_plan, read_recipe

@@ -18,8 +18,8 @@ from ...dataset.columns.grouping import GroupColumn, check_group_columns, make_g
 from ...errors import StorageError, UsageError
 from ...progress import Progress, Work
 from ...runs.lookup.row_lookup import opened_part
+from ...runs.records.current_run import FinishedPart, list_parts
 from ...runs.records.derived import FOLDER, read_derived, write_derived
-from ...runs.records.finished_run import FinishedPart, list_parts
 from ...runs.records.footer import read_footer
 from ...runs.records.plan import Plan
 from ...runs.records.plan_file import read_plan, read_recipe

@@ -14,8 +14,8 @@ from ...cluster.map_items import map_items
 from ...cluster.placement import Placement, make_placement
 from ...errors import StorageError
 from ...progress import Progress, Work, no_progress
+from ...runs.records.current_run import list_parts, read_finished
 from ...runs.records.derived import FOLDER, read_derived, write_derived
-from ...runs.records.finished_run import list_parts, read_finished
 from ...runs.records.manifest import Manifest
 from ...runs.records.plan import Plan
 from ...stores.uris import normalise

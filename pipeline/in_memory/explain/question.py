@@ -23,10 +23,10 @@ from ...dataset.columns.values import read_features
 from ...display.text import count
 from ...errors import SchemaMismatch, UsageError
 from ...methods.background_counts import BackgroundCounts, measure_rows, merge_counts
+from ...methods.open_parameters import tune
 from ...methods.output_space import choose_link
 from ...methods.parameters import check_parameters, find_method
 from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
-from ...methods.tuning import tune
 from ...methods.unseen_categories import refuse_counted
 from ...models.model import Feature, Model
 from ...models.row_output import RowOutput

@@ -20,13 +20,13 @@ from leafledger.kernels.trees.binning import padded
 from ...dataset.columns.labels import lay_out
 from ...dataset.columns.values import read_features
 from ...methods.interaction_lists import count_kept, keep_largest
-from ...methods.memory import max_slice_rows
 from ...methods.output_space import find_base
 from ...methods.parameters import find_method
 from ...methods.slice_step import SliceStep
 from ...methods.summary_tables import tabulate
 from ...methods.tables import pair_names
 from ...methods.unseen_categories import ENOUGH, refuse_unseen
+from ...methods.worker_memory import max_slice_rows
 from ..rows.arrow_batches import Fill
 from ..rows.labels import Targets
 from .attributions import Attributions

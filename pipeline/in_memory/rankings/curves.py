@@ -21,8 +21,8 @@ from ...dataset.columns.partition import Partition, read_groups
 from ...dataset.columns.players import number_players
 from ...display.text import count
 from ...errors import UnsupportedModel, UsageError
-from ...methods.memory import max_slice_rows
 from ...methods.tables import refused
+from ...methods.worker_memory import max_slice_rows
 from ...models import load_ensemble
 from ...models.model import Feature
 from ..rows.arrow_batches import as_batch

@@ -9,7 +9,7 @@ from ...dataset.columns.schema import column_values
 from ...errors import InvalidRun
 from ...models.model import Feature
 from ...runs.lookup.row_lookup import opened_part
-from ...runs.records.finished_run import FinishedPart
+from ...runs.records.current_run import FinishedPart
 from ...runs.records.footer import read_footer
 from ...runs.records.plan_file import read_recipe
 from .counts import CountedColumn, Counts, count_rows, no_rows

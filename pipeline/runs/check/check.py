@@ -25,8 +25,8 @@ from ...cluster.placement import SERIAL, Placement, make_placement
 from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun, LeafledgerError, NotFinished, NotRepeatable, UsageError
 from ...json_records import as_fields
-from ...methods.memory import SLICE_BYTES, WORKER_OVERHEAD
 from ...methods.output_space import TOTALS
+from ...methods.worker_memory import SLICE_BYTES, WORKER_OVERHEAD
 from ...progress import Progress, Work, no_progress
 from ...stores import storage
 from ...stores.failures import published
@@ -37,8 +37,8 @@ from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
 from ..publish.summaries import aggregate
 from ..publish.table_objects import write_rows
+from ..records.current_run import refuse_others
 from ..records.derived import check_after
-from ..records.finished_run import refuse_others
 from ..records.folder import MANIFEST, SUMMARY, RunFolder
 from ..records.input_digests import check_inputs, find_changed, read_inputs
 from ..records.manifest import Game, Manifest, make_manifest, read_manifest
@@ -47,7 +47,7 @@ from ..records.plan_file import from_json
 from ..records.provenance import check_provenance
 from ..records.rejected import read_rejected
 from .check_parts import CheckTask, GroupResult, ListedPart, PartGroup, PartResult, check_parts, check_size, fetch, right_shapes, warm
-from .recompute import RecomputedTables, recompute_tables
+from .recompute_rows import RecomputedTables, recompute_tables
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,9 @@ from ...arguments.readers import shorten
 from ...dataset.files.listing import Rejected, WorkItem
 from ...display.text import count
 from ...errors import InvalidRun, LeafledgerError, NotRepeatable, UsageError
-from ...methods.memory import SLICE_BYTES
 from ...methods.output_space import TOTALS
 from ...methods.warmup import call_kernels
+from ...methods.worker_memory import SLICE_BYTES
 from ...stores import storage
 from ...stores.failures import published
 from ...stores.table_arrays import open_tables
@@ -33,7 +33,7 @@ from ..records.manifest import PartEntry, SummaryEntry
 from ..records.part import reject
 from ..records.plan import Plan, recipe
 from ..records.plan_file import read_plan, read_recipe
-from .recompute import recompute_part
+from .recompute_rows import recompute_part
 
 # Stored values are rounded: a row's sum may be off by half a unit in the last place of each term, plus the kernel's tolerance.
 ROUNDING = {"float32": 2.0**-24, "float64": 2.0**-53}

@@ -15,7 +15,7 @@ from ..records.folder import RunFolder
 from ..records.footer import read_footer
 from ..records.manifest import Game, Manifest
 from ..records.plan import Plan, recipe
-from .recompute import recompute_tables, same_values
+from .recompute_rows import recompute_tables, same_values
 
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -9,7 +9,7 @@ from typing import Any
 from leafledger.kernels.reductions.merge_tree import FAN_IN
 
 from ...dataset.files.listing import Rejected, WorkItem
-from ...methods.memory import ITEM_ROWS
+from ...methods.worker_memory import ITEM_ROWS
 from ..records.part import Part
 from ..records.plan_file import open_recipe
 from .make_part import find_unreadable, make_part_or_reject

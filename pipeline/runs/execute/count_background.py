@@ -13,9 +13,9 @@ from ...dataset.files.listing import WorkItem
 from ...dataset.files.rows import located, miscounted, read_slices
 from ...errors import SchemaMismatch
 from ...methods.background_counts import BackgroundCounts, measure_rows, merge_counts
-from ...methods.memory import max_slice_rows
 from ...methods.unseen_categories import refuse_counted
 from ...methods.warmup import call_counting
+from ...methods.worker_memory import max_slice_rows
 from ...models.model import Feature
 from ...stores.table_arrays import open_tables, store_tables
 from ..plan.background import MarginalPlan

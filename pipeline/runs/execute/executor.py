@@ -65,7 +65,7 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
     if job.placement.is_serial or not items:
         yield from run_serial(task, items, earlier)
         return
-    from ...cluster import client as cluster
+    from ...cluster import start_client as cluster
     from . import dask as dask_
 
     bundles = make_bundles(items, earlier, choose_level(items))
@@ -101,7 +101,7 @@ def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: 
     """
     if job.placement.is_serial:
         return count_serial(job.out, recipe, query, items, on_done)
-    from ...cluster import client as cluster
+    from ...cluster import start_client as cluster
     from . import dask as dask_
 
     with cluster.warm_client(job.placement, len(items), memory, count_background_.warm, query) as client:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.summary import Summary
 
-from ...cluster.machine import this_worker
+from ...cluster.worker_identity import this_worker
 from ...dataset.files.listing import Rejected, WorkItem
 from ...dataset.files.pieces import leave_out
 from ...errors import InvalidData, InvalidLabel, InvalidRun

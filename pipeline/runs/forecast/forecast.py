@@ -171,8 +171,8 @@ def _count_workers(run: Run, n_tasks: int) -> int:
         return 1
     there = placement.workers
     if placement.scheduler is not None:
-        from ...cluster import client as cluster
         from ...cluster import requirements as workers
+        from ...cluster import start_client as cluster
         from ...cluster import waiting as patience
 
         with cluster.remote_client(placement.scheduler, workers.need(run.memory.total), placement.wait) as client:

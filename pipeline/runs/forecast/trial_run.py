@@ -25,7 +25,7 @@ from ..execute.make_part import warm
 from ..execute.write_part import read_names
 from ..job.job import Job
 from ..monitor.attempt import Attempt
-from ..monitor.provenance import keep_provenance
+from ..monitor.make_provenance import keep_provenance
 from ..plan.background import MarginalPlan
 from ..plan.planned_run import Run
 from ..records.manifest import Manifest

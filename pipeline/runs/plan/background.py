@@ -18,9 +18,9 @@ from ...dataset.columns.partition import Groups
 from ...dataset.files.listing import Listing, WorkItem, make_items
 from ...errors import InvalidData, InvalidRun, UsageError
 from ...json_records import as_fields
-from ...methods.memory import ITEM_ROWS, Extent
 from ...methods.parameters import find_method
 from ...methods.tables import ask_model, find_shared, weigh_model
+from ...methods.worker_memory import ITEM_ROWS, Extent
 from ...models.model import Model
 from ...stores import storage
 from ...stores.table_arrays import open_stored_tables

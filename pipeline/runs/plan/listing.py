@@ -14,11 +14,11 @@ from ...dataset.files.footers import Footer, read_footers
 from ...dataset.files.listing import NOTHING, Listing, list_data
 from ...dataset.files.matching import ExtraColumns, Matching
 from ...errors import InvalidData, LeafledgerError
-from ...methods.memory import WORKER_OVERHEAD
+from ...methods.worker_memory import WORKER_OVERHEAD
 from ...models.model import Model
-from ...tables.live import LiveFile
+from ...tables.live_files import LiveFile
 from ..job.job import Job
-from .placement import START_SECONDS
+from .choose_placement import START_SECONDS
 
 if TYPE_CHECKING:
     from ...cluster.requirements import Packed
@@ -60,8 +60,8 @@ def _read_block(matching: Matching, block: _Block) -> _ReadBlock:
 
 def _connect(job: Job, n_blocks: int) -> AbstractContextManager[Any]:
     """Connect to the run's cluster."""
-    from ...cluster import client as cluster
     from ...cluster import requirements as workers
+    from ...cluster import start_client as cluster
 
     if job.placement.scheduler is None:
         return cluster.local_client(job.placement, n_blocks)

@@ -8,11 +8,11 @@ from leafledger.kernels.slices.buffers import Prepared
 from ...arguments.choices import OWN
 from ...dataset.columns.partition import read_groups
 from ...errors import UsageError
-from ...methods.memory import Memory, extent_of
 from ...methods.parameters import find_method
 from ...methods.precision import check_precision
 from ...methods.tables import prepare_model
 from ...methods.unseen_categories import check_predictions
+from ...methods.worker_memory import Memory, extent_of
 from ...models.model import Model
 from ...stores import commit, storage
 from ..job.job import Job, asked_columns
@@ -25,11 +25,11 @@ from ..records.manifest import Manifest
 from ..records.plan import Plan
 from ..records.rejected import Limit
 from .background import MarginalPlan, plan_marginal
+from .choose_placement import choose_placement
 from .existing_run import Replaced, resolve_existing_run
 from .listing import list_for
-from .placement import choose_placement
 from .planner import make_plan
-from .tuning import tune_job
+from .tune_parameters import tune_job
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from ...dataset.columns.players import combination_names
 from ...dataset.files.listing import Listing, make_items
 from ...dataset.files.row_groups import READ_BYTES
 from ...methods.interaction_lists import count_kept
-from ...methods.memory import CHUNK_BYTES, ENTRY_BYTES, Extent, Memory, max_group_rows, max_item_rows, max_slice_rows
 from ...methods.output_space import choose_link
+from ...methods.worker_memory import CHUNK_BYTES, ENTRY_BYTES, Extent, Memory, max_group_rows, max_item_rows, max_slice_rows
 from ...models.model import Model
 from ..columns.reasons_file import plan_reasons
 from ..columns.top_attributions import read_top

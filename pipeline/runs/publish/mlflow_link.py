@@ -3,8 +3,9 @@
 from ...errors import LeafledgerError, NotThere
 from ...models.mlflow import reported
 from ...stores import storage
+from ..records.current_run import is_current
 from ..records.folder import MANIFEST
-from ..records.manifest import Manifest, is_current
+from ..records.manifest import Manifest
 
 TAGS = {"run": "leafledger.run", "manifest": "leafledger.manifest"}
 FOLDER = "leafledger"  # folder of artifacts

@@ -14,9 +14,10 @@ from ...errors import RunConflict
 from ...stores import commit, storage
 from ...stores.storage import list_folder
 from ...stores.table_arrays import FOLDER
+from ..records.current_run import is_current
 from ..records.derived import remove_after
 from ..records.folder import INPUTS, PARTS, PLAN, PROVENANCE, REJECTED, REPLACEMENTS, SUMMARY, RunFolder, _end
-from ..records.manifest import Manifest, is_current
+from ..records.manifest import Manifest
 
 
 def swap_manifest(run: str, manifest: Manifest, replaced: str | None, single_writer: bool) -> None:

@@ -11,14 +11,15 @@ from ...errors import InvalidRun, NotThere, SchemaMismatch, StorageError
 from ...json_records import as_text
 from ...stores import commit, storage
 from ...stores.storage import list_folder
-from ...tables.share import Removal, Share, SharedPart, plain, refuse_alike
+from ...tables.shared_parts import Removal, Share, SharedPart, plain, refuse_alike
 from ...tables.writing import Place
 from ..job.job import Job
 from ..job.table_option import choose_table
+from ..records.current_run import is_current
 from ..records.derived import TABLE, read_after, read_derived, write_derived, write_object
 from ..records.folder import RunFolder
 from ..records.json_file import JsonFile
-from ..records.manifest import Manifest, is_current
+from ..records.manifest import Manifest
 from ..records.plan import Plan
 
 FILE = JsonFile(Place, "does not name a table")

@@ -13,7 +13,7 @@ from ...dataset.files.pieces import leave_out
 from ...display.text import printable
 from ...errors import InvalidRun
 from ...json_records import EMPTY, as_fields, read_record
-from ...tables.live import Hive
+from ...tables.live_files import Hive
 
 KEY = b"leafledger"
 

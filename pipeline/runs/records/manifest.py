@@ -1,6 +1,5 @@
 """The manifest of a run: its record, reader and writer, and the proof that it finished."""
 
-import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
@@ -250,9 +249,3 @@ def make_manifest(
         rejected=tuple(rejected),
         totals=read_totals(summaries),
     )
-
-
-def is_current(run: str, manifest: Manifest) -> bool:
-    """Tell whether a run is still the one that its folder holds: another may have taken its place since it was finished or read."""
-    held = storage.read_if_exists(RunFolder(run).manifest)
-    return held is not None and hashlib.sha256(held).hexdigest() == manifest.sha256

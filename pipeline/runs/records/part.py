@@ -5,8 +5,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ...cluster.machine import Worker
 from ...cluster.resource_usage import PartTimings
+from ...cluster.worker_identity import Worker
 from ...dataset.files.listing import Rejected, WorkItem
 from ...errors import InvalidRun, NotThere
 from ...stores.storage import list_folder

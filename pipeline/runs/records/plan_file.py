@@ -19,8 +19,8 @@ from ...dataset.files.listing import WorkItem
 from ...display.text import is_whole
 from ...errors import InvalidRun, RunConflict, UsageError
 from ...json_records import iterate_text, read_record, refuse_other_text
-from ...methods.memory import SLICE_ROWS, max_group_rows
 from ...methods.parameters import check_by, check_parameters, find_method
+from ...methods.worker_memory import SLICE_ROWS, max_group_rows
 from ...models.catboost.cityhash import HashedCategory
 from ...models.model import Feature
 from ...models.row_output import SEEDS

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ...cluster.machine import Machine
+from ...cluster.worker_identity import Machine
 from ...errors import InvalidRun, LeafledgerError
 from ...json_records import as_text
 from ...stores import commit

@@ -4,9 +4,9 @@ import dask
 import distributed
 import pytest
 
-from leafledger.pipeline.cluster.client import local_client, remote_client
 from leafledger.pipeline.cluster.placement import make_placement
 from leafledger.pipeline.cluster.requirements import need
+from leafledger.pipeline.cluster.start_client import local_client, remote_client
 
 
 def look():

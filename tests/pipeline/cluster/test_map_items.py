@@ -65,7 +65,7 @@ def test_a_failure_goes_to_the_caller_as_it_is(in_process, where):
 
 def test_no_items_need_no_cluster(monkeypatch):
     """Nothing is imported or started for nothing."""
-    monkeypatch.setitem(sys.modules, "leafledger.pipeline.cluster.client", None)
+    monkeypatch.setitem(sys.modules, "leafledger.pipeline.cluster.start_client", None)
     assert list(map_items(DASK, numbered, no_warming, None, (), MEMORY)) == []
     with pytest.raises(ImportError):
         list(map_items(DASK, numbered, no_warming, None, ITEMS, MEMORY))

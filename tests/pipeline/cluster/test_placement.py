@@ -4,7 +4,7 @@ import pytest
 
 from leafledger import check_run, compare, drift, explain, report
 from leafledger.pipeline.cluster import cgroups, resources
-from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.cluster import start_client as cluster
 from leafledger.pipeline.cluster.placement import SERIAL, make_placement
 from leafledger.pipeline.errors import ClusterLost, UsageError
 

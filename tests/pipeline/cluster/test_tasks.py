@@ -4,8 +4,8 @@ import distributed
 import pytest
 from distributed.comm import CommClosedError
 
-from leafledger.pipeline.cluster.client import remote_client
 from leafledger.pipeline.cluster.requirements import need
+from leafledger.pipeline.cluster.start_client import remote_client
 from leafledger.pipeline.cluster.tasks import map_dask
 from leafledger.pipeline.errors import ClusterLost, WorkersDied
 from tests.pipeline.threads import ITEMS, killed, on_threads, over_tcp

@@ -15,7 +15,7 @@ from leafledger.pipeline.comparisons.compare import compare
 from leafledger.pipeline.comparisons.measures import Measures
 from leafledger.pipeline.comparisons.prepare import _affordable, _slice_rows
 from leafledger.pipeline.errors import UsageError
-from leafledger.pipeline.methods.memory import max_slice_rows
+from leafledger.pipeline.methods.worker_memory import max_slice_rows
 from leafledger.pipeline.models import load_ensemble
 from tests.pipeline.conftest import FEATURES
 

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 
 from leafledger import drift, explain
 from leafledger.pipeline.drift.measure import measured_groups, measured_run
-from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.methods import worker_memory as sizes
 from tests.pipeline.conftest import train, write_data
 from tests.pipeline.running import contents
 

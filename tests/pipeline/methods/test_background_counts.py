@@ -12,7 +12,7 @@ from leafledger import check_run, explain, load_ensemble
 from leafledger.kernels.slices.buffers import Pairs
 from leafledger.pipeline.errors import InvalidRun, RunConflict
 from leafledger.pipeline.methods import background_counts
-from leafledger.pipeline.runs.check.recompute import SAMPLE_ROWS
+from leafledger.pipeline.runs.check.recompute_rows import SAMPLE_ROWS
 from leafledger.pipeline.runs.job import job as config
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan import planned_run as planned_run_

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 
 from leafledger import check_run, explain
 from leafledger.pipeline.errors import InvalidRun, RunConflict, SchemaMismatch, UsageError
-from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.methods import worker_memory as sizes
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.running import attributions, contents
 

@@ -5,7 +5,7 @@ import pytest
 
 from leafledger import explain
 from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
-from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.methods import worker_memory as sizes
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ from leafledger import check_run, explain
 from leafledger.kernels.methods import METHODS
 from leafledger.pipeline.dataset.files.identity import is_still
 from leafledger.pipeline.errors import InvalidData, RunConflict, StorageError
-from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.methods import worker_memory as sizes
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
-from leafledger.pipeline.runs.plan import placement as choice
+from leafledger.pipeline.runs.plan import choose_placement as choice
 from leafledger.pipeline.runs.plan.model import load_model
 from leafledger.pipeline.runs.plan.planned_run import plan_run
 from leafledger.pipeline.runs.records.plan_file import from_json

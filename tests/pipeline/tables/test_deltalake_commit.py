@@ -16,7 +16,7 @@ from deltalake.table import TableAlterer
 
 from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
 from leafledger.pipeline.tables.deltalake_commit import DeltaLakeTable
-from leafledger.pipeline.tables.share import Removal, Share, SharedPart, plain
+from leafledger.pipeline.tables.shared_parts import Removal, Share, SharedPart, plain
 from leafledger.pipeline.tables.writing import ATTEMPTS, Place
 
 ROWS = pa.table({"flight": [1, 2, 3], "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})

@@ -19,7 +19,7 @@ from pyiceberg.utils.config import Config
 from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
 from leafledger.pipeline.tables.pyiceberg_commit import IcebergTable
 from leafledger.pipeline.tables.pyiceberg_table import list_live
-from leafledger.pipeline.tables.share import Removal, Share, SharedPart, plain
+from leafledger.pipeline.tables.shared_parts import Removal, Share, SharedPart, plain
 from leafledger.pipeline.tables.writing import ATTEMPTS, Place
 
 NAME = "iceberg:nights.prod.explained"

@@ -4,8 +4,8 @@ import json
 import shutil
 
 from leafledger.pipeline.command import cli
-from leafledger.pipeline.nights import listed_runs as listed
-from leafledger.pipeline.nights.listed_runs import ListedRun
+from leafledger.pipeline.history import listed_runs as listed
+from leafledger.pipeline.history.listed_runs import ListedRun
 
 
 def test_runs_are_listed(serial, tmp_path, capsys):

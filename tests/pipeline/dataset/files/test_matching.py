@@ -14,7 +14,7 @@ from leafledger.pipeline.dataset.files.matching import SHAPES, ExtraColumns, Mat
 from leafledger.pipeline.errors import SchemaMismatch
 from leafledger.pipeline.models import load_ensemble
 from leafledger.pipeline.stores.store import Object
-from leafledger.pipeline.tables.live import Columns, LiveFile
+from leafledger.pipeline.tables.live_files import Columns, LiveFile
 from tests.pipeline.conftest import FEATURES
 
 TYPES = {"month": (pa.int64(), pa.string()), "name": (pa.string(), pa.int64()), "delay": (pa.float32(), pa.string())}

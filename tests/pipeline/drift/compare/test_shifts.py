@@ -9,10 +9,10 @@ from scipy import stats
 
 from leafledger import explain
 from leafledger.kernels.distributions.histogram import Histogram, find_cells
+from leafledger.pipeline.drift.compare.alarm_thresholds import Thresholds
 from leafledger.pipeline.drift.compare.shifts import _compare, _fold, _shift, judge, set_parts, shift_groups, shift_phi, shift_total, shift_values
 from leafledger.pipeline.drift.compare.split import take_night
 from leafledger.pipeline.drift.compare.statistics import Apart, compare_categories, compare_numbers
-from leafledger.pipeline.drift.compare.thresholds import Thresholds
 from leafledger.pipeline.drift.measure.distribution import Categories, Distribution
 from leafledger.pipeline.drift.measure.means import find_means, means_of, nothing
 from leafledger.pipeline.drift.measure.measured_run import measure_run

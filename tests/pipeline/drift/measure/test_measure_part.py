@@ -13,7 +13,7 @@ from leafledger.pipeline.drift.measure.measure_part import TEXTS, Measuring, Val
 from leafledger.pipeline.errors import InvalidRun
 from leafledger.pipeline.models.catboost.cityhash import HashedCategory
 from leafledger.pipeline.models.model import Feature
-from leafledger.pipeline.runs.records.finished_run import list_parts
+from leafledger.pipeline.runs.records.current_run import list_parts
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from leafledger.pipeline.drift.measure.distribution import Categories
 from leafledger.pipeline.drift.measure.measured_groups import count_rows, measure_groups, refuse_ungrouped, say_group, values_of
 from leafledger.pipeline.drift.measure.measured_run import measure_run
 from leafledger.pipeline.errors import InvalidRun, SchemaMismatch, UsageError
-from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.methods import worker_memory as sizes
 from leafledger.pipeline.progress import no_progress
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.running import attributions

@@ -10,7 +10,7 @@ from leafledger import read_run
 from leafledger.pipeline.errors import InvalidRun
 from leafledger.pipeline.report.counts.count_part import CountTask, PartCounts, Spot, count_part, find_spots, merge_parts, nothing, warm
 from leafledger.pipeline.report.counts.counts import CountedColumn, lay_edges
-from leafledger.pipeline.runs.records.finished_run import list_parts
+from leafledger.pipeline.runs.records.current_run import list_parts
 
 COLUMNS = (CountedColumn("phi_delay", (-20.0, 20.0), lay_edges((-30.0, 30.0), (-90.0, 90.0)), None),)
 

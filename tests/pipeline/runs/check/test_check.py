@@ -18,7 +18,7 @@ from leafledger.pipeline.cluster.map_items import map_items
 from leafledger.pipeline.errors import InvalidRun, LeafledgerError, UsageError
 from leafledger.pipeline.runs.check import check
 from leafledger.pipeline.runs.check import check_parts as part_check
-from leafledger.pipeline.runs.check import recompute as again
+from leafledger.pipeline.runs.check import recompute_rows as again
 from tests.pipeline.conftest import train
 
 

@@ -46,8 +46,8 @@ def no_warming_of(tables, method):
 
 def test_no_items_need_no_cluster(monkeypatch):
     """Nothing is imported or started for nothing."""
-    monkeypatch.setitem(sys.modules, "leafledger.pipeline.cluster.client", None)
-    monkeypatch.delattr("leafledger.pipeline.cluster.client", raising=False)
+    monkeypatch.setitem(sys.modules, "leafledger.pipeline.cluster.start_client", None)
+    monkeypatch.delattr("leafledger.pipeline.cluster.start_client", raising=False)
     assert list(execute.execute(DASK, Task("nowhere", "", "nowhere"), (), {}, MEMORY)) == []
     with pytest.raises(ImportError):
         list(execute.execute(DASK, Task("nowhere", "", "nowhere"), ITEMS, {}, MEMORY))

@@ -13,7 +13,7 @@ from leafledger import attribute, check_run, explain
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import SchemaMismatch, UsageError
 from leafledger.pipeline.methods import tables as tables_
-from leafledger.pipeline.runs.check.recompute import SAMPLE_ROWS
+from leafledger.pipeline.runs.check.recompute_rows import SAMPLE_ROWS
 from leafledger.pipeline.runs.job import job as config
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan import background

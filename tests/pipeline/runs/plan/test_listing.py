@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain
-from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.cluster import start_client as cluster
 from leafledger.pipeline.dataset.files.listing import list_data
 from leafledger.pipeline.dataset.files.matching import ExtraColumns
 from leafledger.pipeline.errors import ClusterLost, InvalidData, SchemaMismatch

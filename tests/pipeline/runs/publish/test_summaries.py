@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 
 from leafledger.kernels.reductions.reduction import MOMENTS, merge_all
 from leafledger.kernels.reductions.summary import IMPORTANCE, INTERACTIONS, Subject, Summary, Table
-from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.methods import worker_memory as sizes
 from leafledger.pipeline.methods.summary_tables import read_totals, tabulate
 from leafledger.pipeline.runs.execute import executor as execute
 from leafledger.pipeline.runs.execute.bundles import Task, do_bundle, make_bundles

@@ -6,7 +6,7 @@ import pytest
 
 from leafledger.kernels.trees.binning import BATCH
 from leafledger.pipeline.errors import InvalidRun
-from leafledger.pipeline.methods import memory as sizes
+from leafledger.pipeline.methods import worker_memory as sizes
 from leafledger.pipeline.models.catboost.cityhash import HashedCategory
 from leafledger.pipeline.models.model import Feature
 from leafledger.pipeline.runs.records import plan

@@ -18,10 +18,10 @@ from ...dataset.columns.values import fill_values, read_features
 from ...dataset.files.listing import Listing, WorkItem, make_items
 from ...dataset.files.rows import located, read_slices
 from ...errors import InvalidData
-from ...methods.memory import ITEM_ROWS
+from ...methods.open_parameters import tune
 from ...methods.parameters import find_method
 from ...methods.tables import prepare_model
-from ...methods.tuning import tune
+from ...methods.worker_memory import ITEM_ROWS
 from ...models.model import Feature, Model
 from ..job.job import Job
 

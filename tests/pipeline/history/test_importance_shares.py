@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain, list_runs
-from leafledger.pipeline.nights.importance_shares import read_importances
-from leafledger.pipeline.nights.index_page import save_index
+from leafledger.pipeline.history.importance_shares import read_importances
+from leafledger.pipeline.history.index_page import save_index
 from leafledger.pipeline.runs.records.manifest import read_manifest
 
 

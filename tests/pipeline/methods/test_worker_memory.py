@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from leafledger import explain, read_run
 from leafledger.kernels.trees.binning import BATCH
-from leafledger.pipeline.methods import memory as sizes
-from leafledger.pipeline.methods.memory import ITEM_CHUNKS, ITEM_ROWS, SLICE_BYTES, SLICE_ROWS, max_group_rows, max_item_rows, max_slice_rows
+from leafledger.pipeline.methods import worker_memory as sizes
+from leafledger.pipeline.methods.worker_memory import ITEM_CHUNKS, ITEM_ROWS, SLICE_BYTES, SLICE_ROWS, max_group_rows, max_item_rows, max_slice_rows
 
 
 @given(cells=st.integers(0, 10**7), written=st.integers(1, 10**8), n_columns=st.integers(1, 10**6))

@@ -8,8 +8,8 @@ import pytest
 
 from leafledger import explain, list_runs
 from leafledger.pipeline.errors import NotThere, UsageError
-from leafledger.pipeline.nights import listed_runs as listed
-from leafledger.pipeline.nights.listed_runs import find_day
+from leafledger.pipeline.history import listed_runs as listed
+from leafledger.pipeline.history.listed_runs import find_day
 from leafledger.pipeline.runs.records.derived import write_derived
 from leafledger.pipeline.stores import storage
 from tests.pipeline.conftest import damage, write_small

@@ -8,7 +8,7 @@ import pytest
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.trees.binning import BATCH
 from leafledger.pipeline.cluster.placement import SERIAL, make_placement
-from leafledger.pipeline.runs.plan import placement as where
+from leafledger.pipeline.runs.plan import choose_placement as where
 from tests.pipeline.running import ready
 
 SHAPLEY = METHODS["shapley"]

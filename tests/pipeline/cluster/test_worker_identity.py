@@ -3,8 +3,8 @@
 import os
 import socket
 
-from leafledger.pipeline.cluster import machine
-from leafledger.pipeline.cluster.machine import this_machine, this_worker
+from leafledger.pipeline.cluster import worker_identity as machine
+from leafledger.pipeline.cluster.worker_identity import this_machine, this_worker
 
 
 def test_a_process_is_named():

@@ -5,8 +5,8 @@ import pytest
 
 from leafledger.pipeline.errors import SchemaMismatch
 from leafledger.pipeline.runs.records.folder import PARTS, REPLACEMENTS
-from leafledger.pipeline.tables import share
-from leafledger.pipeline.tables.share import check_all_there, check_alone, new_columns, plain, plain_fields, refuse_alike, within
+from leafledger.pipeline.tables import shared_parts as share
+from leafledger.pipeline.tables.shared_parts import check_all_there, check_alone, new_columns, plain, plain_fields, refuse_alike, within
 
 
 def test_columns_are_written_as_tables_have_them():

@@ -7,8 +7,8 @@ from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.binning import BATCH
 
 from ...cluster.placement import Placement
-from ...methods.memory import SLICE_BYTES, extent_of
 from ...methods.warmup import call_kernels
+from ...methods.worker_memory import SLICE_BYTES, extent_of
 
 FEW_ROWS = 10_000  # rows that most methods explain sooner, also background rows
 MANY_ROWS = 1 << 20  # rows whose reading and writing takes as long, for any model

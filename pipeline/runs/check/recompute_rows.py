@@ -24,11 +24,11 @@ from ...dataset.files.rows import window
 from ...display.text import count
 from ...errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
 from ...methods.background_counts import merge_in_tree
-from ...methods.memory import ITEM_ROWS
 from ...methods.output_space import choose_link
 from ...methods.parameters import find_method
 from ...methods.reduction_states import same_states
 from ...methods.tables import prepare_model, weigh_model
+from ...methods.worker_memory import ITEM_ROWS
 from ...models import load_ensemble
 from ...models.model import Model
 from ...models.row_output import choose_among

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 
-from ...cluster.machine import this_machine
+from ...cluster.worker_identity import this_machine
 from ...errors import redact
 from ..job.job import Job
 from ..records.manifest import Manifest

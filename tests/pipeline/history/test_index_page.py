@@ -6,9 +6,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from leafledger.pipeline.nights.importance_shares import Importances, Kind, Line, OutputLines
-from leafledger.pipeline.nights.index_page import link_to, save_index, write_index
-from leafledger.pipeline.nights.listed_runs import ListedRun
+from leafledger.pipeline.history.importance_shares import Importances, Kind, Line, OutputLines
+from leafledger.pipeline.history.index_page import link_to, save_index, write_index
+from leafledger.pipeline.history.listed_runs import ListedRun
 
 NASTY = '<script>alert("1")</script>&\x1b'
 VOID = {"meta", "polyline", "circle", "br"}

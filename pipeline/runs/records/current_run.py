@@ -1,11 +1,13 @@
-"""A finished run: its manifest and its plan, checked against each other."""
+"""The current run of a folder: its manifest and its plan, checked against each other, and whether another has taken its place."""
 
+import hashlib
 from collections import Counter
 from dataclasses import dataclass
 
 from ...arguments.readers import shorten
 from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun, NotFinished
+from ...stores import storage
 from ...stores.failures import published
 from .folder import MANIFEST, RunFolder, find_place, is_place
 from .manifest import Manifest, read_manifest
@@ -28,6 +30,12 @@ class FinishedPart:
 def list_parts(run: str, manifest: Manifest, plan: Plan) -> list[FinishedPart]:
     """Find the parts of a finished run where its manifest says that they are."""
     return [FinishedPart(plan.items[entry["part"]], RunFolder(run).listed(entry)) for entry in manifest.parts]
+
+
+def is_current(run: str, manifest: Manifest) -> bool:
+    """Tell whether a run is still the one that its folder holds: another may have taken its place since it was finished or read."""
+    held = storage.read_if_exists(RunFolder(run).manifest)
+    return held is not None and hashlib.sha256(held).hexdigest() == manifest.sha256
 
 
 def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:

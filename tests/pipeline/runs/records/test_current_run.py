@@ -7,7 +7,7 @@ import pytest
 
 from leafledger import drift, read_run
 from leafledger.pipeline.errors import InvalidRun, NotFinished
-from leafledger.pipeline.runs.records.finished_run import read_finished
+from leafledger.pipeline.runs.records.current_run import read_finished
 from leafledger.pipeline.runs.records.folder import MANIFEST, PLAN
 
 

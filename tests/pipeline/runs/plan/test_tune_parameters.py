@@ -9,7 +9,7 @@ import leafledger
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.ranking.rates import candidate_rates
 from leafledger.pipeline.errors import UsageError
-from leafledger.pipeline.methods.tuning import tune
+from leafledger.pipeline.methods.open_parameters import tune
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan.planned_run import plan_run

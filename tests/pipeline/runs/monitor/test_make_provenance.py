@@ -12,12 +12,12 @@ import numpy
 import pytest
 
 from leafledger import Provenance, check_run, explain, read_run
-from leafledger.pipeline.cluster.machine import Machine, Worker
+from leafledger.pipeline.cluster.worker_identity import Machine, Worker
 from leafledger.pipeline.errors import InvalidRun, StorageError
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.monitor.attempt import Attempt
-from leafledger.pipeline.runs.monitor.provenance import make_provenance
+from leafledger.pipeline.runs.monitor.make_provenance import make_provenance
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.runs.records.part import Part
 from leafledger.pipeline.runs.records.provenance import FlowRun, Workers, read_provenance, write_provenance

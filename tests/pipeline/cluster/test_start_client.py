@@ -12,7 +12,7 @@ import distributed
 import pytest
 from distributed.comm import CommClosedError
 
-from leafledger.pipeline.cluster import client as cluster
+from leafledger.pipeline.cluster import start_client as cluster
 from leafledger.pipeline.cluster.placement import Placement
 from leafledger.pipeline.cluster.requirements import need
 from leafledger.pipeline.errors import ClusterLost, UnfitCluster

@@ -3,8 +3,9 @@
 from ...errors import InvalidData
 from ...stores.uris import normalise
 from ..job.options import Options
+from ..records.current_run import is_current
 from ..records.latest import Latest, move_latest, read_latest
-from ..records.manifest import Manifest, is_current
+from ..records.manifest import Manifest
 
 
 def refuse_small(options: Options, run: str, manifest: Manifest) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leafledger.pipeline.drift.compare.thresholds import Thresholds, read_thresholds
+from leafledger.pipeline.drift.compare.alarm_thresholds import Thresholds, read_thresholds
 from leafledger.pipeline.errors import LeafledgerError, UsageError
 
 

@@ -6,7 +6,7 @@ from decimal import Decimal
 import pytest
 
 from leafledger.pipeline.errors import UsageError
-from leafledger.pipeline.tables.live import Columns, list_once, write_value
+from leafledger.pipeline.tables.live_files import Columns, list_once, write_value
 
 
 def test_values_that_are_written_in_one_way():
