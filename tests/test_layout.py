@@ -246,6 +246,17 @@ def test_nothing_is_imported_by_a_bare_name():
             assert module.split(".")[0] not in MIRRORED, f"{path}:{line} imports {module}, expected leafledger.{module}"
 
 
+KIND = re.compile(r"\bis_of\(|\bis_local\(|filesystem\.protocol|scheme == |startswith\(WEB\)|DIALECTS\.get\(")
+MOST_KINDS = 6  # lines of stores that tell one kind of store from another
+
+
+def test_nobody_asks_which_store_it_is():
+    """What kinds of stores do differently stands in their dialects; whoever reads or writes calls a store by its interface."""
+    asking = [f"{path.relative_to(ROOT)}:{n}" for path in MODULES for n, line in enumerate(path.read_text().splitlines(), 1) if KIND.search(line)]
+    assert [place for place in asking if not place.startswith("pipeline/stores/")] == []
+    assert len(asking) <= MOST_KINDS, asking
+
+
 def names_in(lines):
     """Names of the distributions that requirements ask for."""
     return {re.match(r"[\w.-]+", line).group().lower() for line in lines if line[:1].isalnum()}
