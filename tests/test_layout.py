@@ -13,7 +13,6 @@ PACKAGES = ("kernels", "pipeline", "flows", "leafledger")
 MIRRORED = ("kernels", "pipeline", "flows")
 UNTESTED = {"pipeline/progress.py": "types, and a function that does nothing"}  # modules without tests of their own, and why
 TESTED_WITH = {  # modules whose tests stand beside those of another in the same folder, or in the same place one folder up
-    "kernels/errors.py": "method/test_parameters.py",
     "flows/night_flags.py": "test_deployment.py",
     "flows/work_pool.py": "test_deploy.py",
     "pipeline/arguments/choices.py": "../runs/job/test_options.py",
@@ -22,17 +21,6 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/finished/row_json.py": "test_row_view.py",
     "pipeline/finished/row_page.py": "test_row_html.py",
     "pipeline/finished/row_text.py": "test_row_view.py",
-    "pipeline/methods/slice_step.py": "../runs/execute/test_write_part.py",
-    "pipeline/methods/summary_tables.py": "../runs/publish/test_summaries.py",
-    "pipeline/methods/open_parameters.py": "../runs/plan/test_tune_parameters.py",
-    "pipeline/runs/plan/existing_run.py": "../publish/test_replacement.py",
-    "pipeline/runs/plan/planned_run.py": "../test_stages.py",
-    "pipeline/runs/plan/planner.py": "../records/test_plan.py",
-    "pipeline/runs/publish/move_latest.py": "../records/test_latest.py",
-    "pipeline/runs/records/folder.py": "../publish/test_replacement.py",
-    "pipeline/runs/records/manifest.py": "../publish/test_publish.py",
-    "pipeline/runs/records/part.py": "../execute/test_make_part.py",
-    "pipeline/runs/records/provenance.py": "../monitor/test_make_provenance.py",
     "pipeline/stores/dialects/azure.py": "test_clouds.py",
     "pipeline/stores/dialects/dialect.py": "../test_contract.py",
     "pipeline/stores/dialects/google.py": "test_clouds.py",

@@ -4,30 +4,26 @@ import json
 import os
 import platform
 import socket
-from dataclasses import replace
 from datetime import datetime
 from importlib.metadata import version
 
 import numpy
-import pytest
 
-from leafledger import Provenance, check_run, explain, read_run
+from leafledger import check_run, explain, read_run
 from leafledger.pipeline.cluster.worker_identity import Machine, Worker
-from leafledger.pipeline.errors import InvalidRun, StorageError
+from leafledger.pipeline.errors import StorageError
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.monitor.make_provenance import make_provenance
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.runs.records.part import Part
-from leafledger.pipeline.runs.records.provenance import FlowRun, Workers, read_provenance, write_provenance
+from leafledger.pipeline.runs.records.provenance import FlowRun, Workers
 from leafledger.pipeline.stores import commit
 from leafledger.pipeline.stores.traffic import Moved
 from tests.pipeline.running import contents
 
-ME, OTHER = "a" * 64, "b" * 64
 HERE = Machine("here", "a cpu")
-MADE = Provenance(ME, "2026-03-02T01:02:03Z", "2026-03-02T01:02:04Z", "3.11.0", {"numpy": "2"}, HERE, None, (), None, {"planning": 0.5}, 0, 0)
 
 
 def test_a_run_says_how_it_was_made(serial, example):
@@ -88,21 +84,6 @@ def test_hosts_and_processes_are_counted(example, tmp_path):
     assert "canary" not in found.text
 
 
-def test_a_record_is_written_once(tmp_path):
-    """The first of a run stays; that of another run, or what is none, does not."""
-    run, uri = str(tmp_path), tmp_path / "provenance.json"
-    assert read_provenance(run, ME) is None
-    assert write_provenance(run, MADE) is None
-    assert write_provenance(run, replace(MADE, parts_made=9)) is None
-    assert read_provenance(run, ME) == MADE
-    assert read_provenance(run, OTHER) is None
-    assert write_provenance(run, replace(MADE, manifest=OTHER)) is None
-    assert read_provenance(run, OTHER) == replace(MADE, manifest=OTHER)
-    uri.write_text("{")
-    assert write_provenance(run, MADE) is None
-    assert read_provenance(run, ME) == MADE
-
-
 def test_a_record_that_cannot_be_written_costs_a_warning(example, tmp_path, monkeypatch, caplog):
     """The run is published, and nothing of a record is there."""
     whole = commit.update
@@ -121,30 +102,3 @@ def test_a_record_that_cannot_be_written_costs_a_warning(example, tmp_path, monk
     assert not (out / "provenance.json").exists()
     assert check_run(out).sound
     assert read_run(out).provenance() is None
-
-
-def test_a_check_knows_it(example, tmp_path):
-    """It refuses a record of another run, and one that is none, in one line."""
-    out = tmp_path / "run"
-    explain(example.model, example.data, out, scheduler="serial")
-    held = json.loads((out / "provenance.json").read_text())
-    changes = [
-        (held | {"manifest": OTHER}, r"provenance\.json: is of a manifest with SHA-256 bbbbbbbbbbbb, the run's has \w{12}; remove it"),
-        (held | {"parts_made": "1"}, r"not a record of how a run was made: parts_made is \"1\", expected a whole number; remove it"),
-        ({"manifest": held["manifest"]}, "not a record of how a run was made: it has no 'started'"),
-        ([], "not a record of how a run was made"),
-    ]
-    for changed, message in changes:
-        (out / "provenance.json").write_text(json.dumps(changed))
-        with pytest.raises(InvalidRun, match=message):
-            check_run(out)
-    (out / "provenance.json").unlink()
-    assert check_run(out).sound
-
-
-def test_records_of_a_store(bucket, example):
-    """On S3, and of another file system, as on this machine's."""
-    for run in (f"{bucket}/run", "memory://provenance/run"):
-        assert write_provenance(run, MADE) is None
-        assert write_provenance(run, replace(MADE, parts_made=9)) is None
-        assert read_provenance(run, ME) == MADE

@@ -6,10 +6,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import leafledger
-from leafledger.kernels.methods import METHODS
 from leafledger.kernels.ranking.rates import candidate_rates
 from leafledger.pipeline.errors import UsageError
-from leafledger.pipeline.methods.open_parameters import tune
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan.planned_run import plan_run
@@ -124,23 +122,3 @@ def test_what_leaves_nothing_open_is_refused(tmp_path, given, says):
     """In one line, before any data are looked at."""
     with pytest.raises(UsageError, match=says):
         chosen(tmp_path / "data", **given)
-
-
-def test_a_background_in_memory_is_no_obstacle():
-    """It is counted before anything is chosen."""
-    given = {"parameters": OPEN, "background": frame((RISING, 3), ([1.0, 1.0, 0.0], 2))}
-    found = leafledger.attribute(as_model(FUNCTION), frame((FALLING, 5), ([0.0, 0.0, 1.0], 5)), "ranker", **given)
-    assert isinstance(found.parameters["rate"], float)
-    assert (np.diff(found.path.mean(axis=0), axis=1) >= -1e-9).all()
-
-
-def test_no_candidate_that_will_do_is_refused(monkeypatch):
-    """With how many rows were asked."""
-    monkeypatch.setattr("leafledger.kernels.ranking.rates.never_falls", lambda path: False)
-    with pytest.raises(UsageError, match=r"^rate is left open, but by every candidate the objective falls on the first 30 rows; give a number$"):
-        leafledger.attribute(as_model(FUNCTION), frame((RISING, 30)), "ranker", parameters=OPEN)
-
-
-def test_nothing_is_read_where_nothing_is_open():
-    """Of most runs."""
-    assert tune(METHODS["banzhaf"], {"p": 0.5}, None, None) == {"p": 0.5}

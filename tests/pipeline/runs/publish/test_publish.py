@@ -1,14 +1,12 @@
-"""What is published: parts against the plan, summaries, and last of all the manifest, which reads back as it was written and leads nowhere else."""
+"""What is published: parts against the plan, summaries, and last of all the manifest, which lists every object with its size and digest."""
 
 import dataclasses
 import hashlib
-import json
-import shutil
 
 import pyarrow.parquet as pq
 import pytest
 
-from leafledger import check_run, explain
+from leafledger import check_run
 from leafledger.pipeline.dataset.files.listing import Rejected
 from leafledger.pipeline.errors import InvalidRun
 from leafledger.pipeline.runs.publish.publish import publish
@@ -17,17 +15,6 @@ from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.runs.stages import aggregate_run, map_run
 from leafledger.pipeline.stores import commit, storage
 from tests.pipeline.running import contents, ready
-
-
-@pytest.mark.parametrize("uri", ["../elsewhere.parquet", "/etc/passwd", "s3://other/part.parquet", ""])
-def test_a_manifest_that_leads_elsewhere_is_refused(example, tmp_path, uri):
-    """What a manifest lists stays below the run's folder."""
-    explain(example.model, example.data, tmp_path / "run", scheduler="serial")
-    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    manifest["parts"][0]["uri"] = uri
-    (tmp_path / "run" / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(InvalidRun, match="leads out of the run's folder"):
-        check_run(tmp_path / "run")
 
 
 @pytest.fixture
@@ -172,27 +159,3 @@ def test_a_summary_that_another_pyarrow_wrote_is_found(mapped, monkeypatch):
     made = publish(**mapped)
     assert made.summary("importance.parquet")["sha256"] == hashlib.sha256(path.read_bytes()).hexdigest()
     assert check_run(run).sound
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda text: b"",
-        lambda text: text[:-5],
-        lambda text: b"[]",
-        lambda text: b"\xff" + text,
-        lambda text: b"[" * 100_000,
-        lambda text: text.replace(b'"outputs"', b'"output"'),
-        lambda text: text.replace(b'"sha256"', b'"sha1"', 1),
-        lambda text: text.replace(b'"n_rows": ', b'"rows": ', 2),
-        lambda text: text.replace(b'"method"', b'"means"'),
-    ],
-)
-def test_a_damaged_manifest_is_named(serial, tmp_path, damage):
-    """In one line; none is none."""
-    shutil.copy(serial[0] / MANIFEST, tmp_path / MANIFEST)
-    assert read_manifest(str(tmp_path)) == serial[1]
-    (tmp_path / MANIFEST).write_bytes(damage((tmp_path / MANIFEST).read_bytes()))
-    with pytest.raises(InvalidRun, match=r"manifest\.json: not a manifest: [^\n]+$"):
-        read_manifest(str(tmp_path))
-    assert read_manifest(str(tmp_path / "nowhere")) is None

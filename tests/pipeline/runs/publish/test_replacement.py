@@ -4,41 +4,22 @@ import dataclasses
 import json
 import shutil
 
-import pyarrow.parquet as pq
 import pytest
 
-from leafledger import check_run, explain, list_runs, prune, read_latest, read_run
+from leafledger import check_run, list_runs, prune, read_latest, read_run
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import InvalidRun, RunConflict
 from leafledger.pipeline.runs import explain as explaining
 from leafledger.pipeline.runs import stages
-from leafledger.pipeline.runs.plan.existing_run import read_existing_run, resolve_existing_run
+from leafledger.pipeline.runs.plan.existing_run import read_existing_run
 from leafledger.pipeline.runs.publish import publish as publish_
 from leafledger.pipeline.runs.publish import replacement as replacement_
 from leafledger.pipeline.runs.publish.replacement import swap_manifest
 from leafledger.pipeline.runs.records.derived import read_derived, write_derived
 from leafledger.pipeline.runs.records.folder import PROVENANCE, REPLACEMENTS, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
-from leafledger.pipeline.stores import commit, storage
+from leafledger.pipeline.stores import commit
 from tests.pipeline.running import contents
-
-LATE = 2  # the file of this month comes late
-
-
-@pytest.fixture
-def night(example, tmp_path):
-    """``(data, run, late)``: a copy of the data, what explains it, and what makes a file of it another."""
-    data = tmp_path / "data"
-    shutil.copytree(example.data, data)
-
-    def run(out, **arguments):
-        return explain(example.model, data, out, **({"scheduler": "serial", "ids": ["flight"]} | arguments))
-
-    def late():
-        path = data / f"month={LATE}" / "data.parquet"
-        pq.write_table(pq.read_table(path).slice(10), path)
-
-    return data, run, late
 
 
 def rows(out):
@@ -46,9 +27,9 @@ def rows(out):
     return read_run(out).attributions()
 
 
-def test_what_changed_is_refused_kept_or_replaced(night, tmp_path, caplog):
+def test_what_changed_is_refused_kept_or_replaced(changing, tmp_path, caplog):
     """By default it is refused; kept, it is as it was; replaced, it is what a new run in an empty folder would be, and `check` finds it sound."""
-    _, run, late = night
+    _, run, late = changing
     out = tmp_path / "run"
     before = run(out)
     late()
@@ -72,15 +53,15 @@ def test_what_changed_is_refused_kept_or_replaced(night, tmp_path, caplog):
     assert run(out) == run(out, if_changed="replace") == made
 
 
-def test_an_older_run_may_come_back(night, tmp_path):
+def test_an_older_run_may_come_back(changing, tmp_path):
     """Each takes the place of the one before, of which nothing stays."""
-    data, run, late = night
+    data, run, late = changing
     out, kept = tmp_path / "run", tmp_path / "kept.parquet"
-    shutil.copy2(data / f"month={LATE}" / "data.parquet", kept)
+    shutil.copy2(data / "month=2" / "data.parquet", kept)
     first = run(out)
     late()
     second = run(out, if_changed="replace")
-    shutil.copy2(kept, data / f"month={LATE}" / "data.parquet")
+    shutil.copy2(kept, data / "month=2" / "data.parquet")
     run(tmp_path / "fresh")
     third = run(out, if_changed="replace")
     assert len({first.place, second.place, third.place}) == 3
@@ -88,9 +69,9 @@ def test_an_older_run_may_come_back(night, tmp_path):
     assert rows(out).equals(rows(tmp_path / "fresh"))
 
 
-def test_what_was_made_of_a_run_goes_with_it(night, tmp_path):
+def test_what_was_made_of_a_run_goes_with_it(changing, tmp_path):
     """Its drift and its report are of rows that are there no more; what is made of the new one stays."""
-    _, run, late = night
+    _, run, late = changing
     out = tmp_path / "run"
     before = run(out)
     write_derived(str(out), before.sha256, {"after/drift.json": b"{}", "report/index.html": b"<p>"})
@@ -102,9 +83,9 @@ def test_what_was_made_of_a_run_goes_with_it(night, tmp_path):
     assert read_derived(str(out), made.sha256, "after/drift.json") == b"[]"
 
 
-def test_an_unfinished_run_is_replaced(night, tmp_path, monkeypatch):
+def test_an_unfinished_run_is_replaced(changing, tmp_path, monkeypatch):
     """It has no manifest; readers see none until the new one has."""
-    _, run, late = night
+    _, run, late = changing
     out = tmp_path / "run"
     with monkeypatch.context() as patch:
         patch.setattr(stages, "publish", lambda *_: 1 / 0)
@@ -129,9 +110,9 @@ def place(request, tmp_path):
     return str(tmp_path / "runs") if request.param == "folder" else f"{request.getfixturevalue('bucket')}/runs"
 
 
-def test_killed_at_every_step_readers_see_one_or_the_other(night, place, monkeypatch):
+def test_killed_at_every_step_readers_see_one_or_the_other(changing, place, monkeypatch):
     """Before and after every write and every removal; the next attempt goes on from there, and ends with what an undisturbed one makes."""
-    _, run, late = night
+    _, run, late = changing
     run(f"{place}/old", latest=f"{place}/latest.json", date="2026-11-23")
     old = rows(f"{place}/old")
     late()
@@ -189,9 +170,9 @@ def listed(uri):
     return [uri + found[len(path) :] for found in sorted(filesystem.find(path)) if not found.endswith(".lock")]
 
 
-def test_of_two_that_replace_one_the_second_is_refused(night, tmp_path):
+def test_of_two_that_replace_one_the_second_is_refused(changing, tmp_path):
     """It was made to replace a run that is not there any more; made again, it takes the place of the other."""
-    _, run, late = night
+    _, run, late = changing
     out = tmp_path / "run"
     before = run(out)
     late()
@@ -202,9 +183,9 @@ def test_of_two_that_replace_one_the_second_is_refused(night, tmp_path):
     assert read_manifest(str(out)) == mine
 
 
-def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(night, tmp_path, monkeypatch):
+def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(changing, tmp_path, monkeypatch):
     """The timer tries a night again while somebody replaces it, which was replaced once already: what is made takes its place whole."""
-    _, run, late = night
+    _, run, late = changing
     out = tmp_path / "run"
     run(out)
     late()
@@ -221,9 +202,9 @@ def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(ni
     assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [made.place.rpartition("/")[2]]
 
 
-def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(night, tmp_path, monkeypatch):
+def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(changing, tmp_path, monkeypatch):
     """Another run takes its place between its manifest and its removals, and begins to be replaced itself: both are of others by then."""
-    _, run, late = night
+    _, run, late = changing
     out, remove_replaced, made = tmp_path / "run", replacement_.remove_replaced, []
     run(out)
     late()
@@ -248,9 +229,9 @@ def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(night, tmp_path
     assert len([*(out / REPLACEMENTS).iterdir()]) == 1  # what was given up went with the run that it was to replace
 
 
-def test_a_run_whose_parts_are_gone_takes_no_place(night, tmp_path, monkeypatch):
+def test_a_run_whose_parts_are_gone_takes_no_place(changing, tmp_path, monkeypatch):
     """Whoever removed them: the run that is there stays, and the same command makes them anew."""
-    _, run, late = night
+    _, run, late = changing
     out, publish = tmp_path / "run", publish_.publish
     before = run(out)
     late()
@@ -272,76 +253,9 @@ def test_a_run_whose_parts_are_gone_takes_no_place(night, tmp_path, monkeypatch)
     assert check_run(out, deep=True).sound
 
 
-def test_a_finished_run_without_its_plan_is_refused(night, tmp_path):
-    """In one line, whatever is to become of it."""
-    _, run, _ = night
-    out = tmp_path / "run"
-    run(out)
-    (out / "plan.json").unlink()
-    for if_changed in ("refuse", "replace", "keep"):
-        with pytest.raises(InvalidRun, match=r"plan\.json: is missing, though the run is finished"):
-            run(out, if_changed=if_changed)
-
-
-def write_as_others_do(path):
-    """A record of a version that had no field for the space."""
-    written = json.loads(path.read_text())
-    del written["space"]
-    path.write_text(json.dumps(written | {"version": "0.0.1"}))
-
-
-@pytest.mark.parametrize("finished", [True, False])
-def test_what_another_version_wrote_is_refused_or_replaced(night, tmp_path, finished):
-    """Though nothing of it can be read: the folder holds another run, which is not there any more afterwards."""
-    _, run, late = night
-    out = tmp_path / "run"
-    run(out)
-    late()
-    run(out, if_changed="replace")
-    shutil.copytree(out / read_manifest(str(out)).place, out, dirs_exist_ok=True)
-    write_as_others_do(out / "plan.json")
-    if finished:
-        write_as_others_do(out / "manifest.json")
-    else:
-        (out / "manifest.json").unlink()
-    for if_changed in ("refuse", "keep"):
-        with pytest.raises(RunConflict, match=r"run: holds another run, different in version \(was '0\.0\.1', is '[\d.]+'\); choose another output"):
-            run(out, if_changed=if_changed)
-    made = run(out, if_changed="replace")
-    assert check_run(out, deep=True).sound
-    assert {name.removeprefix(made.place).partition("/")[0] for name in contents(out)} == {"manifest.json", ""}
-
-
-@pytest.mark.parametrize("name", ["plan.json", "manifest.json"])
-def test_what_is_damaged_is_not_replaced(night, tmp_path, name):
-    """Nobody knows what it was: somebody has to look, whatever is asked for."""
-    _, run, _ = night
-    out = tmp_path / "run"
-    run(out)
-    for text in ((out / name).read_text()[:-5], (out / name).read_text().replace('"space"', '"spaces"'), '{"version": 1}', "[]"):
-        (out / name).write_text(text)
-        for if_changed in ("refuse", "replace", "keep"):
-            with pytest.raises(InvalidRun, match=rf"{name}: not a "):
-                run(out, if_changed=if_changed)
-
-
-def test_a_place_that_is_not_the_plan_s_is_refused(night, tmp_path):
-    """`check` finds a manifest that leads to another folder."""
-    _, run, late = night
-    out = tmp_path / "run"
-    run(out)
-    late()
-    made = run(out, if_changed="replace")
-    other = f"{REPLACEMENTS}/{'0' * 16}"
-    (out / made.place).rename(out / other)
-    (out / "manifest.json").write_text((out / "manifest.json").read_text().replace(made.place, other))
-    with pytest.raises(InvalidRun, match=rf"manifest\.json: place is '{other}', expected {made.place.partition('-')[0]}-…, or none$"):
-        check_run(out)
-
-
-def test_nights_that_were_replaced_are_listed_and_pruned_whole(night, tmp_path):
+def test_nights_that_were_replaced_are_listed_and_pruned_whole(changing, tmp_path):
     """As any other; what lies below a run is not taken for runs of its own."""
-    _, run, late = night
+    _, run, late = changing
     for day in ("2026-01-01", "2026-11-22"):
         run(tmp_path / "runs" / day)
     late()
@@ -354,9 +268,9 @@ def test_nights_that_were_replaced_are_listed_and_pruned_whole(night, tmp_path):
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["2026-11-22"]
 
 
-def test_the_command_line_says_what_becomes_of_the_run_there(example, night, tmp_path, capsys):
+def test_the_command_line_says_what_becomes_of_the_run_there(example, changing, tmp_path, capsys):
     """`plan` beforehand, `explain` afterwards, in words and as JSON."""
-    data, run, late = night
+    data, run, late = changing
     out = tmp_path / "run"
     run(out)
     late()
@@ -373,17 +287,3 @@ def test_the_command_line_says_what_becomes_of_the_run_there(example, night, tmp
     said = json.loads(capsys.readouterr().out)
     assert (said["place"], said["kept"]) == (read_manifest(str(out)).place, "")
     assert main(["show", str(out), "--where", f"flight={rows(out)['flight'][0]}", "--verify"]) == 0
-
-
-def test_settle_says_where_a_run_is_made(night, tmp_path):
-    """In the folder itself, where there is none, or the same; below it, where it takes the place of another."""
-    _, run, _ = night
-    out = str(tmp_path / "run")
-    made = run(out)
-    plan = read_existing_run(out).plan
-    assert resolve_existing_run(str(tmp_path / "none"), plan, "refuse").place == ""
-    assert resolve_existing_run(out, plan, "replace").finished == made
-    other = dataclasses.replace(plan, precision="float64")
-    found = resolve_existing_run(out, other, "replace")
-    assert (found.place, found.finished, found.replaced.standing.manifest) == (find_place(other, made.sha256), None, made)
-    assert storage.join(out, found.place).startswith(f"{out}/{REPLACEMENTS}/")

@@ -1,0 +1,82 @@
+"""The run that a folder holds already: found, refused, kept or replaced, also where another version wrote it, and never where it is damaged."""
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+
+from leafledger import check_run
+from leafledger.pipeline.errors import InvalidRun, RunConflict
+from leafledger.pipeline.runs.plan.existing_run import read_existing_run, resolve_existing_run
+from leafledger.pipeline.runs.records.folder import REPLACEMENTS, find_place
+from leafledger.pipeline.runs.records.manifest import read_manifest
+from leafledger.pipeline.stores import storage
+from tests.pipeline.running import contents
+
+
+def test_it_is_said_where_a_run_is_made(changing, tmp_path):
+    """In the folder itself, where there is none, or the same; below it, where it takes the place of another."""
+    _, run, _ = changing
+    out = str(tmp_path / "run")
+    made = run(out)
+    plan = read_existing_run(out).plan
+    assert resolve_existing_run(str(tmp_path / "none"), plan, "refuse").place == ""
+    assert resolve_existing_run(out, plan, "replace").finished == made
+    other = dataclasses.replace(plan, precision="float64")
+    found = resolve_existing_run(out, other, "replace")
+    assert (found.place, found.finished, found.replaced.standing.manifest) == (find_place(other, made.sha256), None, made)
+    assert storage.join(out, found.place).startswith(f"{out}/{REPLACEMENTS}/")
+
+
+def test_a_finished_run_without_its_plan_is_refused(changing, tmp_path):
+    """In one line, whatever is to become of it."""
+    _, run, _ = changing
+    out = tmp_path / "run"
+    run(out)
+    (out / "plan.json").unlink()
+    for if_changed in ("refuse", "replace", "keep"):
+        with pytest.raises(InvalidRun, match=r"plan\.json: is missing, though the run is finished"):
+            run(out, if_changed=if_changed)
+
+
+def write_as_others_do(path):
+    """A record of a version that had no field for the space."""
+    written = json.loads(path.read_text())
+    del written["space"]
+    path.write_text(json.dumps(written | {"version": "0.0.1"}))
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_what_another_version_wrote_is_refused_or_replaced(changing, tmp_path, finished):
+    """Though nothing of it can be read: the folder holds another run, which is not there any more afterwards."""
+    _, run, late = changing
+    out = tmp_path / "run"
+    run(out)
+    late()
+    run(out, if_changed="replace")
+    shutil.copytree(out / read_manifest(str(out)).place, out, dirs_exist_ok=True)
+    write_as_others_do(out / "plan.json")
+    if finished:
+        write_as_others_do(out / "manifest.json")
+    else:
+        (out / "manifest.json").unlink()
+    for if_changed in ("refuse", "keep"):
+        with pytest.raises(RunConflict, match=r"run: holds another run, different in version \(was '0\.0\.1', is '[\d.]+'\); choose another output"):
+            run(out, if_changed=if_changed)
+    made = run(out, if_changed="replace")
+    assert check_run(out, deep=True).sound
+    assert {name.removeprefix(made.place).partition("/")[0] for name in contents(out)} == {"manifest.json", ""}
+
+
+@pytest.mark.parametrize("name", ["plan.json", "manifest.json"])
+def test_what_is_damaged_is_not_replaced(changing, tmp_path, name):
+    """Nobody knows what it was: somebody has to look, whatever is asked for."""
+    _, run, _ = changing
+    out = tmp_path / "run"
+    run(out)
+    for text in ((out / name).read_text()[:-5], (out / name).read_text().replace('"space"', '"spaces"'), '{"version": 1}', "[]"):
+        (out / name).write_text(text)
+        for if_changed in ("refuse", "replace", "keep"):
+            with pytest.raises(InvalidRun, match=rf"{name}: not a "):
+                run(out, if_changed=if_changed)
