@@ -144,7 +144,7 @@ def read_page(page: Path, reader: Reader) -> Iterator[Outcome]:
     """Type all blocks of a page, in their order. What Python prints stands in the next block, if that is a text."""
     blocks = list(read_blocks(page))
     printed = ""
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, following in zip(blocks, [*blocks[1:], None], strict=False):
         where = f"{page}:{block.line}"
         if block.language == COMMANDS:
             for command in read_commands(block):

@@ -192,7 +192,7 @@ def test_what_may_pass_is_tried_again(server, client, example, tmp_path, monkeyp
             raise error
         return broadcast_run(*planned)
 
-    monkeypatch.setattr(leafledger.flows.stages.broadcast, "fn", broadcast_run)
+    monkeypatch.setattr(leafledger.flows.stages.broadcast, "fn", fail_twice)
     state = explain(example.model, example.data, str(tmp_path / "run"), scheduler="serial", return_state=True)
     assert state.is_completed()
     assert [task_run.run_count for task_run in task_runs(client, state)] == [1, 1, 3, 1, 1, 1]

@@ -139,7 +139,7 @@ def test_what_has_no_errors_is_refused():
         ask(n_rows=None)
     with pytest.raises(InvalidParameters, match="the model's own leaf weights are no rows"):
         weigh_leaves(TREE, METHODS["shapley"], None, ask())
-    with pytest.raises(InvalidParameters, match="the background is known as Background, the method expects Lots"):
+    with pytest.raises(InvalidParameters, match="the background is known as Background, the method expects JackknifeGroups"):
         prepare(TREE, METHODS["shapley"], {}, background=(ask(), measured(ask()).together()))
 
 
@@ -152,7 +152,7 @@ def test_lots_that_cannot_be_are_refused():
         "20 lots": [lots.parts[0], JackknifeGroups(lots.parts[1:], lots.n_rows), lots._replace(parts=lots.n_rows)],
         "n_rows of": [lots._replace(n_rows=lots.n_rows.astype(float)), lots._replace(n_rows=lots.n_rows[1:])],
         "numbers of rows": [lots._replace(n_rows=lots.n_rows - 3)],
-        "53 rows in all lots": [lots._replace(n_rows=lots.n_rows + 1)],
+        "53 rows in all groups": [lots._replace(n_rows=lots.n_rows + 1)],
         "rows at every": [lots._replace(n_rows=np.roll(lots.n_rows, 1))],
     }
     for what, several in wrong.items():
