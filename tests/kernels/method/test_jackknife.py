@@ -149,7 +149,7 @@ def test_lots_that_cannot_be_are_refused():
     lots = measured(query)
     query.check(lots, 53)
     wrong = {
-        "20 lots": [lots.parts[0], JackknifeGroups(lots.parts[1:], lots.n_rows), lots._replace(parts=lots.n_rows)],
+        "20 groups": [lots.parts[0], JackknifeGroups(lots.parts[1:], lots.n_rows), lots._replace(parts=lots.n_rows)],
         "n_rows of": [lots._replace(n_rows=lots.n_rows.astype(float)), lots._replace(n_rows=lots.n_rows[1:])],
         "numbers of rows": [lots._replace(n_rows=lots.n_rows - 3)],
         "53 rows in all groups": [lots._replace(n_rows=lots.n_rows + 1)],
