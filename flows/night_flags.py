@@ -1,4 +1,4 @@
-"""When the flow runs, and what follows: the flags of its commands, which need no Prefect."""
+"""Flags of a deployment's schedule, which need no Prefect."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -97,13 +97,13 @@ def read_asked(job: Job, thresholds: Mapping[str, Any] | str | None) -> dict[str
 
 @stage("count")
 def count(run: Run) -> BackgroundStatistics | None:
-    """Stage 3: count the background, on Dask."""
+    """Stage 3: count the background."""
     return count_run(run, artifacts.show_progress)
 
 
 @stage("map")
 def map_parts(run: Run, tables: Broadcast, attempt: Attempt) -> Explained:
-    """Stage 5: explain every work item, on Dask."""
+    """Stage 5: explain every work item."""
     return map_run(run, tables, attempt.follow(artifacts.show_progress))
 
 

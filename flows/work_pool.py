@@ -1,4 +1,4 @@
-"""A deployment of the flow to a work pool: written as a file for ``prefect deploy``, or made on a server."""
+"""Deployment to a work pool: as a file for ``prefect deploy``, or on the server."""
 
 from typing import Any
 

@@ -13,7 +13,7 @@ from .method.jackknife import N_GROUPS, JackknifeGroups, JackknifeQuery
 from .method.method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
 from .path_dependent.interactions import play_pairs
 from .semivalues.tables import no_interactions, prepare_interactions
-from .slices.buffers import NO_LOTS, NO_PAIRS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutLots
+from .slices.buffers import NO_GROUPS, NO_PAIRS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutGroups
 from .trees.binning import BinTables, bin_dtype, bin_rows, padded
 from .trees.ensemble import TreeEnsemble
 from .trees.forest import Forest, make_forest
@@ -212,7 +212,7 @@ def prepare(
         raise InvalidParameters(f"{'interactions' if interactions else f'method {method.name!r}'} cannot be shared among players")
     bins, forest = _plant(ensemble, method, groups)
     players, sharing = _share_out(np.asarray(method.phi.rows(forest), np.int32), shared)
-    pairs, without = _pair_up(forest, value if background is None else None), NO_LOTS
+    pairs, without = _pair_up(forest, value if background is None else None), NO_GROUPS
     if background is None:
         tables, base = method.games.path_dependent(forest, parameters), empty_coalition(forest.ensemble, forest.trace)
     elif use is None:
@@ -221,9 +221,9 @@ def prepare(
         query, statistics = background
         if isinstance(query, JackknifeQuery):
             refuse_other(query, statistics, (JackknifeQuery, JackknifeGroups))
-            query, lots = query.query, statistics
-            pairs_of = [use.prepare(forest, method.phi, parameters, query, lots.together(without=lot)) for lot in range(N_GROUPS)]
-            without, statistics = WithoutLots(tuple(made for made, _ in pairs_of), np.stack([at for _, at in pairs_of])), lots.together()
+            query, jackknife = query.query, statistics
+            pairs_of = [use.prepare(forest, method.phi, parameters, query, jackknife.together(without=group)) for group in range(N_GROUPS)]
+            without, statistics = WithoutGroups(tuple(made for made, _ in pairs_of), np.stack([at for _, at in pairs_of])), jackknife.together()
         tables, base = use.prepare(forest, method.phi, parameters, query, statistics)
         if value is not None and isinstance(use, MarginalUse):
             looked_up, subsets, patterns = use.prepare_pairs(forest, method.phi, query, statistics, value)

@@ -1,4 +1,4 @@
-"""What extras of this package bring, and what is said in one line where it is not installed."""
+"""Extras of this package, and the one-line error where one is not installed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -30,14 +30,14 @@ class Sharing(NamedTuple):
 NOT_SHARED = Sharing(np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 
-class WithoutLots(NamedTuple):
+class WithoutGroups(NamedTuple):
     """Tables and base values without each group of the background, see ``jackknife``; empty without standard errors."""
 
     tables: tuple[Any, ...]
     base: np.ndarray  # (N_GROUPS, outputs) float64, margin units
 
 
-NO_LOTS = WithoutLots((), np.zeros((0, 0)))
+NO_GROUPS = WithoutGroups((), np.zeros((0, 0)))
 
 
 class Prepared(NamedTuple):
@@ -52,7 +52,7 @@ class Prepared(NamedTuple):
     bound: np.ndarray  # (outputs,) float64, margin units: largest distance of a margin from the base value
     n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 without a path
     sharing: Sharing
-    without: WithoutLots
+    without: WithoutGroups
 
     @property
     def n_played(self) -> int:

@@ -1,4 +1,4 @@
-"""A slice of rows explained, in a run as in memory: attributed, checked, carried to predictions, and left with the output that each row has."""
+"""One step of explaining, shared by runs and rows in memory: attribute a slice of rows, check it, and apply link and output."""
 
 from dataclasses import dataclass
 

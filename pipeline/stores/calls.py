@@ -1,4 +1,4 @@
-"""Calls of a file system's operations: whatever is tried again, one on a store that does not answer ends within minutes."""
+"""Calls of fsspec operations with deadlines, and one retry of damaged answers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ def call_store(filesystem: Any, operation: str, *arguments: Any, n_bytes: int = 
 
 
 def retry_damaged(operation: Callable[[], Any]) -> Any:
-    """Call an operation once more where its answer arrived damaged: a client that finds so by the store's checksum does not ask again by itself."""
+    """Repeat an operation whose answer fails the store's checksum, which clients do not do by themselves."""
     try:
         return operation()
     except of_botocore("FlexibleChecksumError"):

@@ -1,4 +1,4 @@
-"""What goes wrong with a store, whoever says so, as one line that says what was tried, and where."""
+"""Translation of the errors of store clients into one-line StorageErrors."""
 
 import sys
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ class NotRegular(OSError):
 
 
 def _cause(error: Exception, uri: str) -> Exception:
-    """What went wrong, where a file system has only other words for it."""
+    """Return the underlying error where the file system hides it."""
     cause = error.__cause__
     if not isinstance(cause, Exception):
         return error
@@ -42,7 +42,7 @@ def _cause(error: Exception, uri: str) -> Exception:
 
 
 def _is_of_client(error: Exception) -> bool:
-    """Whether a store's client says so: by an error of its own, or by a plain ValueError, as gcsfs of some refusals and adlfs of some names."""
+    """Tell whether a store's client raised the error: one of its own, or a plain ValueError, as gcsfs and adlfs do."""
     if type(error).__module__.startswith(CLIENTS):
         return True
     raised_by = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)][-1:]
@@ -51,7 +51,7 @@ def _is_of_client(error: Exception) -> bool:
 
 @contextmanager
 def reported(doing: str, uri: str) -> Iterator[None]:
-    """Turn what goes wrong inside into a StorageError that says what was tried, and where.
+    """Turn errors inside into a StorageError with the operation and the URI.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def reported(doing: str, uri: str) -> Iterator[None]:
 
 @contextmanager
 def published() -> Iterator[None]:
-    """Take what is missing inside for damage: a finished run lists it, so it is not yet to come."""
+    """Turn NotThere inside into InvalidRun: what a finished run lists must exist."""
     try:
         yield
     except NotThere as error:

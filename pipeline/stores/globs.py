@@ -1,4 +1,4 @@
-"""What below a folder counts, and what of it a glob finds: steps from name to name, over whatever lists folders."""
+"""Walking below a folder and matching of globs, on any store that lists folders; no input or output of its own."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator

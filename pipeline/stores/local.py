@@ -1,4 +1,4 @@
-"""This machine's own files: created by a link, exchanged under a lock, and listed with the links between them."""
+"""Files of this machine: created by hard links, replaced under a lock, listed through symbolic links."""
 
 import errno
 import fcntl

@@ -1,4 +1,4 @@
-"""Stores that are reached through fsspec, in their dialects: read and written by requests that others' may come between."""
+"""Stores reached through fsspec, each in its dialect."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -20,12 +20,12 @@ WHOLE = "the server sends files from their beginning alone, expected any range o
 
 
 def find_schemes(filesystem: Any) -> tuple[str, ...]:
-    """What a file system is called in URIs, the first of its names first."""
+    """Return the schemes of a file system, the canonical one first."""
     return (filesystem.protocol,) if isinstance(filesystem.protocol, str) else tuple(filesystem.protocol)
 
 
 def naming(filesystem: Any, uri: str, path: str) -> Callable[[str], str]:
-    """What makes URIs of paths. Some do not say of which host or account they are: then it is that of the given URI."""
+    """Return a function from paths to URIs; host or account are the given URI's where the client drops them."""
     asked = type(filesystem)._get_kwargs_from_urls
     if asked(filesystem.unstrip_protocol(path)) == asked(uri):
         return filesystem.unstrip_protocol
@@ -38,7 +38,7 @@ def naming(filesystem: Any, uri: str, path: str) -> Callable[[str], str]:
 
 @dataclass(frozen=True, slots=True)
 class ObjectStore:
-    """Objects by their names, of which folders are only beginnings: see ``Store``."""
+    """A store reached through fsspec, see ``Store``; folders are prefixes of names."""
 
     filesystem: Any
     dialect: Dialect

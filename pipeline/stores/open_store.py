@@ -1,4 +1,4 @@
-"""Stores by URI: which it is, and how it is asked."""
+"""Stores by URI: opening, and the only place that distinguishes their kinds."""
 
 from typing import Any
 
@@ -21,12 +21,12 @@ DIALECTS = {"s3": S3, "s3a": S3, "gs": GOOGLE, "gcs": GOOGLE, "abfs": AZURE, "az
 
 
 def find_dialect(scheme: str) -> Dialect:
-    """How a store is asked: the one place that tells them apart."""
+    """Find the dialect of a scheme."""
     return DIALECTS.get(scheme, PLAIN)
 
 
 def open_filesystem(uri: str) -> tuple[Any, str]:
-    """Open the file system of fsspec's that a URI is on, and find the place there."""
+    """Open the fsspec file system of a URI, and return it with the path there."""
     if "\0" in uri:
         raise UnknownStore(f"{uri!r}: cannot open: has the character of code 0, which no name has")
     if "::" in uri:
@@ -46,7 +46,7 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
 
 
 def open_store(uri: str) -> tuple[Store, str]:
-    """Open the store that a URI, or a path of this machine, is on, and find the place there; raises UnknownStore where there is none."""
+    """Open the store of a URI or local path, and return it with the path there; an unknown scheme is an UnknownStore."""
     filesystem, path = open_filesystem(uri)
     scheme = find_schemes(filesystem)[0]
     if scheme == "file":

@@ -1,4 +1,4 @@
-"""Which files of a place are data: all Parquet files below a folder but hidden ones. What cannot be read, or has a log of its own, is refused."""
+"""Parquet files of a data set: all below a folder except hidden ones; unreadable folders and lakehouse tables are refused."""
 
 import os
 import re

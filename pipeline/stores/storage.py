@@ -17,7 +17,7 @@ from .store import Entry, Folder, Object
 from .traffic import count_moved
 from .uris import beside, check_below, join
 
-__all__ = ["Object", "beside", "check_below", "join"]  # as what is done with places is called
+__all__ = ["Object", "beside", "check_below", "join"]  # callers reach them as storage.join and the like
 
 
 def stat(uri: str) -> Object:

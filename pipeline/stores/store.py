@@ -1,4 +1,4 @@
-"""What a store is: this machine's folders, a bucket, a web server; and how it describes what lies there."""
+"""The Store interface, and its records of files and folders."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -73,7 +73,7 @@ def _write_time(time: Any) -> Any:
 
 
 def find_mark(said: dict[str, Any]) -> tuple[str, bool] | None:
-    """What tells a file from another of its name, by what is said of it, and whether it is the store's own mark; None where there is no time."""
+    """Return a file's version mark and whether the store made it; None without mark and time."""
     marks, times = ([said[name] for name in names if said.get(name) not in (None, "")] for names in (MARKS, TIMES))
     if marks:
         return str(marks[0]).strip('"'), True
@@ -81,7 +81,7 @@ def find_mark(said: dict[str, Any]) -> tuple[str, bool] | None:
 
 
 class Store(Protocol):
-    """A place for files, by paths as `open_store` gives them. What goes wrong is whatever error its client has: see ``failures``."""
+    """A store of files, by paths from `open_store`. Errors are the client's own; ``failures`` translates them."""
 
     @property
     def near(self) -> bool: ...  # it is this machine's own, and answers at once

@@ -1,4 +1,4 @@
-"""Places by URI: joined, in the one form in which they are compared and written down, what lies within what, and no credentials in them."""
+"""URIs: joining, one normal form, containment, and refusal of credentials."""
 
 import re
 from pathlib import Path

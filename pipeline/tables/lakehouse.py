@@ -1,4 +1,4 @@
-"""What tables of every format can do for a run's parts: one version of a table, as whoever commits finds it."""
+"""The LakehouseTable interface: one version of a Delta or Iceberg table, as a commit of a run's parts sees it."""
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
@@ -11,7 +11,7 @@ from .shared_parts import Share
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a table says of a run: which manifest was committed last, how many parts it had, and under which date where that is said."""
+    """A table's record of a run: the manifest last committed, its number of parts, and its date if recorded."""
 
     mark: str  # empty where nothing counts
     n_parts: int
@@ -19,7 +19,7 @@ class Mark:
 
 
 class LakehouseTable(Protocol):
-    """The newest version of a table, or that there is none yet. Whatever changes it is refused where there is a newer one by then."""
+    """The newest version of a table, which may not exist yet. Changes fail where somebody else committed meanwhile."""
 
     @staticmethod
     def locate(name: str, run: str, date: Date) -> str:

@@ -1,4 +1,4 @@
-"""Tables of all nights that a run's parts are committed to and leave again, whatever their format."""
+"""Commits of a run's parts to a lakehouse table, and their removal, whatever the format."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ FORMATS: dict[Name, type[LakehouseTable]] = {"delta": DeltaLakeTable, "iceberg":
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A table."""
+class TablePlace:
+    """Format and URI of a lakehouse table."""
 
     format: Name
     uri: str
@@ -75,7 +75,7 @@ class Place:
                         raise
 
 
-def _add(table: LakehouseTable, place: Place, share: Share) -> None:
+def _add(table: LakehouseTable, place: TablePlace, share: Share) -> None:
     if not table.exists:
         if share.stands():
             table.create(share)
@@ -109,7 +109,7 @@ def _remove(table: LakehouseTable, uri: str, leaving: Removal) -> None:
         table.remove(leaving.run, old)
 
 
-def find_place(table: str, run: str, date: Date) -> Place:
+def find_place(table: str, run: str, date: Date) -> TablePlace:
     """Find the table that a run's parts are committed to.
 
     Parameters
@@ -124,4 +124,4 @@ def find_place(table: str, run: str, date: Date) -> Place:
     """
     called, _, name = table.partition(":")
     kind = next(each for each in FORMATS if each == called)
-    return Place(kind, FORMATS[kind].locate(name, run, date))
+    return TablePlace(kind, FORMATS[kind].locate(name, run, date))

@@ -2,11 +2,11 @@
 
 from ...arguments.dates import fill_date
 from ...errors import UsageError
-from ...tables.writing import Place, find_place
+from ...tables.writing import TablePlace, find_place
 from .options import Options
 
 
-def choose_table(options: Options, out: str) -> Place | None:
+def choose_table(options: Options, out: str) -> TablePlace | None:
     """Return the table that a run is committed to.
 
     Returns

@@ -12,7 +12,7 @@ from ...json_records import as_text
 from ...stores import commit, storage
 from ...stores.storage import list_folder
 from ...tables.shared_parts import Removal, Share, SharedPart, plain, refuse_alike
-from ...tables.writing import Place
+from ...tables.writing import TablePlace
 from ..job.job import Job
 from ..job.table_option import choose_table
 from ..records.current_run import is_current
@@ -22,15 +22,15 @@ from ..records.json_file import JsonFile
 from ..records.manifest import Manifest
 from ..records.plan import Plan
 
-FILE = JsonFile(Place, "does not name a table")
+FILE = JsonFile(TablePlace, "does not name a table")
 
 
-def _read_place(run: str) -> Place | None:
+def _read_place(run: str) -> TablePlace | None:
     """The table that a run is in, or that in whose place it is; None where nothing says so."""
     return FILE.read(storage.join(run, TABLE))
 
 
-def _write_place(place: Place) -> bytes:
+def _write_place(place: TablePlace) -> bytes:
     return as_text(place).encode()
 
 

@@ -1,4 +1,4 @@
-"""The current run of a folder: its manifest and its plan, checked against each other, and whether another has taken its place."""
+"""The current run of a folder: its manifest and plan, checked against each other, and whether another run replaced it."""
 
 import hashlib
 from collections import Counter

@@ -1,4 +1,4 @@
-"""What lies in a run's folder, by name: records, parts and summaries, and places of runs that take that of another."""
+"""Names in a run's folder: records, parts, summaries, and folders of runs that replace it."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Records of a run that are JSON objects in its folder: read and refused in one line, created once."""
+"""JSON records in a run's folder: parsed with one-line refusals, and created once."""
 
 import hashlib
 from collections.abc import Callable, Iterable
@@ -14,12 +14,12 @@ R = TypeVar("R")
 
 
 def _take_any(record: Any, data: bytes) -> None:
-    """What is of the right types will do."""
+    """Accept any record of the right types."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFile(Generic[R]):
-    """A kind of record, and what is said where an object is none.
+    """A kind of JSON record, with the words of its refusal.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class JsonFile(Generic[R]):
 
 
 def create_same(uri: str, text: Iterable[str]) -> bytes | None:
-    """Create an object, or find it there; the bytes of another one that is there instead."""
+    """Create an object, or find the same bytes there; return None, or the different bytes."""
     with storage.scratch() as folder:
         local = folder / "record.json"
         with local.open("w") as file:

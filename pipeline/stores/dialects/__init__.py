@@ -1,0 +1,1 @@
+"""Dialects of stores: one file for each kind of store reached through fsspec."""

@@ -1,4 +1,4 @@
-"""Azure's store, which writes on a condition of the object's ETag."""
+"""Azure Blob Storage: conditional writes by ETag."""
 
 import sys
 from dataclasses import replace

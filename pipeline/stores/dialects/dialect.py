@@ -1,4 +1,4 @@
-"""What differs between stores that are reached through fsspec."""
+"""The Dialect record: everything that differs between stores reached through fsspec."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Google's store, which writes on a condition of the object's generation."""
+"""Google Cloud Storage: conditional writes by generation."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A store of which no more is known than what all file systems of fsspec have: no conditions, and folders that are listed one by one."""
+"""The dialect of any other fsspec file system: no conditional writes, and folders listed one by one."""
 
 from collections.abc import Iterator
 from glob import has_magic

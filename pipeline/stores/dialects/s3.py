@@ -1,4 +1,4 @@
-"""S3 and its imitations: conditions on ETags, uploads in pieces, and lists by prefix."""
+"""S3 and compatible stores: conditional writes by ETag, multipart uploads, and lists by prefix."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress

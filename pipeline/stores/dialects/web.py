@@ -1,4 +1,4 @@
-"""Web servers: pages are folders, which lead to what lies in them; nothing is written there."""
+"""Web servers: read only, with index pages as folders."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -20,7 +20,7 @@ from leafledger.pipeline.runs.plan.existing_run import read_existing_run
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.tables import deltalake_table
 from leafledger.pipeline.tables.deltalake_table import options_for, place_of, read_delta, reported
-from leafledger.pipeline.tables.writing import Place
+from leafledger.pipeline.tables.writing import TablePlace
 from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions
 
@@ -276,7 +276,7 @@ def test_a_place_that_the_library_takes_for_another_is_refused(example, table, t
     with pytest.raises(UsageError, match=r"^\S+/a%20b: has '%' before two digits, which the library deltalake takes for another character; call its"):
         read_delta(str(tmp_path / "a%20b"))
     with pytest.raises(UsageError, match=r"/a%20b: has '%' before"):
-        Place("delta", str(tmp_path / "a%20b")).check([])
+        TablePlace("delta", str(tmp_path / "a%20b")).check([])
     (tmp_path / "a%20b").rename(tmp_path / "5%off")
     for name in ("5%off", "a b"):
         assert read_delta(str(tmp_path / name)).uri == f"{tmp_path}/{name}@v0"

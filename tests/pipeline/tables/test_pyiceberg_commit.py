@@ -20,7 +20,7 @@ from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
 from leafledger.pipeline.tables.pyiceberg_commit import IcebergTable
 from leafledger.pipeline.tables.pyiceberg_table import list_live
 from leafledger.pipeline.tables.shared_parts import Removal, Share, SharedPart, plain
-from leafledger.pipeline.tables.writing import ATTEMPTS, Place
+from leafledger.pipeline.tables.writing import ATTEMPTS, TablePlace
 
 NAME = "iceberg:nights.prod.explained"
 ROWS = pa.table({"flight": pa.array([1, 2, 3], pa.int16()), "phi a": pa.array([0.1, 0.2, 0.3], pa.float32())})
@@ -58,7 +58,7 @@ def flights(catalog):
 def test_the_table_says_what_was_added(catalog, tmp_path):
     """A property of which manifest, a snapshot that names it too, files with the date, rows and size; and it knows columns by their names."""
     mine = share(tmp_path, folder="/a b%")
-    Place("iceberg", NAME).commit(mine)
+    TablePlace("iceberg", NAME).commit(mine)
     table = catalog.load_table("prod.explained")
     assert table.properties[f"leafledger.{mine.run}"] == "0123456789abcdef 1 2026-11-22"
     assert [snapshot.summary["leafledger.manifest"] for snapshot in table.snapshots()] == ["0123456789abcdef"]
@@ -73,10 +73,10 @@ def test_the_table_says_what_was_added(catalog, tmp_path):
 def test_once_whoever_else_commits(catalog, tmp_path):
     """Another run's commit in between changes nothing, nor do snapshots that expire."""
     for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
-        Place("iceberg", NAME).commit(mine)
+        TablePlace("iceberg", NAME).commit(mine)
     table = catalog.load_table("prod.explained")
     table.maintenance.expire_snapshots().by_id(table.snapshots()[0].snapshot_id).commit()
-    Place("iceberg", NAME).commit(share(tmp_path))
+    TablePlace("iceberg", NAME).commit(share(tmp_path))
     assert len(catalog.load_table("prod.explained").snapshots()) == 1
     assert flights(catalog) == [1, 1, 2, 2, 3, 3]
 
@@ -84,42 +84,45 @@ def test_once_whoever_else_commits(catalog, tmp_path):
 def test_an_earlier_manifest_may_come_back(catalog, tmp_path):
     """It is the last that counts, not whether it was there once."""
     for manifest, n_rows in (("a" * 64, 3), ("b" * 64, 2), ("a" * 64, 3)):
-        Place("iceberg", NAME).commit(share(tmp_path, manifest=manifest, rows=ROWS.slice(0, n_rows)))
+        TablePlace("iceberg", NAME).commit(share(tmp_path, manifest=manifest, rows=ROWS.slice(0, n_rows)))
         assert flights(catalog) == [1, 2, 3][:n_rows]
 
 
 def test_what_is_withdrawn_may_come_back(catalog, tmp_path):
     """Withdrawing twice, or what was never there, does nothing."""
-    Place("iceberg", NAME).withdraw(Removal(f"{tmp_path}/runs/2026-11-22"))
+    TablePlace("iceberg", NAME).withdraw(Removal(f"{tmp_path}/runs/2026-11-22"))
     for mine in (share(tmp_path), share(tmp_path, "2026-11-23")):
-        Place("iceberg", NAME).commit(mine)
+        TablePlace("iceberg", NAME).commit(mine)
     for _ in range(2):
-        Place("iceberg", NAME).withdraw(Removal(f"{tmp_path}/runs/2026-11-22"))
+        TablePlace("iceberg", NAME).withdraw(Removal(f"{tmp_path}/runs/2026-11-22"))
     assert flights(catalog) == [1, 2, 3]
-    Place("iceberg", NAME).commit(share(tmp_path))
+    TablePlace("iceberg", NAME).commit(share(tmp_path))
     assert flights(catalog) == [1, 1, 2, 2, 3, 3]
 
 
 def test_columns_are_added_and_missing_ones_stay(catalog, tmp_path):
     """With what is in them, lists of records too; one of another type is refused."""
-    Place("iceberg", NAME).commit(share(tmp_path))
+    TablePlace("iceberg", NAME).commit(share(tmp_path))
     more = ROWS.append_column("top", pa.array([[{"feature": "x"}]] * 3))
-    Place("iceberg", NAME).commit(share(tmp_path, "2026-11-23", rows=more))
-    Place("iceberg", NAME).commit(share(tmp_path, "2026-11-24"))
+    TablePlace("iceberg", NAME).commit(share(tmp_path, "2026-11-23", rows=more))
+    TablePlace("iceberg", NAME).commit(share(tmp_path, "2026-11-24"))
     found = read(catalog)
     assert found.num_rows == 9
     assert found["top"].null_count == 6
     assert found["top"].drop_null()[0].as_py() == [{"feature": "x"}]
     with pytest.raises(SchemaMismatch, match=rf"^{NAME}: column 'flight' is int32, the run's is string; commit it to another table$"):
-        Place("iceberg", NAME).commit(share(tmp_path, "2026-11-25", rows=pa.table({"flight": ["a"]})))
+        TablePlace("iceberg", NAME).commit(share(tmp_path, "2026-11-25", rows=pa.table({"flight": ["a"]})))
 
 
 def test_what_readers_would_take_for_another_column_is_refused(catalog, tmp_path):
     """Parts number no columns: under a name that the table has for another one, or for none, their values would be lost, or those of other nights."""
-    Place("iceberg", NAME).commit(share(tmp_path))
+    TablePlace("iceberg", NAME).commit(share(tmp_path))
     with catalog.load_table("prod.explained").update_schema() as schema:
         schema.rename_column("phi a", "phi b")
-    for act in (lambda: Place("iceberg", NAME).check(ROWS.column_names), lambda: Place("iceberg", NAME).commit(share(tmp_path, "2026-11-23"))):
+    for act in (
+        lambda: TablePlace("iceberg", NAME).check(ROWS.column_names),
+        lambda: TablePlace("iceberg", NAME).commit(share(tmp_path, "2026-11-23")),
+    ):
         with pytest.raises(SchemaMismatch, match=rf"^{NAME}: column 'phi a' is called 'phi b' in the table by now, [^\n]+ to another table$"):
             act()
     assert read(catalog)["phi b"].to_pylist() == ROWS["phi a"].to_pylist()
@@ -127,8 +130,8 @@ def test_what_readers_would_take_for_another_column_is_refused(catalog, tmp_path
     with catalog.load_table("prod.explained").transaction() as transaction:
         transaction.set_properties({"schema.name-mapping.default": names})
     with pytest.raises(SchemaMismatch, match=rf"^{NAME}: column 'phi b' is not in the table's schema\.name-mapping\.default, "):
-        Place("iceberg", NAME).check(["flight", "phi b"])
-    Place("iceberg", NAME).check(ROWS.column_names)
+        TablePlace("iceberg", NAME).check(["flight", "phi b"])
+    TablePlace("iceberg", NAME).check(ROWS.column_names)
 
 
 def test_a_column_of_every_row_is_refused_where_the_run_has_none(catalog, tmp_path):
@@ -136,10 +139,10 @@ def test_a_column_of_every_row_is_refused_where_the_run_has_none(catalog, tmp_pa
     every = Schema(NestedField(1, "flight", IntegerType()), NestedField(2, "region", StringType(), required=True), NestedField(3, "date", DateType()))
     with catalog.create_table("prod.explained", every).update_spec() as spec:
         spec.add_identity("date")
-    for act in (lambda: Place("iceberg", NAME).check(ROWS.column_names), lambda: Place("iceberg", NAME).commit(share(tmp_path))):
+    for act in (lambda: TablePlace("iceberg", NAME).check(ROWS.column_names), lambda: TablePlace("iceberg", NAME).commit(share(tmp_path))):
         with pytest.raises(SchemaMismatch, match=rf"^{NAME}: column 'region' may not be null there, and the run has none; commit it"):
             act()
-    Place("iceberg", NAME).check(["region", *ROWS.column_names])
+    TablePlace("iceberg", NAME).check(["region", *ROWS.column_names])
 
 
 @pytest.mark.parametrize("name", ["a#b", "a?b"])
@@ -151,9 +154,9 @@ def test_where_the_library_finds_no_files_no_run_lies(name):
 
 def test_a_namespace_has_to_be_there(catalog):
     """A table need not."""
-    Place("iceberg", NAME).check(ROWS.column_names)
+    TablePlace("iceberg", NAME).check(ROWS.column_names)
     with pytest.raises(StorageError, match=r"^iceberg:nights\.other\.explained: cannot read: [^\n]+$"):
-        Place("iceberg", "iceberg:nights.other.explained").check(ROWS.column_names)
+        TablePlace("iceberg", "iceberg:nights.other.explained").check(ROWS.column_names)
 
 
 def test_tables_of_others(catalog, tmp_path):
@@ -161,19 +164,19 @@ def test_tables_of_others(catalog, tmp_path):
     schema = pa.schema([("flight", pa.int32()), ("phi a", pa.float32()), ("date", pa.date32())])
     table = catalog.create_table("prod.explained", schema)
     with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by nothing, expected date$"):
-        Place("iceberg", NAME).check(ROWS.column_names)
+        TablePlace("iceberg", NAME).check(ROWS.column_names)
     with table.update_spec() as spec:
         spec.add_field("date", "month", "month")
     with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by month \(month\), expected date$"):
-        Place("iceberg", NAME).commit(share(tmp_path))
+        TablePlace("iceberg", NAME).commit(share(tmp_path))
     catalog.drop_table("prod.explained")
     table = catalog.create_table("prod.explained", schema)
     with table.update_spec() as spec:
         spec.add_identity("date")
     table.append(pa.table({"flight": [7], "phi a": [0.5], "date": [date(2026, 11, 22)]}, schema))
-    Place("iceberg", NAME).commit(share(tmp_path))
+    TablePlace("iceberg", NAME).commit(share(tmp_path))
     assert flights(catalog) == [1, 2, 3, 7]
-    Place("iceberg", NAME).withdraw(Removal(f"{tmp_path}/runs/2026-11-22"))
+    TablePlace("iceberg", NAME).withdraw(Removal(f"{tmp_path}/runs/2026-11-22"))
     assert flights(catalog) == [7]
 
 
@@ -185,14 +188,14 @@ def test_tables_of_the_format_s_first_version(catalog, tmp_path):
         spec.add_identity("date")
     early, late = share(tmp_path, "2026-11-21"), share(tmp_path, rows=ROWS.slice(1))
     for mine in (early, late, late):
-        Place("iceberg", NAME).commit(mine)
+        TablePlace("iceberg", NAME).commit(mine)
     table = catalog.load_table("prod.explained")
     assert (table.metadata.format_version, len(table.snapshots())) == (1, 2)
     table.manage_snapshots().rollback_to_snapshot(table.snapshots()[0].snapshot_id).commit()
     assert flights(catalog) == [1, 2, 3]
-    Place("iceberg", NAME).commit(late)
+    TablePlace("iceberg", NAME).commit(late)
     assert flights(catalog) == [1, 2, 2, 3, 3]
-    Place("iceberg", NAME).withdraw(Removal(early.run))
+    TablePlace("iceberg", NAME).withdraw(Removal(early.run))
     assert flights(catalog) == [2, 3]
 
 
@@ -202,7 +205,7 @@ def test_tables_by_dates_of_another_type_are_refused(catalog, tmp_path, kind):
     table = catalog.create_table("prod.explained", pa.schema([("flight", pa.int64()), ("date", kind)]))
     with table.update_spec() as spec:
         spec.add_identity("date")
-    for act in (lambda: Place("iceberg", NAME).check(ROWS.column_names), lambda: Place("iceberg", NAME).commit(share(tmp_path))):
+    for act in (lambda: TablePlace("iceberg", NAME).check(ROWS.column_names), lambda: TablePlace("iceberg", NAME).commit(share(tmp_path))):
         with pytest.raises(UsageError, match=rf"^{NAME}: is partitioned by 'date', which is a (int|timestamp|string), expected a date$"):
             act()
 
@@ -211,30 +214,30 @@ def test_a_run_of_another_day(catalog, tmp_path):
     """Where the wrong one was given at first; a table of which no day is said, as earlier ones are, has the run as it is."""
     mine = share(tmp_path)
     for day in (date(2026, 11, 21), date(2026, 11, 22), date(2026, 11, 22)):
-        Place("iceberg", NAME).commit(replace(mine, date=day))
+        TablePlace("iceberg", NAME).commit(replace(mine, date=day))
         assert catalog.load_table("prod.explained").scan().to_arrow()["date"].to_pylist() == [day] * 3
     assert len(catalog.load_table("prod.explained").snapshots()) == 2
     with catalog.load_table("prod.explained").transaction() as transaction:
         transaction.set_properties({f"leafledger.{mine.run}": f"{mine.manifest} 1"})
-    Place("iceberg", NAME).commit(replace(mine, date=date(2026, 11, 23)))
+    TablePlace("iceberg", NAME).commit(replace(mine, date=date(2026, 11, 23)))
     assert len(catalog.load_table("prod.explained").snapshots()) == 2
-    Place("iceberg", NAME).withdraw(Removal(mine.run))
+    TablePlace("iceberg", NAME).withdraw(Removal(mine.run))
     assert flights(catalog) == []
 
 
 def test_the_library_does_not_try_again_by_itself(catalog, tmp_path, monkeypatch):
     """It would add the same parts to a snapshot that it has not seen; whoever lost looks first."""
-    Place("iceberg", NAME).commit(share(tmp_path))
+    TablePlace("iceberg", NAME).commit(share(tmp_path))
     wrapped, commits = type(catalog).commit_table, []
 
     def overtaken(self, *given):
         commits.append(True)
         if len(commits) == 1:
-            Place("iceberg", NAME).commit(share(tmp_path, "2026-11-23"))
+            TablePlace("iceberg", NAME).commit(share(tmp_path, "2026-11-23"))
         return wrapped(self, *given)
 
     monkeypatch.setattr(type(catalog), "commit_table", overtaken)
-    Place("iceberg", NAME).commit(share(tmp_path, "2026-11-23"))
+    TablePlace("iceberg", NAME).commit(share(tmp_path, "2026-11-23"))
     assert len(commits) == 2
     assert flights(catalog) == [1, 1, 2, 2, 3, 3]
 
@@ -249,24 +252,24 @@ def test_who_always_loses_gives_up(catalog, monkeypatch, tmp_path):
 
     monkeypatch.setattr(IcebergTable, "create", lose)
     with pytest.raises(StorageError, match=rf"^{NAME}: cannot write: others were faster$"):
-        Place("iceberg", NAME).commit(share(tmp_path))
+        TablePlace("iceberg", NAME).commit(share(tmp_path))
     assert len(tried) == ATTEMPTS
 
 
 def test_what_others_rewrote_is_not_withdrawn(catalog, tmp_path):
     """The table stays as it is, and the run is said to be in it; also where nothing says any more that its parts were committed."""
     mine = share(tmp_path)
-    Place("iceberg", NAME).commit(mine)
+    TablePlace("iceberg", NAME).commit(mine)
     kept = catalog.load_table("prod.explained").current_snapshot().snapshot_id
     catalog.load_table("prod.explained").overwrite(read(catalog))
     for leaving in (Removal(mine.run), Removal(mine.run, whole=True)):
         with pytest.raises(SchemaMismatch, match=rf"^{NAME}: 1 files of a run in {mine.run} were committed, 0 count now: others have rewritten"):
-            Place("iceberg", NAME).withdraw(leaving)
+            TablePlace("iceberg", NAME).withdraw(leaving)
     assert flights(catalog) == [1, 2, 3]
     catalog.load_table("prod.explained").manage_snapshots().rollback_to_snapshot(kept).commit()
     with catalog.load_table("prod.explained").transaction() as transaction:
         transaction.remove_properties(f"leafledger.{mine.run}")
-    for act in (lambda: Place("iceberg", NAME).withdraw(Removal(mine.run)), lambda: Place("iceberg", NAME).commit(mine)):
+    for act in (lambda: TablePlace("iceberg", NAME).withdraw(Removal(mine.run)), lambda: TablePlace("iceberg", NAME).commit(mine)):
         with pytest.raises(SchemaMismatch, match=r"0 files of a run in .* were committed, 1 count now"):
             act()
 
@@ -275,7 +278,7 @@ def test_what_others_rewrote_is_not_withdrawn(catalog, tmp_path):
 def test_files_that_delete_rows_of_a_night_are_in_no_other_night_s_way(catalog, tmp_path, monkeypatch, content):
     """As others write them who do not write rows anew: later nights are added, and none whose rows they may be of is replaced or withdrawn."""
     mine = share(tmp_path)
-    Place("iceberg", NAME).commit(mine)
+    TablePlace("iceberg", NAME).commit(mine)
     table = catalog.load_table("prod.explained")
     (tmp_path / "gone.parquet").write_bytes(b"PAR1")
     gone = DataFile.from_args(
@@ -293,18 +296,18 @@ def test_files_that_delete_rows_of_a_night_are_in_no_other_night_s_way(catalog, 
     with monkeypatch.context() as patch, table.transaction() as transaction, transaction.update_snapshot().fast_append() as snapshot:
         patch.setattr(ManifestWriterV2, "content", lambda self: ManifestContent.DELETES)
         snapshot.append_data_file(gone)
-    Place("iceberg", NAME).commit(mine)
+    TablePlace("iceberg", NAME).commit(mine)
     later = share(tmp_path, "2026-11-23")
-    Place("iceberg", NAME).commit(later)
+    TablePlace("iceberg", NAME).commit(later)
     replaced = share(tmp_path, "2026-11-23", manifest="f" * 64, rows=ROWS.slice(1))
-    Place("iceberg", NAME).commit(replaced)
+    TablePlace("iceberg", NAME).commit(replaced)
     entries = [entry for entry, _ in list_live(catalog.load_table("prod.explained"), NAME)]
     assert sorted(entry.file_path.removeprefix("file://") for entry in entries) == sorted(
         [mine.parts[0].uri, replaced.parts[0].uri, f"{tmp_path}/gone.parquet"]
     )
-    Place("iceberg", NAME).withdraw(Removal(later.run))
+    TablePlace("iceberg", NAME).withdraw(Removal(later.run))
     again = share(tmp_path, manifest="e" * 64, rows=ROWS.slice(2))
-    for act in (lambda: Place("iceberg", NAME).commit(again), lambda: Place("iceberg", NAME).withdraw(Removal(mine.run))):
+    for act in (lambda: TablePlace("iceberg", NAME).commit(again), lambda: TablePlace("iceberg", NAME).withdraw(Removal(mine.run))):
         with pytest.raises(UsageError, match=r"gone\.parquet says which rows of its files are deleted"):
             act()
 
@@ -312,19 +315,19 @@ def test_files_that_delete_rows_of_a_night_are_in_no_other_night_s_way(catalog, 
 def test_a_commit_that_others_undid_is_made_again(catalog, tmp_path):
     """They set the table back to a snapshot before it; the table's properties, which say what was committed, do not go back with it."""
     early, mine = share(tmp_path, "2026-11-21"), share(tmp_path, rows=ROWS.slice(1))
-    Place("iceberg", NAME).commit(early)
+    TablePlace("iceberg", NAME).commit(early)
     before = catalog.load_table("prod.explained").current_snapshot().snapshot_id
-    Place("iceberg", NAME).commit(mine)
+    TablePlace("iceberg", NAME).commit(mine)
     catalog.load_table("prod.explained").manage_snapshots().rollback_to_snapshot(before).commit()
     assert flights(catalog) == [1, 2, 3]
-    Place("iceberg", NAME).withdraw(Removal(mine.run))  # there is nothing to take out
+    TablePlace("iceberg", NAME).withdraw(Removal(mine.run))  # there is nothing to take out
     assert flights(catalog) == [1, 2, 3]
     for _ in range(2):
-        Place("iceberg", NAME).commit(mine)
-        Place("iceberg", NAME).commit(early)
+        TablePlace("iceberg", NAME).commit(mine)
+        TablePlace("iceberg", NAME).commit(early)
         assert flights(catalog) == [1, 2, 2, 3, 3]
     catalog.load_table("prod.explained").delete("flight > 0")  # which is no way back
-    Place("iceberg", NAME).commit(mine)
+    TablePlace("iceberg", NAME).commit(mine)
     assert flights(catalog) == []
 
 
@@ -332,11 +335,11 @@ def test_a_folder_with_files_of_others_is_not_left_to_go(catalog, tmp_path):
     """A run in it that is in the same table, of which nobody knows otherwise: the outer one can be taken out, but all of the folder must not go."""
     mine = share(tmp_path)
     for each in (mine, share(tmp_path, folder="/b"), share(tmp_path, manifest="f" * 64, rows=ROWS.slice(2))):
-        Place("iceberg", NAME).commit(each)
+        TablePlace("iceberg", NAME).commit(each)
     assert flights(catalog) == [1, 2, 3, 3]
     with pytest.raises(SchemaMismatch, match=rf"^{NAME}: 1 of its files, as b/attributions/part-00000\.parquet, lie in {mine.run} and are no parts"):
-        Place("iceberg", NAME).withdraw(Removal(mine.run, whole=True))
-    Place("iceberg", NAME).withdraw(Removal(mine.run))
+        TablePlace("iceberg", NAME).withdraw(Removal(mine.run, whole=True))
+    TablePlace("iceberg", NAME).withdraw(Removal(mine.run))
     assert flights(catalog) == [1, 2, 3]
 
 
@@ -347,16 +350,16 @@ def test_a_run_that_does_not_stand_any_more_is_left_alone(catalog, tmp_path):
     def overtaken():
         asked.append(True)
         if len(asked) == 1:
-            Place("iceberg", NAME).commit(share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
+            TablePlace("iceberg", NAME).commit(share(tmp_path, manifest="f" * 64, rows=ROWS.slice(1)))
         return False
 
     late = share(tmp_path, stands=overtaken)
     for _ in range(2):  # where there is no table, and where there is one
-        Place("iceberg", NAME).commit(late)
+        TablePlace("iceberg", NAME).commit(late)
         assert flights(catalog) == [2, 3]
-    Place("iceberg", NAME).withdraw(Removal(late.run, wanted=overtaken))
-    Place("iceberg", NAME).withdraw(Removal(late.run, manifest=late.manifest))
+    TablePlace("iceberg", NAME).withdraw(Removal(late.run, wanted=overtaken))
+    TablePlace("iceberg", NAME).withdraw(Removal(late.run, manifest=late.manifest))
     assert flights(catalog) == [2, 3]
-    Place("iceberg", NAME).withdraw(Removal(late.run, manifest="f" * 64, wanted=lambda: True))
+    TablePlace("iceberg", NAME).withdraw(Removal(late.run, manifest="f" * 64, wanted=lambda: True))
     assert flights(catalog) == []
     assert len(asked) == 3

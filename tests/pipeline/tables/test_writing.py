@@ -6,7 +6,7 @@ import pytest
 
 from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.tables.names import NAMES
-from leafledger.pipeline.tables.writing import FORMATS, Place, find_place
+from leafledger.pipeline.tables.writing import FORMATS, TablePlace, find_place
 
 DAY = date(2026, 11, 22)
 
@@ -19,11 +19,11 @@ def test_every_format_has_a_name():
 @pytest.mark.parametrize(
     ("table", "run", "place"),
     [
-        ("delta", "/runs/date=2026-11-22", Place("delta", "/runs")),
-        ("delta", "s3://nightly/runs/date=2026-11-22/prices", Place("delta", "s3://nightly/runs")),
-        ("delta", "/date=2026-11-22/runs/date=2026-11-22", Place("delta", "/date=2026-11-22/runs")),
-        ("iceberg:nights.prod.explained", "/anywhere", Place("iceberg", "iceberg:nights.prod.explained")),
-        ("iceberg:nights.a.b.c", "/anywhere", Place("iceberg", "iceberg:nights.a.b.c")),
+        ("delta", "/runs/date=2026-11-22", TablePlace("delta", "/runs")),
+        ("delta", "s3://nightly/runs/date=2026-11-22/prices", TablePlace("delta", "s3://nightly/runs")),
+        ("delta", "/date=2026-11-22/runs/date=2026-11-22", TablePlace("delta", "/date=2026-11-22/runs")),
+        ("iceberg:nights.prod.explained", "/anywhere", TablePlace("iceberg", "iceberg:nights.prod.explained")),
+        ("iceberg:nights.a.b.c", "/anywhere", TablePlace("iceberg", "iceberg:nights.a.b.c")),
     ],
 )
 def test_places(table, run, place):
