@@ -65,9 +65,9 @@ PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
-# What one runs while working, a minute and a half: no servers, clusters or pages, two cases of each test, few drawn examples.
+# What one runs while working, a few minutes: no servers, clusters or pages, two cases of each test, few drawn examples.
 test-quick: setup
-	$(BIN)/python -m pytest --quick --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest --quick --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # A week of nights, and every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients, flows, hosts (root,
 # iproute2 and nftables), clocks (libfaketime), tables of nights and of Compose's topology, with many seeds; an hour.

@@ -2,6 +2,7 @@
 
 import signal
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,6 +32,7 @@ settings.register_profile("mutants", parent=settings.get_profile(PROFILE), phase
 settings.register_profile("quick", parent=settings.get_profile(PROFILE), max_examples=4)
 settings.load_profile(PROFILE)
 
+TESTS = Path(__file__).parent
 SLOW_FOLDERS = ("faults", "flows", "papers", "scale", "variants", "beside", "bench", "docs", "infra")  # servers, clusters, whole pages
 CASES = 2  # of a parametrized test, with --quick
 
@@ -49,15 +51,21 @@ def pytest_configure(config):
         settings.load_profile("quick")
 
 
+def pytest_ignore_collect(collection_path, config):
+    """With --quick, slow folders are not even imported; None leaves the choice to others."""
+    inside = collection_path.is_relative_to(TESTS) and collection_path != TESTS
+    return True if config.getoption("--quick") and inside and collection_path.relative_to(TESTS).parts[0] in SLOW_FOLDERS else None
+
+
 def keep_quick(config, items):
     """Leave out what is slow, and all but the first cases of every test."""
     kept, cases = [], Counter()
     for item in items:
         where = f"{item.path}::{item.originalname}"
-        slow = item.get_closest_marker("slow") or item.path.relative_to(config.rootpath / "tests").parts[0] in SLOW_FOLDERS
-        cases[where] += not slow
-        if not slow and cases[where] <= CASES:
-            kept.append(item)
+        if not item.get_closest_marker("slow"):
+            cases[where] += 1
+            if cases[where] <= CASES:
+                kept.append(item)
     chosen = set(kept)
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = kept

@@ -32,6 +32,7 @@ def runs(tmp_path_factory):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_readers_of_changed_files_end_in_one_line(kind):
     """Seeded: files of JSON field by field, tables with their bytes damaged and their digests true."""
     assert forged.try_readers(kind, CHANGES) == []

@@ -9,6 +9,7 @@ from tests import frames
 RUNS = 45
 
 
+@pytest.mark.slow
 def test_random_data_sets_are_explained_as_predicted_or_refused():
     """Every fault names the number that it is drawn from; most are explained."""
     outcome = frames.compare(range(RUNS))

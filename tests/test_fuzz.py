@@ -18,6 +18,7 @@ def ours():
 
 
 @pytest.mark.parametrize("name", formats_.FORMATS)
+@pytest.mark.slow
 def test_damaged_files_are_refused_or_read_right(name, ours):
     """Seeded, in processes of their own."""
     outcome = fuzz.fuzz(name, MUTATIONS, ours)
@@ -34,6 +35,7 @@ def test_differences_are_found():
     assert not fuzz._differ((margin, 1000.0), np.array([1.0, 2.001]))
 
 
+@pytest.mark.slow
 def test_a_server_survives_what_it_is_asked(ours):
     """A file that takes too long costs the process, and the next one is answered."""
     sound = formats_.FORMATS["lightgbm text"].train()

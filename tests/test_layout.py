@@ -204,6 +204,7 @@ def test_folders_stay_small(package):
         assert len(files) <= MOST_FILES, f"{folder} has {len(files)} files"
 
 
+@pytest.mark.slow
 def test_modules_open_with_a_sentence_and_stay_small():
     """A module says what it holds, and holds at most 400 lines."""
     for path in MODULES:
@@ -275,6 +276,7 @@ def test_nothing_is_imported_from_tests():
                 assert not any(part.startswith("test_") for part in name.split(".")), f"{path}:{node.lineno} imports {name}"
 
 
+@pytest.mark.slow
 def test_every_module_has_its_tests():
     """They stand in the same place below ``tests``, or where TESTED_WITH says, and there are some."""
     for path in [path for path in MODULES if path.relative_to(ROOT).parts[0] in MIRRORED and path.name != "__init__.py"]:

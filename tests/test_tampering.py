@@ -11,6 +11,7 @@ CHANGES = 25  # of each file of each run
 
 
 @pytest.mark.parametrize("kind", tampering.KINDS)
+@pytest.mark.slow
 def test_changed_manifests_and_plans_are_refused(kind):
     """Seeded; also where the plan's digest is made again, and where parts are."""
     assert tampering.try_changes(kind, CHANGES) == []
@@ -77,6 +78,7 @@ def test_words_that_nobody_can_write_are_refused(tmp_path, field):
 
 
 @pytest.mark.parametrize("bound", ["above", "below"])
+@pytest.mark.slow
 def test_reasons_that_no_file_says_are_refused(tmp_path, bound):
     """A name twice, words of a feature twice, and bounds beyond all numbers tell no row anything else."""
     run = tampering.make_run(tmp_path, "told")

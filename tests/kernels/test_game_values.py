@@ -80,6 +80,7 @@ def test_atoms_without_weight_do_not_count():
 
 
 @pytest.mark.parametrize("n_players", [1, 6, 41, 200])
+@pytest.mark.slow
 def test_many_atoms_are_reduced(n_players):
     """Ten thousand atoms become half as many nodes as there are players; the moments are theirs."""
     rng = np.random.default_rng(0)

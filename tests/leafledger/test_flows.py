@@ -23,6 +23,7 @@ def run(tmp_path):
     return found
 
 
+@pytest.mark.slow
 def test_an_entrypoint_is_ours_beside_their_flows(run):
     """As Prefect loads it: the flow and every module that it imports are ours; theirs is what ``flows`` means, before and after."""
     program = (
@@ -36,6 +37,7 @@ def test_an_entrypoint_is_ours_beside_their_flows(run):
     assert done.stdout.split() == ["explain", "leafledger.flows.explain", str(ROOT / "leafledger" / "flows" / "stages.py")]
 
 
+@pytest.mark.slow
 def test_a_module_of_ours_runs_beside_their_flows(run):
     """``python -m`` finds it, and a mistake is one line."""
     done = run("-m", "leafledger.flows.serve", "model.txt", "data", "--out", "out/{date}", "--cron", "never")

@@ -28,6 +28,7 @@ def test_dir_lists_the_public_names_alone():
         assert inspect.getdoc(getattr(leafledger, name)), name
 
 
+@pytest.mark.slow
 def test_every_name_is_one_object():
     """Whatever else was imported in the meantime, a name is the object that its module defines, at every access."""
     program = (
@@ -77,6 +78,7 @@ def test_python_m_is_the_command(tmp_path):
     assert "Usage: leafledger COMMAND" in said
 
 
+@pytest.mark.slow
 def test_mypy_resolves_every_name(tmp_path):
     """No public name is Any, calls are checked, and a misspelt name is an error."""
     lines = [f"reveal_type(leafledger.{name})" for name in [*leafledger.__all__, "__version__"]]

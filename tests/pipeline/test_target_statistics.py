@@ -71,6 +71,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("parameters", MODELS.values(), ids=MODELS)
+@pytest.mark.slow
 def test_values_are_catboosts_own(parameters):
     """Path-dependent, against a background and against the leaf weights: its Regular, Independent and Exact values, and its predictions."""
     model = train(**parameters)

@@ -2,6 +2,7 @@
 slicing."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -39,6 +40,7 @@ TOP = (1, 3)
 
 
 @given(data=st.data(), ensemble=forests())
+@pytest.mark.slow
 def test_values_stand_where_the_list_says(data, ensemble):
     """Areas of each ranking are those of the definition, the pairs' numbers those of sets and of SciPy."""
     rows = data.draw(batches(ensemble, max_rows=1))
@@ -70,6 +72,7 @@ def test_values_stand_where_the_list_says(data, ensemble):
 
 @settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=2, max_features=3))
+@pytest.mark.slow
 def test_gaps_of_rankings_are_those_of_the_definition(data, ensemble):
     """By enumeration of all that features become, in exact fractions; features in no split come last, in their own order."""
     rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 2))

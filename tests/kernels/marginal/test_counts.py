@@ -78,6 +78,7 @@ def test_another_record_is_refused():
 
 
 @given(data=st.data(), ensemble=forests(), kept=st.sampled_from(sorted(KEPT)))
+@pytest.mark.slow
 def test_what_is_accepted_can_be_played(data, ensemble, kept):
     """Numbers changed anywhere are refused, or counts of some other rows: tables made of them lead nowhere, and attributions add up."""
     rows = data.draw(batches(ensemble))

@@ -50,6 +50,7 @@ def test_values_of_a_partition_are_those_of_the_definition(data, ensemble, name,
 
 @pytest.mark.parametrize("kept", KEPT)
 @given(data=st.data(), ensemble=forests(max_features=4))
+@pytest.mark.slow
 def test_coalitions_may_have_any_distribution_of_sizes(data, ensemble, kept):
     """One that is no semivalue's, of groups too, some of which are in no split."""
     rows, background, group = data.draw(batches(ensemble, max_rows=2)), data.draw(batches(ensemble, max_rows=5)), data.draw(partitions(ensemble))

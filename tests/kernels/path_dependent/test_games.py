@@ -61,6 +61,7 @@ def test_coalitional_values_are_those_of_the_definition(data, ensemble, across, 
 
 @pytest.mark.parametrize("across", NAMED)
 @given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
+@pytest.mark.slow
 def test_members_share_what_their_group_gets_in_the_quotient_game(data, ensemble, across):
     """With Shapley values within groups, whatever groups play for (Filom et al. 2024, Prop. E.2, part 3)."""
     rows, group = data.draw(batches(ensemble, FEW_ROWS)), data.draw(partitions(ensemble))
@@ -73,6 +74,7 @@ def test_members_share_what_their_group_gets_in_the_quotient_game(data, ensemble
 @pytest.mark.parametrize("value", NAMED)
 @pytest.mark.parametrize("partition", ["one group", "groups of one"])
 @given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
+@pytest.mark.slow
 def test_of_trivial_partitions_one_level_counts(data, ensemble, partition, value):
     """One group of all features plays for the value within, groups of one for the one across (Owen 1977, Section 4)."""
     rows = data.draw(batches(ensemble, FEW_ROWS))

@@ -37,6 +37,7 @@ def test_interactions_are_those_of_the_definition(data, ensemble, name):
 
 
 @given(data=st.data(), ensemble=forests(max_trees=4, max_depth=6, max_features=8))
+@pytest.mark.slow
 def test_banzhaf_interactions_among_all_others(data, ensemble):
     """Where all others are present, at p = 1, an interaction is v(N) - v(N - i) - v(N - j) + v(N - i - j)."""
     check_among_all_others(ensemble, data.draw(batches(ensemble, 1)))

@@ -20,6 +20,7 @@ from tests.trees import grown, stumps
 
 @pytest.mark.parametrize("grouped", [False, True])
 @given(data=st.data(), ensemble=forests(max_features=4))
+@pytest.mark.slow
 def test_gaps_of_sets_and_rankings_are_those_of_the_definition(data, ensemble, grouped):
     """Units drawn from data, by enumeration of all that they become, in exact fractions: numbers, categories, missing values, groups together."""
     rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 3))

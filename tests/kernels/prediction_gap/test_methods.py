@@ -87,6 +87,7 @@ def test_values_are_drawn_from_a_background(data, ensemble, grouped, name):
 
 
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3))
+@pytest.mark.slow
 def test_what_is_not_resampled_stays(data, ensemble):
     """Categories stay as they do without a background."""
     rows, seen = data.draw(batches(ensemble, 2)), np.tile([[-1.0], [1.0]], (1, ensemble.n_features))  # deviations of 1

@@ -26,6 +26,7 @@ from tests.trees import stumps
 @pytest.mark.parametrize(
     ("noise", "scale"), list(zip(NOISES, [(), (0.5,), (0.5, 0.0, 2.0)], strict=True)), ids=lambda given_: getattr(given_, "name", None)
 )
+@pytest.mark.slow
 def test_many_rows_are_ranked_as_one_is(scale, noise):
     """More rows than are worked on at a time, whose values differ; scales of all features or of each, 1 where none is given."""
     ensemble = stumps(((0, 0.0, 0.0, 1.0), (1, 0.5, 0.0, -1.0), (2, -0.5, 1.0, 0.0), (0, 1.0, 0.0, 2.0)), 3)

@@ -35,6 +35,7 @@ hows = pytest.mark.parametrize("how", ["noise", "drawn"])
 
 @hows
 @given(data=st.data(), ensemble=forests(max_features=4), noise=st.sampled_from(NOISES))
+@pytest.mark.slow
 def test_a_row_is_located(how, data, ensemble, noise):
     """On sides and in leaves by a plain walk; probabilities are sums over the bins of a side. What an earlier row left is gone."""
     rows, regions, distributions, bins = perturbing(data, ensemble, how, noise)

@@ -32,6 +32,7 @@ def lost(ensemble, rows, labels):
 
 
 @given(data=st.data(), ensemble=regressions())
+@pytest.mark.slow
 def test_the_residual_is_rounding_until_a_loss_is_wrong(data, ensemble):
     """What trees take off the squared error is the sum of losses; half of it missing on one row is found there."""
     rows = data.draw(batches(ensemble))

@@ -30,6 +30,7 @@ def draw_labels(data, rows):
 
 @pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 @given(data=st.data(), ensemble=regressions())
+@pytest.mark.slow
 def test_losses_are_those_of_the_definition(way, data, ensemble):
     """Losses, residuals and remainders equal the enumeration of all subsets in exact fractions, however a tree is taken."""
     rows = data.draw(batches(ensemble, max_rows=2))

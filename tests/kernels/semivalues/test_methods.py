@@ -42,6 +42,7 @@ def test_a_measure_of_atoms(data, ensemble, atoms):
 
 
 @given(data=st.data(), ensemble=forests())
+@pytest.mark.slow
 def test_a_measure_with_a_density(data, ensemble):
     """2t as a polyline is Beta(1, 2); as a function 6 t (1 - t) is Beta(2, 2); a uniform half with an atom's half is the mean of both values."""
     rows = data.draw(batches(ensemble, max_rows=1))

@@ -71,6 +71,7 @@ def looked_up(ensemble, rows, trees, targets, tables, n_targets):
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4, 5])
 @given(data=st.data(), ensemble=forests(max_depth=3))
+@pytest.mark.slow
 def test_a_row_finds_the_row_of_its_code(width, data, ensemble):
     """Bit b of the code is the outcome of comparison b by the words of the ensemble; of its row every number goes to its own target."""
     rows = data.draw(batches(ensemble))

@@ -70,6 +70,7 @@ def rows_of(n):
 
 
 @given(known=rows_of(6), asked=rows_of(5), others=st.lists(st.integers(0, WORD - 1), max_size=4))
+@pytest.mark.slow
 def test_codes_are_those_of_the_key(known, asked, others):
     """Of rows whose keys are known, and of others, missing and unseen ones among them; directories with several keys to an entry or none."""
     keys = [{*others, *(naive_key(row, elements) for row in known)} - {None} for elements in PROJECTIONS]

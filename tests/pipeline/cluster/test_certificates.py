@@ -163,6 +163,7 @@ def explain(example, out, address, configuration):
     return done.returncode, done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_on_a_cluster_with_these_certificates(example, tmp_path, shifted, monkeypatch):
     """``dask scheduler``, ``dask worker`` and the command read ``dask.yaml``; a client of another call is kept out, an expired one says so."""
     make_certificates(tmp_path / "tls")

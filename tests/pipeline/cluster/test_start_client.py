@@ -172,6 +172,7 @@ def test_nobody_else_gets_into_the_local_cluster(tmp_path):
     assert not mark.exists()
 
 
+@pytest.mark.slow
 def test_a_script_that_is_not_guarded_is_told_so(example, tmp_path):
     """Its workers import it and would explain again, each with workers of its own; both refuse in a line, which Prefect does not try again."""
     script = tmp_path / "script.py"
@@ -186,6 +187,7 @@ def test_a_script_that_is_not_guarded_is_told_so(example, tmp_path):
     assert not (tmp_path / "out" / "manifest.json").exists()
 
 
+@pytest.mark.slow
 def test_a_script_from_standard_input_is_told_so(example, tmp_path):
     """Python's workers would look for a file of that name; what is not a script at all, as with -c or in a notebook, is not imported."""
     script = f"import leafledger\nleafledger.explain({example.model!r}, {example.data!r}, {str(tmp_path / 'out')!r}, workers=1)\n"

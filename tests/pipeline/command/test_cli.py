@@ -326,6 +326,7 @@ def test_kernels_compile_one_signature(example, tmp_path):
     assert found.returncode == 0, found.stderr
 
 
+@pytest.mark.slow
 def test_flags_are_read_beside_prefect():
     """The served flow takes the same flags, though Prefect brings pydantic, by which cyclopts validates where it is imported."""
     program = (

@@ -96,6 +96,7 @@ def test_a_folder_may_be_called_like_a_file(example, data, tmp_path):
     assert explain(example.model, data, tmp_path / "run", scheduler="serial").n_rows == 3000
 
 
+@pytest.mark.slow
 def test_many_small_row_groups(example, table, tmp_path):
     """Ten thousand of them are one work item."""
     repeated = pa.concat_tables([table] * 4).slice(0, 10_000)
@@ -229,6 +230,7 @@ print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text(
 
 
 @pytest.mark.parametrize(("n_rows", "row_group", "compression"), [(2_000_000, 2_000_000, "zstd"), (400_000, 1_000, "none")])
+@pytest.mark.slow
 def test_a_worker_takes_no_more_memory_than_projected(example, table, tmp_path, n_rows, row_group, compression):
     """One row group of two million rows that a file of a few hundred kilobytes holds, and many of a thousand, against what the plan says."""
     repeated = pa.concat_tables([table.combine_chunks()] * (n_rows // 3000 + 1)).slice(0, n_rows)

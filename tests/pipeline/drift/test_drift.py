@@ -133,6 +133,7 @@ def test_several_outputs_and_predictions(example, frames, tmp_path, options):
 
 @pytest.mark.parametrize("output", [None, "predicted", "other:3"])
 @pytest.mark.parametrize("options", [{}, {"top": 2, "columns": "top"}, {"global_only": True}, {"method": "banzhaf"}])
+@pytest.mark.slow
 def test_runs_with_less_are_compared_by_what_they_have(example, frames, tmp_path, options, output):
     """Means from summaries where there are no columns; the mean of base values where every row has its own, which summaries alone do not tell."""
     train(example.frame, objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")

@@ -53,6 +53,7 @@ def compared(folder, **where):
     return {f"{name}/{uri}": data for name in "ab" for uri, data in contents(folder / name).items() if uri.startswith("after")}
 
 
+@pytest.mark.slow
 def test_a_cluster_writes_the_same_bytes(nights, scheduler):
     """The comparison as table and document, what was counted of both nights, of all rows and group by group, and the record of these."""
     folder, expected = nights
@@ -86,6 +87,7 @@ def test_tasks_may_end_in_any_order(nights, monkeypatch, seed):
     assert any(order != sorted(order) for order in orders)
 
 
+@pytest.mark.slow
 def test_more_parts_count_the_same(example, frames, tmp_path, monkeypatch):
     """How rows are cut into parts changes no count and no extreme; of moments the last digits alone."""
     tables, data = [], [write_data(frame, tmp_path / f"data-{name}", row_group_size=ROW_GROUP) for name, frame in zip("ab", frames, strict=True)]

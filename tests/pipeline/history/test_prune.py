@@ -282,6 +282,7 @@ def test_a_run_that_replaced_another_is_removed_whole_whatever_step_it_is_killed
     assert step > 2
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_in_a_bucket(night, bucket, monkeypatch):
     """Before a request, or when the store did half of it."""
     store, whole = fsspec.filesystem("s3"), s3.call_store

@@ -88,6 +88,7 @@ def owen(v, group):
     [(train_xgboost, predict_xgboost, SINGLE), (train_lightgbm, predict, ATOL), (train_catboost, predict, ATOL)],
     ids=["xgboost", "lightgbm", "catboost"],
 )
+@pytest.mark.slow
 def test_values_are_those_of_the_library_s_own_predictions(train, predictions, atol):
     """All subsets and background rows, each mixed row through the library's ``predict``: missing values and categories go where they go there."""
     frame, background = make_frame(1), make_frame(2)[:N_BACKGROUND].reset_index(drop=True)

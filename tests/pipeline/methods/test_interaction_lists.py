@@ -210,6 +210,7 @@ def test_both_refuse_other_interactions(deep, example, wrong):
     assert says[0] == says[1]
 
 
+@pytest.mark.slow
 def test_against_a_background_they_are_differences_of_the_library_s_predictions(tmp_path):
     """XGBoost's predictions of rows mixed with those of the background, over all sets of the other features; in memory and in a run, verified."""
     rng = np.random.default_rng(3)

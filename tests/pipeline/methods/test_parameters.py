@@ -94,6 +94,7 @@ def test_groups_change_nothing_else(example, serial, tmp_path):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_workers(example, serial, tmp_path, workers):
     """Everything that is published."""
     run(example, tmp_path / "run", scheduler=None, workers=workers)

@@ -43,6 +43,7 @@ def _run(code, folder, *arguments):
     return done.stdout
 
 
+@pytest.mark.slow
 def test_runs_compile_nothing_after_it(example, tmp_path):
     """Of a method, from an empty folder on: plain, the largest alone with interactions, against a background with errors, in double precision."""
     assert _run(WARM, tmp_path / "kernels") == ""

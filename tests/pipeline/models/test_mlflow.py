@@ -36,6 +36,7 @@ def margins(booster):
     return booster.predict(xgboost.DMatrix(ROWS), output_margin=True)
 
 
+@pytest.mark.slow
 def test_uris_of_mlflow_are_told_from_paths():
     """A folder may be called models."""
     assert is_logged("models:/late/1")

@@ -52,6 +52,7 @@ def test_a_report_is_listed_beside_the_manifest_and_the_run_stays_sound(reported
     assert contents(run) == after
 
 
+@pytest.mark.slow
 def test_the_page_is_the_same_on_dask(reported, tmp_path):
     """Two processes count what one counts."""
     copy = copied(reported, tmp_path)
@@ -215,6 +216,7 @@ def test_what_changed_that_is_none_is_one_line(reported, tmp_path, found):
 
 
 @pytest.mark.parametrize("ids", [["flight"], ["flight", "label"]])
+@pytest.mark.slow
 def test_with_labels_the_row_that_is_farthest_off_is_shown(example, tmp_path, ids):
     """As the labels and the library's own predictions say; the same on Dask, and of a label that is an id already."""
     table = example.frame.assign(label=np.random.default_rng(1).normal(0, 10, len(example.frame)))
@@ -253,6 +255,7 @@ def test_a_row_is_drawn_whatever_its_id_is(example, tmp_path, ids, said):
     assert f"Row id = {said}: margin " in written(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_a_run_in_an_object_store_has_its_page_there(example, bucket):
     explain(example.model, f"{example.data}/month=1", f"{bucket}/run", scheduler="serial")
     page = report(f"{bucket}/run", scheduler="serial")

@@ -68,6 +68,7 @@ def test_a_cluster_gives_the_serial_run_s_bits(example, serial, tmp_path):
     assert contents(tmp_path / "run") == contents(serial[0])
 
 
+@pytest.mark.slow
 def test_an_existing_cluster_is_used(example, serial, tmp_path):
     """``scheduler=ADDRESS`` runs on the workers that are there; the bits are the same."""
     import distributed

@@ -149,6 +149,7 @@ def uploads(bucket):
     return sorted(upload["Key"] for upload in found.get("Uploads", []))
 
 
+@pytest.mark.slow
 def test_a_large_file_goes_up_in_pieces(bucket, tmp_path, monkeypatch):
     """It is created once like any other, and no piece is left."""
     monkeypatch.setattr(s3, "SINGLE_PUT", 10 << 20)

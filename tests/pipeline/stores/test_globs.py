@@ -84,6 +84,7 @@ BELOW = ("a.parquet", "d.csv", "month=1/c.parquet", "month=2/c.parquet", "month=
 
 
 @pytest.mark.parametrize("pattern", GLOBS)
+@pytest.mark.slow
 def test_a_glob_finds_here_what_it_finds_elsewhere(tmp_path, bucket, pattern):
     """On this machine folders are looked into one by one, in a bucket some patterns take one list of all."""
     for root in (str(tmp_path), bucket):
@@ -133,6 +134,7 @@ PLACES = (
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+@pytest.mark.slow
 def test_a_folder_of_a_bucket_that_cannot_be_listed_is_refused(bucket, monkeypatch, place, error):
     """Whether the store forbids it, is asked too often or is broken: fsspec passes over it, and its rows would be missing without a word."""
     for year in (2012, 2013):

@@ -16,6 +16,7 @@ def upload(folder, uri):
     s3fs.S3FileSystem().put(f"{folder}/", f"{uri}/", recursive=True)
 
 
+@pytest.mark.slow
 def test_a_run_from_and_to_a_bucket(example, bucket, tmp_path, capsys):
     """Model, data and output in a bucket, workers of their own: attributions equal the local run's values; no secret is written or shown."""
     upload(example.data, f"{bucket}/data")
@@ -35,6 +36,7 @@ def test_a_run_from_and_to_a_bucket(example, bucket, tmp_path, capsys):
     assert "nothing to do" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_background_and_its_tables_in_a_bucket(example, bucket, tmp_path, monkeypatch):
     """Rows are counted by workers that read them from the bucket; tables lie beside the run and found by the next run; values are a local run's."""
     upload(example.data, f"{bucket}/rows")

@@ -44,6 +44,7 @@ def test_folders_globs_and_files_are_listed_once_and_sorted(root):
     assert names(root, f"{root}/data/b.parquet") == ["data/b.parquet"]
 
 
+@pytest.mark.slow
 def test_hidden_is_what_lies_below_the_folder(root):
     """A folder that is named may itself be hidden, or lie in one."""
     for name in ("_runs/one/a.parquet", "_runs/one/_b.parquet", "_runs/one/.tmp/c.parquet"):
@@ -102,6 +103,7 @@ def test_tables_with_a_log_are_refused(root, log, kind):
 
 
 @pytest.mark.parametrize(("log", "kind"), LOGS)
+@pytest.mark.slow
 def test_what_lies_in_a_table_is_refused(root, log, kind):
     """A folder of one of its partitions, a glob, a file: by their names alone, files would count whose rows were deleted."""
     for name in ("lake/flights/data/month=1/day=2/part-0.parquet", "lake/flights/part-1.parquet", f"lake/flights/{log}", "lake/prices/a.parquet"):
@@ -247,6 +249,7 @@ def test_a_table_is_found_in_its_own_folder(tmp_path, request, names, kind, wher
     assert find_table(f"{root}/nothing") is None
 
 
+@pytest.mark.slow
 def test_what_a_store_said_of_files_is_found_by_their_names(bucket, monkeypatch):
     """It is not asked again as they are opened; nor is a list of all of them gone through for each, which takes an hour for a hundred thousand."""
     filesystem, _ = open_filesystem(bucket)

@@ -32,6 +32,7 @@ def memory(monkeypatch):
 
 @pytest.mark.parametrize("where", ["bucket", "tmp_path", "memory"])
 @pytest.mark.parametrize("name", [*PATTERNS, "nights"])
+@pytest.mark.slow
 def test_a_name_is_no_pattern(request, where, name):
     """Runs whose names it would find as a pattern keep all they have, whether a file of it is removed or all."""
     root = str(request.getfixturevalue(where))

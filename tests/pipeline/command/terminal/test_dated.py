@@ -25,6 +25,7 @@ def document(capsys, *arguments):
     return code, json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_commands_take_the_run_of_a_day(nights, example, tmp_path, capsys):
     """And the one before it, over the end of a month."""
     night, before = nights / "{date:%Y/%m-%d}", nights / "{date-1d:%Y/%m-%d}"

@@ -51,6 +51,7 @@ def out(example, tmp_path_factory):
     return tmp_path_factory.mktemp("documents") / "{date}"
 
 
+@pytest.mark.slow
 def test_commands_write_what_the_schema_says(example, out, capsys):
     """Each of them, one after the other on one run."""
     told = (example.model, example.data, "--out", out, "--date", "2026-03-02", "--id", "flight", "--scheduler", "serial")

@@ -149,6 +149,7 @@ def finished(tmp_path, example, redirect, name):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no device that is always full")
+@pytest.mark.slow
 def test_the_exit_code_is_the_run_s(example, tmp_path):
     """With standard output full, closed or a pipe whose reader is gone, standard error full or closed, or an encoding without box characters."""
     code, log = finished(tmp_path, example, "> /dev/full", "full")

@@ -48,6 +48,7 @@ def count_footers():
     return sum(issubclass(type(each), pq.FileMetaData) for each in gc.get_objects())
 
 
+@pytest.mark.slow
 def test_footers_are_let_go_as_soon_as_they_are_read(example, tmp_path):
     """None waits to be found as garbage, which comes late where much is alive: a footer has tens of kilobytes."""
     write_copies(example, tmp_path, *(f"month=1/{k}.parquet" for k in range(20)))

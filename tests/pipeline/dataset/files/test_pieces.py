@@ -61,6 +61,7 @@ def test_rows_of_several_files_are_what_they_are_apart(small):
 
 
 @pytest.mark.parametrize("made", ["kept", "lost"])
+@pytest.mark.slow
 def test_a_run_of_joined_files_goes_on_from_where_it_stopped(example, small, tmp_path, made):
     """With two workers too: the bytes are those of one process."""
     data, _, joined = small
@@ -73,6 +74,7 @@ def test_a_run_of_joined_files_goes_on_from_where_it_stopped(example, small, tmp
     assert contents(tmp_path / "run") == whole
 
 
+@pytest.mark.slow
 def test_files_that_cannot_be_read_take_no_others_with_them(example, small, tmp_path, capsys):
     """One in the middle of a part, its first two, and all of a part: each file is rejected by its name, with its rows, and all else is there."""
     shutil.copytree(small[0], tmp_path / "data")

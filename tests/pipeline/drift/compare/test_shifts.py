@@ -39,6 +39,7 @@ def night_pair(rng, n_rows, shift=0.0):
     return [_shift("value", "", f"f{j}", means_of(a), means_of(b), compare_numbers(a, b)) for j, (a, b) in enumerate(pairs)]
 
 
+@pytest.mark.slow
 def test_false_alarms_stay_at_the_rate_promised():
     """Of 1,000 pairs of nights without drift at most 1 % have an alarm; by the tests alone as well, without asking how large a change is."""
     rng, alarms, unsized = np.random.default_rng(0), 0, 0
@@ -52,6 +53,7 @@ def test_false_alarms_stay_at_the_rate_promised():
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8, 20])
+@pytest.mark.slow
 def test_nights_of_a_few_rows_raise_no_false_alarms(n_rows):
     """At most 1 % of 300 pairs of nights without drift, and but for chance, by the tests alone; no two nights of 3 rows are far enough apart."""
     rng, alone = np.random.default_rng(n_rows), Thresholds(distance=0.0)

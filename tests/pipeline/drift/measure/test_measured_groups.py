@@ -86,6 +86,7 @@ def test_all_groups_together_are_all_rows(runs):
         assert_array_equal(parts, counts)
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_bytes_and_they_are_kept(runs, monkeypatch):
     """By the columns that make the groups: other columns are measured anew, none is mixed with all rows, and a second time no part is read."""
     monkeypatch.setattr(measured, "FEW", 0)

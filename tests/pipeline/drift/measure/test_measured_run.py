@@ -47,6 +47,7 @@ def test_distributions_are_those_of_the_columns(run, example):
         found.total("1")
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_same_bytes(example, tmp_path):
     """And so does the next night, which reads what was kept, and not one part."""
     train(example.frame, objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")

@@ -141,6 +141,7 @@ def test_what_a_call_returned_is_left_alone(boosters):
 
 
 @pytest.mark.parametrize("background", [None, MATRIX[:40]], ids=["covers", "background"])
+@pytest.mark.slow
 def test_pickles(boosters, tmp_path, background):
     """A pickle holds the tables, or names the folder where they are; another process finds the same bits by either."""
     whole = prepare(boosters["xgboost"], background=background)

@@ -83,6 +83,7 @@ def test_the_path_of_the_objective(example, rows):
     assert leafledger.attribute(example.model, rows).path is None
 
 
+@pytest.mark.slow
 def test_a_run_keeps_the_path_of_the_objective(example, tmp_path):
     """Scores and a summary per step, found sound by the verifier, and the same bytes on two workers."""
     parts = []
@@ -99,6 +100,7 @@ def test_a_run_keeps_the_path_of_the_objective(example, tmp_path):
     assert_allclose(summary["mean"], path[:, 0].mean(axis=0), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_run_writes_the_curves_that_python_gives(example, tmp_path):
     """Ranks and areas of every row, means of both curves in a summary; found sound by the verifier, and the same bytes on two workers."""
     parts = []

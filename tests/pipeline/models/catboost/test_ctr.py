@@ -92,6 +92,7 @@ def assert_same_model(model, data, frame):
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
 def test_every_row_ends_in_catboosts_leaf(case):
     """Every kind of statistics and target, a third of the rows with a category that was never seen."""
     assert_same_model(trained(case), LOADER.serialise(trained(case)), asked(N_ROWS, **CASES[case][1]))

@@ -108,6 +108,7 @@ def test_a_run_rejects_the_work_items_that_have_missing_values(tmp_path):
     assert manifest.n_rows == len(ROWS)
 
 
+@pytest.mark.slow
 def test_values_are_compared_in_the_library_s_precision():
     """Trees round values to single precision and not their thresholds; histograms round neither."""
     rows = np.linspace(0, 1, 400)[:, None] + 1e-9

@@ -35,6 +35,7 @@ def together(monkeypatch):
     monkeypatch.setattr(check, "choose_level", lambda _: 1)
 
 
+@pytest.mark.slow
 def test_workers_find_what_one_process_finds(run, together):
     """Sound, deep, and with all rows; every part is shown as it is done, and what was put beside the run is removed."""
     before, done = sorted(run.parent.rglob("*")), []
@@ -52,6 +53,7 @@ def test_workers_find_what_one_process_finds(run, together):
 
 
 @pytest.mark.parametrize("deep", [False, True])
+@pytest.mark.slow
 def test_what_is_wrong_first_is_said_first(run, tmp_path, together, deep):
     """However tasks end: the first of parts that are missing, of another size, and of other bytes, with the words and the kind of one process."""
     for first, others in ((3, (5, 9, 17)), (11, (12, 13, 19)), (19, ())):

@@ -20,6 +20,7 @@ from tests.pipeline.running import contents
 N_ROWS = 1000
 
 
+@pytest.mark.slow
 def test_however_many_count_the_bits_are_the_same(example, background_uri, against_rows, tmp_path, monkeypatch):
     """Published files and tables of a run whose background was counted in many pieces on a cluster equal those of the serial run, byte for byte."""
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
@@ -115,6 +116,7 @@ count_background.read_slices = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 def test_a_worker_killed_while_counting_does_not_show(example, background_uri, against_rows, tmp_path, monkeypatch):
     """What it had counted is counted again, and the bits are the same."""
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
@@ -130,6 +132,7 @@ def test_a_worker_killed_while_counting_does_not_show(example, background_uri, a
     assert contents(tmp_path / "run") == contents(against_rows[0])
 
 
+@pytest.mark.slow
 def test_workers_that_die_of_counting_are_one_line(example, background_uri, tmp_path):
     """It names the file."""
     with (
@@ -141,6 +144,7 @@ def test_workers_that_die_of_counting_are_one_line(example, background_uri, tmp_
     assert "\n" not in str(lost.value)
 
 
+@pytest.mark.slow
 def test_a_scheduler_lost_while_counting_is_one_line(example, background_uri, against_rows, tmp_path, monkeypatch):
     """A rerun starts over and publishes the same."""
     monkeypatch.setattr(background, "ITEM_ROWS", 100)

@@ -8,6 +8,7 @@ from datetime import datetime
 from importlib.metadata import version
 
 import numpy
+import pytest
 
 from leafledger import check_run, explain, read_run
 from leafledger.pipeline.cluster.worker_identity import Machine, Worker
@@ -44,6 +45,7 @@ def test_a_run_says_how_it_was_made(serial, example):
     assert read_run(out).provenance().text == (out / "provenance.json").read_text()
 
 
+@pytest.mark.slow
 def test_a_cluster_is_told_by_its_processes(example, serial, tmp_path):
     """Two made the parts, or one did before the other was there; what is published is the serial run's, byte for byte."""
     explain(example.model, example.data, tmp_path / "run", ids=["flight", "name"], workers=2)

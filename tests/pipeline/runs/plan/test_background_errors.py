@@ -26,6 +26,7 @@ def run(example, background_uri, tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_two_standard_errors_hold_the_populations_value_on_94_of_100_attributions():
     """Backgrounds are drawn from a population whose own values are known. Of t with 19 degrees of freedom, 94.0 % lie within two."""
     rng = np.random.default_rng(3)
@@ -91,6 +92,7 @@ def test_in_memory_and_in_a_run_rows_are_dealt_out_alike(run, example, backgroun
     assert found.summaries["background_errors"].num_rows == len(FEATURES)
 
 
+@pytest.mark.slow
 def test_errors_are_the_same_bits_on_a_cluster_and_from_counts_that_were_kept(run, example, background_uri, monkeypatch):
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
     given = {"background": background_uri, "background_errors": True, "precision": "float64", "ids": "flight"}

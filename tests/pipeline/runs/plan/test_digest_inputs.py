@@ -134,6 +134,7 @@ def test_a_check_knows_the_record(example, tmp_path):
             check_run(out)
 
 
+@pytest.mark.slow
 def test_on_an_object_store_and_on_a_cluster(example, bucket):
     out = f"{bucket}/run"
     explain(example.model, example.data, out, workers=1, digest_inputs=True)

@@ -167,6 +167,7 @@ def test_a_scheduler_that_is_away_is_said(example, tmp_path, blocks):
         list_for(job, job.data, load_ensemble(example.model))
 
 
+@pytest.mark.slow
 def test_runs_are_the_same(example, tmp_path, monkeypatch):
     """Byte for byte, also where the footers of a background are read by worker processes."""
     write_copies(example, tmp_path / "data", *NAMES)

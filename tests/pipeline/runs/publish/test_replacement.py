@@ -110,6 +110,7 @@ def place(request, tmp_path):
     return str(tmp_path / "runs") if request.param == "folder" else f"{request.getfixturevalue('bucket')}/runs"
 
 
+@pytest.mark.slow
 def test_killed_at_every_step_readers_see_one_or_the_other(changing, place, monkeypatch):
     """Before and after every write and every removal; the next attempt goes on from there, and ends with what an undisturbed one makes."""
     _, run, late = changing

@@ -81,6 +81,7 @@ def list_parts(root):
     ("place", "replaced"),
     [("folder", False), ("folder", True), ("bucket", False), pytest.param("bucket", True, marks=pytest.mark.long)],
 )
+@pytest.mark.slow
 def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path, killing, place, replaced, request):
     """Where there is no table yet, and where a run takes another's place: readers see one run whole; the next attempt ends with its rows."""
     (run, _, _), (left, steps), data = night, killing, f"{example.data}/month=[23]"
@@ -109,6 +110,7 @@ def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path
 
 @pytest.mark.parametrize("afterwards", ["pruned", "replaced"])
 @pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.slow
 def test_killed_at_every_step_a_run_can_go(example, night, kind, tmp_path, killing, monkeypatch, replaced, afterwards):
     """Once its manifest is there; whatever removes it next, `prune` or a run in its place without a table: the table names nothing that is gone."""
     (run, _, _), (left, steps), commit_table, armed = night, killing, table_commit_.commit_table, []
@@ -305,6 +307,7 @@ def test_a_damaged_record_keeps_no_other_run(night, text):
     assert plain(there.by_polars()).equals(expected(old, f"{there.root}/date=2026-11-22"))
 
 
+@pytest.mark.slow
 def test_a_run_whose_manifest_is_damaged_leaves_the_table_first(night):
     """Its record says which table that is, whatever became of its manifest."""
     run, _, there = night

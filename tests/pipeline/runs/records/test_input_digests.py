@@ -60,6 +60,7 @@ def test_a_file_that_changes_meanwhile_is_refused(tmp_path):
         digest_files([known, (f"{uri}s", "x y z")][::-1], lambda k: None)
 
 
+@pytest.mark.slow
 def test_a_store_that_fails_ends_it_soon(tmp_path, monkeypatch):
     """What is not begun is not read."""
     read = []

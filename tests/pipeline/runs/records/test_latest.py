@@ -31,6 +31,7 @@ def finished(root, run, day):
     return Latest(day.isoformat(), storage.join(root, run), hashlib.sha256(run.encode()).hexdigest(), 10, 1.0)
 
 
+@pytest.mark.slow
 def test_it_moves_forward_only(example, root):
     """An earlier date's run, finished later, leaves it where it is; another run of the same date moves it; the manifest is told by its digest."""
     latest = storage.join(root, "runs", "latest.json")
@@ -99,6 +100,7 @@ def test_who_is_overtaken_between_look_and_write_looks_again(bucket, monkeypatch
     assert swapped == [True]
 
 
+@pytest.mark.slow
 def test_who_is_always_overtaken_gives_up(bucket, monkeypatch):
     """In one line, not in a loop without end."""
     uri, run, swap, tries = f"{bucket}/latest.json", finished(bucket, "run", date(2026, 1, 2)), ObjectStore._replace, []
