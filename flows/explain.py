@@ -154,7 +154,7 @@ def explain(
     single_writer: bool = False,
     if_changed: IfChanged = "refuse",
     digest_inputs: bool = False,
-    item_rows: int | None = None,
+    item_rows: int | str | None = None,
     date: Date | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
@@ -170,6 +170,7 @@ def explain(
     by: str | Sequence[str] = (),
     missing_labels: MissingLabels = "count",
     scheduler: str | None = None,
+    threads: int | None = None,
     workers: int | None = None,
     wait: float = 15.0,
     plain_tcp: bool = False,
@@ -199,7 +200,7 @@ def explain(
     global_only, single_writer, if_changed, digest_inputs, item_rows : optional
     date, method, parameters, partition, interactions, space, combinations, background, background_errors, tables : optional
     label, weight, by, missing_labels : optional
-    scheduler, workers, wait, plain_tcp, max_rejected : optional
+    scheduler, threads, workers, wait, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional
     trees, outputs, output, predictions, mlflow_run, metrics_address, metrics_file, lineage : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.

@@ -134,6 +134,7 @@ def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str,
         against=place,
         thresholds=thresholds,
         scheduler=options.scheduler,
+        threads=options.threads,
         workers=options.workers,
         plain_tcp=options.plain_tcp,
         wait=options.wait,
@@ -146,5 +147,5 @@ def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str,
 def write_page(job: Job) -> WrittenReport:
     """Stage 10: write a page about the run."""
     options = job.options
-    where: dict[str, Any] = {"scheduler": options.scheduler, "workers": options.workers, "plain_tcp": options.plain_tcp, "wait": options.wait}
+    where: dict[str, Any] = {name: getattr(options, name) for name in ("scheduler", "threads", "workers", "plain_tcp", "wait")}
     return report(job.out, **where, progress=artifacts.show_progress)

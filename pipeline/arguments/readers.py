@@ -283,25 +283,21 @@ def read_partition(name: str, given: Any) -> Mapping[str, Iterable[str | int]] |
     return read_place(name, given)
 
 
-def read_interactions(name: str, given: Any) -> int | str:
-    """Read how many interactions of a row are kept.
+def read_number_or(word: str) -> Callable[[str, Any], int | str]:
+    """Make a reader of a number of at least 1, possibly as text, or a word in its place; it raises UsageError for anything else."""
 
-    Parameters
-    ----------
-    given : int or str
-        A number of at least 1, possibly as text, or ALL.
+    def read(name: str, given: Any) -> int | str:
+        if isinstance(given, str) and given == word:
+            return given
+        number = int(given) if isinstance(given, str) and given.isdecimal() else given
+        if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
+            raise refuse(name, given, f"a number of at least 1, or {word!r}")
+        return int(number)
 
-    Raises
-    ------
-    UsageError
-        It is something else.
-    """
-    if isinstance(given, str) and given == ALL:
-        return given
-    number = int(given) if isinstance(given, str) and given.isdecimal() else given
-    if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
-        raise refuse(name, given, f"a number of at least 1, or {ALL!r}")
-    return int(number)
+    return read
+
+
+read_interactions = read_number_or(ALL)
 
 
 def optional(read: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:

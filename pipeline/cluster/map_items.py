@@ -1,9 +1,11 @@
-"""Mapping of a task over items, in this process or on a cluster; imports Dask only for the latter."""
+"""Mapping of a task over items, on threads of this process or on a cluster; imports Dask only for the latter."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from .placement import Placement
+from .threads import Threads
 
 W = TypeVar("W")  # one or several work items
 
@@ -18,7 +20,7 @@ def map_items(
     work : callable
         ``work(task, item)``, a function of a module.
     warm : callable
-        ``warm(task)`` compiles what ``work`` calls; not called where items are done in this process.
+        ``warm(task)`` compiles what ``work`` calls; not called where one thread does all items.
     task : Any
         A small record that every item needs.
     items : sequence of WorkItem or PartGroup
@@ -38,8 +40,13 @@ def map_items(
     ClusterLost
         No scheduler answers, it has no workers any more, or every worker that an item was given to died.
     """
-    if placement.is_serial or not items:
-        yield from ((item, work(task, item)) for item in items)
+    if placement.is_here:
+        n_threads = max(1, min(placement.with_room(memory).threads, len(items)))
+        if n_threads > 1:
+            warm(task)
+        yield from Threads(n_threads).map(partial(work, task), items)
+        return
+    if not items:
         return
     from .start_client import warm_client
     from .tasks import map_dask

@@ -1,6 +1,6 @@
-"""Placement of work: in this process, on a local cluster, or at a scheduler."""
+"""Placement of work: on threads of this process, on a local cluster of processes, or at a scheduler."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Any
@@ -9,13 +9,14 @@ from ..arguments.endpoints import split_address
 from ..arguments.readers import optional, read_flag, read_float, read_number, read_text
 from ..display.text import count
 from ..errors import UsageError
-from .resources import share_out
+from . import resources
 
-SERIAL = "serial"
+SERIAL = "serial"  # one thread, the specification
 ENCRYPTED = ("tls", "wss")  # protocols with TLS
 WAIT = 15.0  # seconds to wait for a scheduler
 READERS: dict[str, Callable[[str, Any], Any]] = {
     "scheduler": optional(read_text),
+    "threads": optional(lambda name, given: read_number(name, given, 1)),
     "workers": optional(lambda name, given: read_number(name, given, 1)),
     "wait": lambda name, given: read_float(name, given, "seconds, from 1 to 86,400", 1.0, 86400.0),
     "plain_tcp": read_flag,
@@ -24,39 +25,48 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Where work is done, and this machine's share for a local cluster."""
+    """Where work is done, and this machine's share."""
 
-    scheduler: str | None  # SERIAL for this process, None for a local cluster, otherwise a scheduler's address
-    asked_workers: int | None  # requested processes of the local cluster
-    workers: int  # actual processes of the local cluster
-    worker_memory: int  # bytes of each
+    scheduler: str | None  # a scheduler's address; SERIAL or None for this machine
+    asked_threads: int | None  # requested threads of this process
+    asked_workers: int | None  # requested processes of a local cluster; None without one
+    threads: int  # actual threads of this process
+    worker_memory: int  # bytes of each process of the local cluster, or of this process
     wait: float = WAIT  # seconds to wait for a scheduler's answer, and again for its first worker
 
     @property
-    def is_serial(self) -> bool:
-        """Whether this process does the work."""
-        return self.scheduler == SERIAL
+    def is_here(self) -> bool:
+        """Whether threads of this process do the work."""
+        return self.asked_workers is None and self.on_this_machine
 
     @property
-    def is_open(self) -> bool:
-        """Whether neither scheduler nor workers were given."""
-        return self.scheduler is None and self.asked_workers is None
+    def on_this_machine(self) -> bool:
+        """Whether this machine does the work."""
+        return self.scheduler in {None, SERIAL}
 
-    def here_if(self, small: bool) -> "Placement":
-        """Return this process as placement for little work, which is done before a local cluster has started, unless one was requested."""
-        return replace(self, scheduler=SERIAL) if small and self.is_open else self
+    def with_room(self, least: int, shared: int = 0) -> "Placement":
+        """Reduce the threads so that each has enough memory, unless their number was given.
 
-    def with_room(self, least: int) -> "Placement":
-        """Reduce the workers so that each has enough memory, unless their number was given."""
-        workers, worker_memory = share_out(self.asked_workers, least)
-        return replace(self, workers=workers, worker_memory=worker_memory)
+        Parameters
+        ----------
+        least : int
+            Bytes that a worker with one thread needs,
+        shared : int
+            and how much of it further threads of it share.
+        """
+        if not self.is_here or self.asked_threads is not None:
+            return self
+        return replace(self, threads=max(1, min(self.threads, (self.worker_memory - shared) // max(1, least - shared))))
 
     def describe(self, n_tasks: int) -> str:
         """Describe the placement in words, such as "in this process"."""
-        if self.is_serial:
-            return "in this process"
-        workers = count(min(self.workers, max(1, n_tasks)), "worker")
+        if self.is_here:
+            return "in this process" if self.threads == 1 else f"on {self.threads} threads"
+        workers = count(min(self.asked_workers or 1, max(1, n_tasks)), "worker")
         return f"on {self.scheduler or f'a local cluster of {workers}'}"
+
+
+ONE_THREAD = Placement(SERIAL, None, None, 1, 0)
 
 
 def _is_this_host(name: str) -> bool:
@@ -66,12 +76,15 @@ def _is_this_host(name: str) -> bool:
         return name == "localhost"
 
 
-def _check_scheduler(address: str | None, plain_tcp: bool, workers: int | None) -> None:
+def _check_scheduler(address: str | None, plain_tcp: bool, local: Mapping[str, int | None]) -> None:
     """Refuse a remote scheduler without TLS: anybody who reaches it can run code on its workers and read their data."""
+    said = [f"{name} is {number}" for name, number in local.items() if number is not None]
+    if len(said) > 1:
+        raise UsageError(f"{' and '.join(said)}: threads are of this process, workers are processes of their own; leave out one or the other")
     if address is None:
         return
-    if workers is not None:
-        raise UsageError(f"workers is {workers}, which is for a local cluster, but scheduler is {address!r:.80}; leave out one or the other")
+    if said:
+        raise UsageError(f"{said[0]}, which is for this machine, but scheduler is {address!r:.80}; leave out one or the other")
     if address == SERIAL:
         return
     whole = address if "://" in address else f"tcp://{address}"  # as Dask parses it
@@ -80,26 +93,31 @@ def _check_scheduler(address: str | None, plain_tcp: bool, workers: int | None) 
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
 
 
-def make_placement(scheduler: str | None, workers: int | None, plain_tcp: bool, wait: float = WAIT) -> Placement:
+def make_placement(
+    scheduler: str | None = None, threads: int | None = None, workers: int | None = None, wait: float = WAIT, plain_tcp: bool = False
+) -> Placement:
     """Read the placement that a person requested.
 
     Parameters
     ----------
-    scheduler : str or None
-        Address of a Dask scheduler, or SERIAL.
-    workers : int or None
-        Processes of a local cluster; None for one per core, but for those that would not have enough memory.
-    plain_tcp : bool
-        The network is the user's own, a scheduler on another host needs no TLS.
+    scheduler : str, optional
+        Address of a Dask scheduler, or SERIAL for one thread of this process.
+    threads : int, optional
+        Of this process; by default one per core.
+    workers : int, optional
+        Processes of a local cluster, in the place of threads.
     wait : float
         Seconds.
+    plain_tcp : bool
+        The network is the user's own, a scheduler on another host needs no TLS.
 
     Raises
     ------
     UsageError
-        An argument is of a wrong type, the scheduler is reached without TLS or its address is none, or workers were asked for beside it.
+        An argument is of a wrong type, the scheduler is reached without TLS or its address is none, or threads or workers were asked for beside it.
     """
-    given = {"scheduler": scheduler, "workers": workers, "wait": wait, "plain_tcp": plain_tcp}
+    given = {"scheduler": scheduler, "threads": threads, "workers": workers, "wait": wait, "plain_tcp": plain_tcp}
     read = {name: READERS[name](name, value) for name, value in given.items()}
-    _check_scheduler(read["scheduler"], read["plain_tcp"], read["workers"])
-    return Placement(read["scheduler"], read["workers"], *share_out(read["workers"]), read["wait"])
+    _check_scheduler(read["scheduler"], read["plain_tcp"], {name: read[name] for name in ("threads", "workers")})
+    n_threads = 1 if scheduler == SERIAL else read["threads"] or resources.count_cores()
+    return Placement(read["scheduler"], read["threads"], read["workers"], n_threads, resources.find_memory() // (read["workers"] or 1), read["wait"])

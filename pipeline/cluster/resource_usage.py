@@ -1,44 +1,36 @@
 """Time, CPU, memory and traffic of a piece of work."""
 
 import os
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import NamedTuple, TypeVar
 
 import psutil
 
 from ..stores.traffic import Moved, find_moved
 
+T = TypeVar("T")
+
 STATUS, PEAK = "/proc/self/status", "VmHWM:"  # Linux
 
 
 class PartTimings(NamedTuple):
-    """Seconds spent on a part."""
+    """Seconds spent on a part, of all threads that worked on it."""
 
     reading: float = 0.0
     kernel: float = 0.0  # from raw values to checked and summarised attributions, including buffers
     writing: float = 0.0
     publishing: float = 0.0  # writing and digesting the object
-    cpu: float = 0.0  # of the process with all threads, except while reading
+    cpu: float = 0.0  # of the threads that worked on it, except while reading
     peak: int = 0  # peak memory of the process so far, in bytes
 
-    def publish(self, seconds: float, cpu: float) -> "PartTimings":
-        """Add the time after the part was written.
-
-        Parameters
-        ----------
-        seconds : float
-            That the part took in all.
-        cpu : float
-            Of the process since it was written.
-
-        Returns
-        -------
-        PartTimings
-            Which adds up to these seconds.
-        """
-        return self._replace(publishing=seconds - self.reading - self.kernel - self.writing, cpu=self.cpu + cpu)
+    def add(self, later: "PartTimings") -> "PartTimings":
+        """Add the timings of further work."""
+        added = {name: getattr(self, name) + getattr(later, name) for name in ("reading", "kernel", "writing", "publishing", "cpu")}
+        return PartTimings(**added, peak=max(self.peak, later.peak))
 
 
 class ResourceUsage(NamedTuple):
@@ -51,25 +43,37 @@ class ResourceUsage(NamedTuple):
 
 
 class Stopwatch:
-    """A stopwatch for one thread that adds up time by name."""
+    """A stopwatch that adds up time by name, of several threads."""
 
     def __init__(self) -> None:
-        self._lap, self._cpu_lap = time.perf_counter(), time.process_time()
-        self._seconds: dict[str, float] = {}
-        self._cpu: dict[str, float] = {}
+        self._lock = threading.Lock()
+        self._seconds, self._cpu = defaultdict[str, float](float), defaultdict[str, float](float)
 
-    def lap(self, name: str) -> None:
-        """Record the time since the last lap.
+    @contextmanager
+    def timed(self, name: str) -> Iterator[None]:
+        """Measure what the calling thread does inside the context.
 
         Parameters
         ----------
         name : str
             A field of `PartTimings` of seconds.
         """
-        now, cpu = time.perf_counter(), time.process_time()
-        self._seconds[name] = self._seconds.get(name, 0.0) + now - self._lap
-        self._cpu[name] = self._cpu.get(name, 0.0) + cpu - self._cpu_lap
-        self._lap, self._cpu_lap = now, cpu
+        began, cpu = time.perf_counter(), time.thread_time()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._seconds[name] += time.perf_counter() - began
+                self._cpu[name] += time.thread_time() - cpu
+
+    def iterate(self, name: str, values: Iterable[T]) -> Iterator[T]:
+        """Measure how long values take to come."""
+        iterator = iter(values)
+        with suppress(StopIteration):
+            while True:
+                with self.timed(name):
+                    value = next(iterator)
+                yield value
 
     def spent(self) -> PartTimings:
         """Return the timings."""

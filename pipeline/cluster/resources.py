@@ -1,4 +1,4 @@
-"""Memory and cores available to this process, and their division among local workers."""
+"""Memory and cores available to this process."""
 
 import os
 
@@ -6,10 +6,8 @@ import psutil
 
 from . import cgroups as control_group
 
-WORKER_BYTES = 1 << 30  # least memory of a worker while nothing is known of its needs
 
-
-def _find_memory() -> int:
+def find_memory() -> int:
     """Return the available memory in bytes: the machine's, or the limit of a container, job or unit."""
     total, allowed = int(psutil.virtual_memory().total), control_group.find_memory()
     return total if allowed is None else min(total, allowed)
@@ -23,17 +21,10 @@ def table_budget() -> int:
     int
         Bytes.
     """
-    return _find_memory() // 2
+    return find_memory() // 2
 
 
 def count_cores() -> int:
     """Return the available cores: by affinity, or by CPU quota."""
     here, allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, control_group.find_cores()
     return here if allowed is None else min(here, allowed)
-
-
-def share_out(asked: int | None, least: int = WORKER_BYTES) -> tuple[int, int]:
-    """Choose the number of local workers, and each one's memory."""
-    memory = _find_memory()
-    workers = asked or max(1, min(count_cores(), memory // least))
-    return workers, memory // workers

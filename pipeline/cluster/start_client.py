@@ -1,4 +1,4 @@
-"""Dask clients: of a local cluster with a process per core, or of an existing scheduler."""
+"""Dask clients: of a local cluster of processes, or of an existing scheduler."""
 
 import contextlib
 import logging
@@ -36,14 +36,14 @@ def _silenced() -> Iterator[None]:
 
 @contextlib.contextmanager
 def local_client(placement: Placement, n_items: int) -> Iterator[distributed.Client]:
-    """Start a local cluster of one process per core, and stop it at the end.
+    """Start a local cluster of processes with a thread each, and stop it at the end.
 
     It listens on the loopback address with its own certificate, since otherwise all users of the machine could run code as this one.
 
     Parameters
     ----------
     placement : Placement
-        Its ``workers`` are started, each with ``worker_memory`` bytes.
+        Its ``asked_workers`` are started, each with ``worker_memory`` bytes.
     n_items : int
         Tasks there will be; no more processes are started than that.
 
@@ -61,7 +61,7 @@ def local_client(placement: Placement, n_items: int) -> Iterator[distributed.Cli
     check_script()
     try:
         cluster = distributed.LocalCluster(
-            n_workers=max(1, min(placement.workers, n_items)),
+            n_workers=max(1, min(placement.asked_workers or 1, n_items)),
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",

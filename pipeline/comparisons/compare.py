@@ -106,6 +106,7 @@ def compare(
     outputs: str | Sequence[str] = (),
     output: str | None = None,
     scheduler: str | None = None,
+    threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
     wait: float = 15.0,
@@ -154,9 +155,11 @@ def compare(
     trees, outputs, output : optional
         As for `explain`. With the output "predicted" or "other", finished runs have to be of the same.
     scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster.
+        Address of a Dask scheduler, or "serial" for one thread; by default this process does all.
+    threads : int, optional
+        Threads of this process, by default one per core that it may use.
     workers : int, optional
-        Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
+        Processes of a local Dask cluster, in the place of threads. Each imports the calling script, so call under ``if __name__ == "__main__"``.
     plain_tcp : bool
         Reach a scheduler on another host without TLS, where the network is your own.
     wait : float
@@ -185,7 +188,8 @@ def compare(
     """
     when = None if date is None else read_date("date", date)
     given: dict[str, Any] = {"ids": ids, "trees": trees, "outputs": outputs, "output": output, "missing": missing, "allow_unseen": allow_unseen}
-    job = make_job(model, data, out, Options(scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, date=when, **given))
+    where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
+    job = make_job(model, data, out, Options(date=when, **where, **given))
     estimated = check_parameters(METHODS[PERTURBS], {"budget": budget, "seed": seed})
     measures = Measures(
         top=read_numbers("top", top, whole=True),

@@ -88,31 +88,30 @@ class DifferingRows:
     Parameters
     ----------
     named : Named
-    file : str
-        URI that the rows are in.
     """
 
-    def __init__(self, named: Named, file: str):
-        self._named, self._file = named, file
+    def __init__(self, named: Named):
+        self._named = named
         self._kept: dict[tuple[int, int, int], pa.Table] = {}
         self._empty: pa.Table | None = None
 
-    def see(self, batch: pa.RecordBatch, first_row: int, seen: Sequence[Seen], pairs: Sequence[tuple[int, int]], apart: Apart) -> None:
-        """Update with a batch of rows."""
+    def see(self, batch: pa.RecordBatch, file: str, first_row: int, seen: Sequence[Seen], pairs: Sequence[tuple[int, int]], apart: Apart) -> None:
+        """Update with a batch of rows of a file."""
         if self._empty is None:
-            self._empty = self._list_rows(batch, first_row, seen, (0, 0, 0), np.zeros(0, np.int64), Apart(*np.zeros((3, 0))))
+            self._empty = self._list_rows(batch, file, first_row, seen, (0, 0, 0), np.zeros(0, np.int64), Apart(*np.zeros((3, 0))))
         for k in range(len(self._named.outputs)):
             for p, (a, b) in enumerate(pairs):
                 mine, kept = apart.take(k, p), self._kept.get((k, a, b))
                 chosen = _order(mine)[: self._named.n_rows]
                 chosen = chosen[_differ_more(mine.take(chosen), kept, self._named.n_rows)]
                 if chosen.size:
-                    found = self._list_rows(batch, first_row, seen, (k, a, b), chosen, mine.take(chosen))
+                    found = self._list_rows(batch, file, first_row, seen, (k, a, b), chosen, mine.take(chosen))
                     self._kept[k, a, b] = found if kept is None else _first_rows(pa.concat_tables([kept, found]), self._named.n_rows)
 
     def _list_rows(
         self,
         batch: pa.RecordBatch,
+        file: str,
         first_row: int,
         seen: Sequence[Seen],
         about: tuple[int, int, int],
@@ -128,7 +127,7 @@ class DifferingRows:
             "output": pa.array([named.outputs[k]] * n, pa.string()),
             "ranking": pa.array([named.rankings[a]] * n, pa.string()),
             "other": pa.array([named.rankings[b]] * n, pa.string()),
-            "file": pa.array([self._file] * n, pa.string()),
+            "file": pa.array([file] * n, pa.string()),
             "row": pa.array(first_row + chosen, pa.int64()),
             **{name: _plain(batch.column(name).take(pa.array(chosen))) for name in named.ids},
             "swaps": pa.array(apart.swaps.astype(np.int64)),

@@ -78,7 +78,7 @@ def _say_missing(number: float | None) -> str:
 
 
 def _pieces(items: Sequence[WorkItem]) -> set[tuple[str, str, int]]:
-    return {(item.uri, item.etag, group) for item in items for group in item.row_groups}
+    return {(piece.uri, piece.etag, group) for item in items for piece in item.pieces for group in piece.row_groups}
 
 
 def asked_by(plan: Plan) -> ExtraColumns:
@@ -91,8 +91,6 @@ def choose_items(list_files: Callable[[ExtraColumns], Listing], asked: ExtraColu
     """Choose work items: those of earlier runs, if compared, since parts are read alongside."""
     items = make_items(list_files(asked), ITEM_ROWS)
     for n_before, (run, plan) in enumerate(plans.items()):
-        if any(item.joined for item in plan.items):
-            raise UsageError(f"{run}: has parts of several files each (--item-rows), beside which rows are not read; compare a run without them")
         if _pieces(plan.items) != _pieces(make_items(list_files(asked_by(plan)), ITEM_ROWS)):
             raise UsageError(f"{run}: is about other rows, or they have changed since")
         if n_before and plan.items != items:

@@ -27,7 +27,7 @@ from .compare.groups import SOME, TESTED, GroupDrift, compare_groups, list_state
 from .compare.mix import Mix
 from .compare.shifts import Shift, judge, set_parts, shift_groups
 from .compare.split import Split
-from .compare.two_models import Parts, Where, explain_both_ways, refuse_both_ways
+from .compare.two_models import Parts, explain_both_ways, refuse_both_ways
 from .measure.measured_groups import MeasuredGroups, count_rows, measure_groups, refuse_ungrouped
 from .measure.measured_run import Measured, measure_run
 
@@ -262,6 +262,7 @@ def drift(
     by: str | Iterable[str] = (),
     both_ways: bool = False,
     scheduler: str | None = None,
+    threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
     wait: float = 15.0,
@@ -287,9 +288,11 @@ def drift(
         Where the models differ, explain both nights by both of them: each feature's change is split into what the data did and what the model did.
         For attributions that add up to margins, of outputs that all rows have.
     scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster, where runs are large.
+        Address of a Dask scheduler, or "serial" for one thread; by default this process does all.
+    threads : int, optional
+        Threads of this process, by default one per core that it may use.
     workers : int, optional
-        Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
+        Processes of a local Dask cluster, in the place of threads. Each imports the calling script, so call under ``if __name__ == "__main__"``.
     plain_tcp : bool
         Reach a scheduler on another host without TLS, where the network is your own.
     wait : float
@@ -310,9 +313,8 @@ def drift(
     place = normalise(read_place("run", run))
     (reference, manifest), asked = find_reference(place, read_place("against", against)), read_thresholds(thresholds)
     both_ways, columns = read_flag("both_ways", both_ways), read_names("by", by)
-    where = Where(scheduler, workers, plain_tcp, wait, progress)
-    told: dict[str, Any] = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
-    nights = [measure_run(each, **told, progress=progress) for each in (reference, place)]
+    where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
+    nights = [measure_run(each, **where, progress=progress) for each in (reference, place)]
     if manifest not in (None, nights[0].manifest.sha256):
         raise InvalidRun(f"{reference}: its manifest has SHA-256 {nights[0].manifest.sha256[:12]}, {against} names {printable(str(manifest)[:12])}")
     refuse_unlike(nights[1], nights[0])
@@ -322,9 +324,9 @@ def drift(
     if columns:
         for each in nights:
             refuse_ungrouped(each, columns)
-        placement = make_placement(**told)
+        placement = make_placement(**where)
         old, new = (measure_groups(placement, each, columns, progress) for each in nights)
         groups = new, old
-    found = compare_runs(nights[1], nights[0], asked, explain_both_ways(nights[1], nights[0], where) if both_ways else (), groups)
+    found = compare_runs(nights[1], nights[0], asked, explain_both_ways(nights[1], nights[0], where, progress) if both_ways else (), groups)
     write_drift(found)
     return found

@@ -59,16 +59,16 @@ def merge_counts(*counted: BackgroundCounts) -> BackgroundCounts:
     return _merge(counted)
 
 
-def merge_in_tree(parts: Iterable[BackgroundCounts]) -> BackgroundCounts:
+def merge_in_tree(parts: Iterable[tuple[int, BackgroundCounts]]) -> BackgroundCounts:
     """Merge by position, so that sums round the same everywhere, with few states in memory.
 
     Parameters
     ----------
-    parts : iterable of BackgroundCounts
-        At least one, in the order of the background's items.
+    parts : iterable of (int, BackgroundCounts)
+        At least one, with the positions of the background's items, in any order.
     """
     tree = MergeTree(_merge)
-    for place, part in enumerate(parts):
+    for place, part in parts:
         tree.add(place, part)
     total = tree.total()
     if total is None:

@@ -11,6 +11,7 @@ import numpy as np
 from leafledger.kernels.reductions.reduction import Reduction
 
 from ..errors import InvalidRun
+from ..stores.table_arrays import load_numpy
 
 
 def _arrays(record: Any) -> list[np.ndarray]:
@@ -52,10 +53,10 @@ def unpack_state(reduction: Reduction, text: str) -> Any:
     """
     template = reduction.init(1, 0)
     try:
-        with np.load(io.BytesIO(base64.b64decode(text, validate=True))) as arrays:
-            if len(arrays) != len(_arrays(template)):
-                raise ValueError(f"{len(arrays)} arrays, expected {len(_arrays(template))}")
-            return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
+        arrays = load_numpy(io.BytesIO(base64.b64decode(text, validate=True)))
+        if len(arrays) != len(_arrays(template)):
+            raise ValueError(f"{len(arrays)} arrays, expected {len(_arrays(template))}")
+        return _fill(template, (arrays[f"arr_{i}"] for i in range(len(arrays))))
     except (ValueError, KeyError, EOFError, RuntimeError, BadZipFile) as error:  # RuntimeError: zipfile's, for encryption and unsupported features
         raise InvalidRun(f"a part's state of {reduction.name!r} is damaged: {' '.join(str(error).split())}") from error
 

@@ -40,11 +40,20 @@ class Memory:
     footer: int  # of the input and output files, or of the background's
 
     @property
-    def total(self) -> int:
-        """Total bytes, including the worker process itself."""
-        return WORKER_OVERHEAD + self.tables + self.slice + self.row_group + self.footer
+    def shared(self) -> int:
+        """Bytes of the process itself and of the tables, which its threads share."""
+        return WORKER_OVERHEAD + self.tables
 
-    def check(self, available: int) -> None:
+    @property
+    def total(self) -> int:
+        """Total bytes of a worker with one thread, including the process itself."""
+        return self.of(1)
+
+    def of(self, n_threads: int) -> int:
+        """Total bytes of a worker with several threads."""
+        return self.shared + n_threads * (self.slice + self.row_group + self.footer)
+
+    def check(self, available: int, n_threads: int = 1) -> None:
         """Refuse workers with less memory.
 
         Parameters
@@ -52,10 +61,11 @@ class Memory:
         available : int
             What one worker may hold, in bytes.
         """
-        if self.total > available:
+        if self.of(n_threads) > available:
+            who, fewer = ("a worker needs", "workers") if n_threads == 1 else (f"{n_threads} threads need", "threads")
             raise UsageError(
-                f"a worker needs {self.total >> 20} MiB (tables {self.tables >> 20}, slice {self.slice >> 20}, largest row group "
-                f"{self.row_group >> 20}, footer {self.footer >> 20}), it has {available >> 20}; use fewer workers"
+                f"{who} {self.of(n_threads) >> 20} MiB (tables {self.tables >> 20}, slice {self.slice >> 20}, largest row group "
+                f"{self.row_group >> 20}, footer {self.footer >> 20}), it has {available >> 20}; use fewer {fewer}"
             )
 
 

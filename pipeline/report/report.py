@@ -10,7 +10,7 @@ import pyarrow as pa
 from ..arguments.readers import read_place
 from ..cluster.map_items import map_items
 from ..cluster.placement import make_placement
-from ..drift.measure.measured_run import FEW, Measured, measure_run
+from ..drift.measure.measured_run import Measured, measure_run
 from ..drift.verdict import read_document
 from ..errors import InvalidRun, RunConflict, StorageError
 from ..finished.finished_run import FinishedRun, read_run
@@ -92,7 +92,6 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     total = plan.columns[0][0]
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
     asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
-    placement = placement.here_if(manifest.n_rows * (len(columns) + 1) < FEW)
     on_done, found = progress(Work("counting", measured.uri, len(parts), sum(part.item.n_rows for part in parts))), nothing(columns)
     for part, made in map_items(placement, count_part, work.warm, asked, parts, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
@@ -191,7 +190,7 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
     against : str, path or None
         As of `report`.
     where : mapping of str to Any
-        Its ``scheduler``, ``workers``, ``plain_tcp`` and ``wait``.
+        Its ``scheduler``, ``threads``, ``workers``, ``plain_tcp`` and ``wait``.
 
     Raises
     ------
@@ -217,6 +216,7 @@ def report(
     *,
     against: str | PathLike | None = None,
     scheduler: str | None = None,
+    threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
     wait: float = 15.0,
@@ -231,7 +231,7 @@ def report(
     against : str or path, optional
         Folder of another run, or the JSON object that names the latest one: the page says what changed since. By default it does where the two were
         compared before, see `drift`; what was found then stays, and another comparison has the groups and thresholds of the one before.
-    scheduler, workers, plain_tcp, wait : optional
+    scheduler, threads, workers, plain_tcp, wait : optional
         As for `explain`: where the run's columns are read.
     progress : callable
         As for `explain`; called before the run is measured, where it was not before, and before rows are counted.
@@ -253,7 +253,7 @@ def report(
         The store does not answer, or cannot be written.
     """
     finished = read_run(run)
-    where: dict[str, Any] = {"scheduler": scheduler, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
+    where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     try:
         data = write_report(gather(finished, against, where, progress))
     except (InvalidRun, StorageError) as error:

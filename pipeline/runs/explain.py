@@ -113,7 +113,7 @@ def explain(
     single_writer: bool = False,
     if_changed: IfChanged = "refuse",
     digest_inputs: bool = False,
-    item_rows: int | None = None,
+    item_rows: int | str | None = None,
     date: Date | str | None = None,
     method: str = "shapley",
     parameters: Mapping[str, Any] | None = None,
@@ -129,6 +129,7 @@ def explain(
     by: str | Iterable[str] = (),
     missing_labels: MissingLabels = "count",
     scheduler: str | None = None,
+    threads: int | None = None,
     workers: int | None = None,
     wait: float = 15.0,
     plain_tcp: bool = False,
@@ -190,9 +191,10 @@ def explain(
     digest_inputs : bool
         Read every byte of the data and the background once more, in this process, before rows are explained, and keep the files' SHA-256 in
         ``inputs.json``. Whoever goes on with the run, and `check_run` with ``deep``, compares them again. Results are the same.
-    item_rows : int, optional
-        Put small files into one part until it has so many rows, where they follow each other in one partition, and cut larger files into parts of
-        about as many; at most as many as parts have by default. The order of rows stays. By default every file has parts of its own.
+    item_rows : int or "file", optional
+        Make parts of about so many rows, at most as many as parts have by default: small files go into one where they follow each other in one
+        partition, and larger files are cut. "file" makes a part of every file, or several. By default files of fewer than 100,000 rows go together,
+        into parts of 100,000 to 260,000, or of 64 MiB. The order of rows stays.
     date : date or str, optional
         Fills ``{date}`` in every path and URI.
     method : str
@@ -228,10 +230,11 @@ def explain(
     missing_labels : {"count", "refuse"}
         Leave rows without a label out and count them, or end the run at the first.
     scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for this process alone; by default a local cluster, or this process where no ``workers`` are given
-        and it is done sooner than a cluster starts: with 10,000 rows or fewer, and with up to a million if the model is quick.
+        Address of a Dask scheduler, or "serial" for one thread; by default threads of this process do all.
+    threads : int, optional
+        Threads of this process, by default one per core that it may use, and for which there is memory.
     workers : int, optional
-        Processes of the local cluster, by default one per core. Each imports the calling script, so call under ``if __name__ == "__main__"``.
+        Processes of a local Dask cluster, in the place of threads. Each imports the calling script, so call under ``if __name__ == "__main__"``.
     wait : float
         Seconds that a scheduler may take to answer, and as many again until it has a worker. A cluster that starts workers as there is work
         may need minutes.

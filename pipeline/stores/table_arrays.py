@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache, lru_cache
@@ -25,6 +26,7 @@ FETCHES = 2  # of what arrives damaged
 RECORDS = "leafledger.kernels."  # what the names of tables' types start with, module first
 SEVERAL = "tuple"  # in the place of a record's name
 KINDS = "biuf"  # of numbers, which no bytes make into anything else
+_HEADERS = threading.Lock()
 _MODULE = re.compile(r"leafledger\.kernels(\.[a-z0-9_]+)+")
 
 
@@ -66,6 +68,19 @@ def _rebuild(index: Any, mapped: np.ndarray) -> Any:
     if record == SEVERAL:
         return tuple(_rebuild(fields[str(k)], mapped) for k in range(len(fields)))
     return _record_type(record)(**{name: _rebuild(entry, mapped) for name, entry in fields.items()})
+
+
+def load_numpy(file: Any, **options: Any) -> Any:
+    """Load an ``.npy`` file, or all arrays of an ``.npz`` file by name, one thread at a time.
+
+    NumPy reads headers with ``ast``, and of two threads that CPython builds syntax trees for at once one may fail (cpython#106905).
+    """
+    with _HEADERS:
+        found = np.load(file, **options)
+        if not isinstance(found, np.lib.npyio.NpzFile):
+            return found
+        with found:
+            return dict(found)
 
 
 def table_bytes(record: NamedTuple) -> int:
@@ -165,7 +180,7 @@ def _open(uri: str) -> tuple[dict, np.ndarray]:
 
 def _map_bytes(folder: Path) -> np.ndarray:
     with reported("read", str(folder / BYTES)):
-        return np.asarray(np.load(folder / BYTES, mmap_mode="r"))
+        return np.asarray(load_numpy(folder / BYTES, mmap_mode="r"))
 
 
 def open_tables(uri: str) -> Any:

@@ -11,7 +11,8 @@ from tests.docs.reader import read_page, reading
 
 VARIES = {  # from machine to machine, or from day to day: left open
     r"within [\d.e-]+ of": "within … of",
-    r"\d+ MiB a worker .*": "… MiB a worker …",
+    r"\d+ MiB (a worker|for \d+ threads?) .*": "… MiB …",
+    r"on \d+ threads": "on … threads",
     r"remainder of [\d.e-]+": "remainder of …",
     r'"manifest": "\w{64}"': '"manifest": "…"',
     r"cluster of \d+ processes": "cluster of … processes",

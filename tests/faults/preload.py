@@ -1,4 +1,4 @@
-"""Loaded by Dask workers that a test starts: makes work last, or end badly, as the environment says."""
+"""Loaded by Dask workers and other processes that a test starts: makes work last, or end badly, as the environment says."""
 
 import ctypes
 import os
@@ -18,10 +18,10 @@ PIECE = 32 << 20  # bytes
 
 
 def dask_setup(worker) -> None:
-    """Called once by every worker process."""
+    """Called once by every process."""
     write_part = make_part.write_part
 
-    def written(plan, plan_digest, item, prepared, local, rejected=MappingProxyType({})):
+    def written(plan, plan_digest, item, prepared, local, rejected=MappingProxyType({}), in_order=map):
         deadly, seconds = str(item.part) == os.environ.get(DEADLY), float(os.environ.get(SECONDS, "0"))
         deadly |= os.environ.get(DEADLY_FILE) in {piece.uri for piece in item.pieces} - {*rejected}
         select.select([], [], [], seconds / 2 if deadly else seconds)  # sleep does not bear libfaketime
@@ -34,7 +34,7 @@ def dask_setup(worker) -> None:
         while str(item.part) == os.environ.get(GREEDY):
             taken.append(b"0" * PIECE)
             time.sleep(0.05)  # whoever watches looks ten times a second
-        return write_part(plan, plan_digest, item, prepared, local, rejected)
+        return write_part(plan, plan_digest, item, prepared, local, rejected, in_order)
 
     make_part.write_part = written
     measure = measuring.measure_columns

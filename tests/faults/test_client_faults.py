@@ -11,9 +11,10 @@ from tests.faults.interrupting import interrupt
 from tests.faults.proxy import afterwards, before
 from tests.faults.verdict import ID, committed, contents
 
-# Writes of a run: probe five times, plan, tables twice, recipe, four parts, summaries four times, tables removed, manifest, how it was made.
-STEPS, MANIFEST = 20, 18
-SOME = {9, MANIFEST}  # for the short suite: a part, the manifest
+# Writes of a run: probe five times, plan, tables twice, recipe, the attempt, four parts, the attempt removed, summaries four times, tables removed,
+# manifest, how it was made.
+STEPS, MANIFEST = 22, 20
+SOME = {10, MANIFEST}  # for the short suite: a part, the manifest
 
 
 @pytest.fixture

@@ -22,7 +22,6 @@ from cryptography.x509.oid import NameOID
 from leafledger import check_run, drift, explain
 from leafledger.pipeline.cluster import start_client as cluster
 from leafledger.pipeline.cluster import waiting as patience
-from leafledger.pipeline.drift.measure import measured_run as measured
 from leafledger.pipeline.errors import ClusterLost, UnfitCluster, UsageError
 from leafledger.pipeline.runs.execute import dask as dask_
 from tests.faults.interrupting import struck
@@ -124,7 +123,6 @@ def test_chaos(many, tally, tmp_path, seed):
 
 def test_drift_survives_its_workers(many, tally, tmp_path, monkeypatch):
     """One is killed while a run is measured: what is counted and compared is the same, byte by byte."""
-    monkeypatch.setattr(measured, "FEW", 0)  # numbers that are measured without a cluster
     for name, rows in (("night", many.data), ("before", f"{many.data}/month=1")):
         explain(many.model, rows, tmp_path / name, ids=[ID], scheduler="serial")
     drift(tmp_path / "night", against=tmp_path / "before", scheduler="serial")
@@ -146,7 +144,7 @@ def judge_without(many, tally, out, manifest, part):
     """All is published but one item, which is named."""
     tally.finished += 1
     assert [entry.part for entry in manifest.rejected] == [part]
-    assert "the workers that it was given to died" in manifest.rejected[0].reason
+    assert "the processes that it was given to died" in manifest.rejected[0].reason
     assert len(manifest.parts) == 11
     assert manifest.n_rows + manifest.n_rejected == 3000
     check_run(out)
@@ -203,7 +201,7 @@ def test_a_file_that_ends_its_worker_takes_no_others_with_it(example, tally, tmp
     tally.finished += 1
     assert [(entry.part, entry.uri, entry.n_rows) for entry in manifest.rejected] == [(0, str(damaged), 44), (1, str(deadly), 60)]
     assert "cannot read" in manifest.rejected[0].reason
-    assert manifest.rejected[1].reason == f"{deadly}: row groups [0]: the workers that it was given to died, every time"
+    assert manifest.rejected[1].reason == f"{deadly}: row groups [0]: the processes that it was given to died, every time"
     assert check_run(tmp_path / "run", deep=True, all_rows=True).n_again == manifest.n_rows == 2 * sum(SMALL) - 104
     damage(deadly)
     explain(example.model, data, tmp_path / "whole", scheduler="serial", **asked)

@@ -10,7 +10,7 @@ from ...display.text import count
 from ...errors import Exit, InvalidRun, NotFinished, UsageError
 from ..terminal.dated import Day, fill_day
 from ..terminal.documents import write_document
-from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
+from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Threads, Wait, Workers
 from ..terminal.terminal import complain, is_logged, open_console, say
 
 
@@ -49,6 +49,7 @@ def check(
     deep: Annotated[bool, Parameter(negative=())] = False,
     model: str | None = None,
     all_rows: Annotated[bool, Parameter(negative=())] = False,
+    threads: Threads = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
@@ -73,11 +74,12 @@ def check(
         The model's file, where it is not any more where it was.
     all_rows
         Explain all rows again.
+    threads
+        Threads of this process, by default one per core that it may use.
     scheduler
-        Address of a Dask scheduler, tls:// where it is another host; by default this process does all, unless workers are given. With deep, tables
-        are put beside the run for workers, and removed again.
+        Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread; by default this process does all.
     workers
-        Processes of a local cluster. What is found, and what is found first, is the same.
+        Processes of a local Dask cluster, in the place of threads.
     plain_tcp
         Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers.
     wait
@@ -103,7 +105,9 @@ def check(
     run = _find(run, date, latest)
     unseen = quiet or not (is_logged() or sys.stderr.isatty() or scheduler or workers)  # the result of a local check suffices for a job's output
     with watched(unseen) as progress:
-        report = check_run(run, deep, model, all_rows, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress)
+        report = check_run(
+            run, deep, model, all_rows, scheduler=scheduler, threads=threads, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress
+        )
     how = "as stored" if report.as_stored else "as computed"
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
     rejected = f", {count(report.n_rejected, 'piece')} of the data rejected" if report.n_rejected else ""

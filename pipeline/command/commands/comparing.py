@@ -8,7 +8,7 @@ from cyclopts import Group, Parameter
 from ...errors import UsageError
 from ..terminal.dated import Day, fill_day
 from ..terminal.documents import write_document
-from ..terminal.flags import CLUSTER, DOUBTFUL, METHOD, MODEL, Json, PathArgument, Quiet, Wait, Whole, Workers, as_whole
+from ..terminal.flags import CLUSTER, DOUBTFUL, METHOD, MODEL, Json, PathArgument, Quiet, Threads, Wait, Whole, Workers, as_whole
 from ..terminal.terminal import open_console, say
 
 MEASURES = Group("Measures", sort_key=3)
@@ -37,6 +37,7 @@ def compare(
     label: Annotated[str | None, Parameter(group=MEASURES)] = None,
     ids: Annotated[tuple[str, ...], Parameter(name="--id", group=MEASURES, negative=(), consume_multiple=True)] = (),
     differing_rows: Annotated[Whole, Parameter(group=MEASURES)] = 10,
+    threads: Threads = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
@@ -83,10 +84,12 @@ def compare(
         Columns that are passed through to the rows on which rankings differ most.
     differing_rows
         How many such rows are listed of every output and two rankings, at most.
+    threads
+        Threads of this process, by default one per core that it may use.
     scheduler
-        As for explain.
+        Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread; by default this process does all.
     workers
-        As for explain.
+        Processes of a local Dask cluster, in the place of threads.
     plain_tcp
         As for explain.
     wait
@@ -136,6 +139,7 @@ def compare(
             ids=ids,
             differing_rows=differing_rows,
             scheduler=scheduler,
+            threads=threads,
             workers=workers,
             plain_tcp=plain_tcp,
             wait=wait,

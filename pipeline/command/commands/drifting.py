@@ -12,7 +12,7 @@ from ...display.text import count, printable, write_two
 from ...errors import Exit
 from ..terminal.dated import Day, fill_day
 from ..terminal.documents import write_document
-from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
+from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Threads, Wait, Workers
 from ..terminal.terminal import open_console, print_whole, say
 
 if TYPE_CHECKING:
@@ -141,6 +141,7 @@ def drift(
     both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
     date: Day = None,
     json: Json = False,
+    threads: Threads = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
@@ -166,11 +167,12 @@ def drift(
         YYYY-MM-DD, fills {date} in RUN, --against and --thresholds.
     json
         Write one JSON document instead, with everything.
+    threads
+        Threads of this process, by default one per core that it may use.
     scheduler
-        Address of a Dask scheduler, tls:// where it is another host, or "serial" for this process alone; by default a local cluster, where runs are
-        large.
+        Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread; by default this process does all.
     workers
-        Processes of the local cluster, by default one per core.
+        Processes of a local Dask cluster, in the place of threads.
     plain_tcp
         Reach a scheduler on another host without TLS: whoever shares that network can run code on its workers.
     wait
@@ -199,6 +201,7 @@ def drift(
             by=by,
             both_ways=both_ways,
             scheduler=scheduler,
+            threads=threads,
             workers=workers,
             plain_tcp=plain_tcp,
             wait=wait,

@@ -72,13 +72,13 @@ def _size(n_bytes: float) -> str:
     return next((f"{n_bytes / unit:,.3g} {name}" for unit, name in UNITS if n_bytes >= unit), f"{n_bytes:.0f} bytes")
 
 
-def _describe_forecast(found: Any) -> dict[str, str]:
-    """Describe the forecast, and its basis."""
+def _describe_forecast(found: Any, one: str) -> dict[str, str]:
+    """Describe the forecast, and its basis; ``one`` says whether threads or workers do the work."""
     stages = ", ".join(f"{name} {_time(seconds)}" for name, seconds in found.stages.items())
     row = ", ".join(f"{name} {1e6 * seconds:.3g} µs" for name, seconds in found.row.items())
     return {
-        "time": f"{_time(found.seconds)} on {count(found.workers, 'worker')} ({stages})",
-        "of a row": f"{row}, of a worker",
+        "time": f"{_time(found.seconds)} on {count(found.workers, one)} ({stages})",
+        "of a row": f"{row}, of a {one}",
         "processors": f"{found.cpu_seconds / 3600:,.3g} CPU hours",
         "held": f"{_size(found.memory)} by all processes",
         "read": _size(found.read_bytes),
@@ -111,6 +111,17 @@ def _document(run: Any, found: Any) -> dict[str, Any]:
         "rejected": [asdict(entry) for entry in run.plan.rejected],
         "forecast": None if found is None else asdict(found),
     }
+
+
+def _describe_memory(run: Any) -> str:
+    """What the process needs with its threads, or each worker, and may take."""
+    needs, placement = run.memory, run.job.placement
+    n_threads = placement.threads if placement.is_here else 1
+    return (
+        f"{needs.of(n_threads) >> 20} MiB {f'for {n_threads} threads' if placement.is_here else 'a worker'} (tables {needs.tables / 2**20:.1f}, of a "
+        f"thread slice {needs.slice >> 20}, largest row group {needs.row_group / 2**20:.1f}, footer {needs.footer / 2**20:.1f}), "
+        f"{placement.worker_memory >> 20} MiB allowed"
+    )
 
 
 def plan(
@@ -184,11 +195,9 @@ def plan(
         "input": f"{count(run.plan.n_rows, 'row')} in {count(len(run.plan.files), 'file')}",
         "work": f"{count(len(run.plan.items), 'item')}, one part each, slices of {run.plan.slice_rows} rows",
         "where": run.where,
-        "memory": f"{run.memory.total >> 20} MiB a worker (tables {run.memory.tables / 2**20:.1f}, slice {run.memory.slice >> 20}, "
-        f"largest row group {run.memory.row_group / 2**20:.1f}, footer {run.memory.footer / 2**20:.1f}), "
-        f"{run.job.placement.worker_memory >> 20} MiB allowed",
+        "memory": _describe_memory(run),
         "output": run.out + _describe_place(run),
-    } | ({} if found is None else _describe_forecast(found))
+    } | ({} if found is None else _describe_forecast(found, "thread" if job.placement.is_here else "worker"))
     console = Console()
     shown = {name: text for name, text in said.items() if text}
     for name, text in shown.items():

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from ..terminal.dated import Day, fill_day
 from ..terminal.documents import write_document
-from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Wait, Workers
+from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Threads, Wait, Workers
 from ..terminal.terminal import open_console, say
 
 
@@ -15,6 +15,7 @@ def report(
     *,
     against: Annotated[str | None, Parameter(group=INPUT)] = None,
     date: Day = None,
+    threads: Threads = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
     plain_tcp: Annotated[bool, Parameter(group=CLUSTER, negative=())] = False,
@@ -32,10 +33,12 @@ def report(
         Folder of another run, or the JSON object that names the latest one: say what changed since. Said anyway where the two were compared before.
     date
         YYYY-MM-DD, fills {date} in RUN and --against.
+    threads
+        Threads of this process, by default one per core that it may use.
     scheduler
-        As for explain.
+        Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread; by default this process does all.
     workers
-        As for explain.
+        Processes of a local Dask cluster, in the place of threads.
     plain_tcp
         As for explain.
     wait
@@ -55,7 +58,9 @@ def report(
 
     run, before = fill_day(run, date), None if against is None else fill_day(against, date)
     with watched(quiet) as progress:
-        written = write_report(run, against=before, scheduler=scheduler, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress)
+        written = write_report(
+            run, against=before, scheduler=scheduler, threads=threads, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress
+        )
     if json:
         write_document({"run": run, "page": written.uri, "size": written.size})
     else:

@@ -52,16 +52,16 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("n_rows", "integer", "of the data"),
         Entry("n_files", "integer", "of the data"),
         Entry("n_items", "integer", "pieces of work, a part each"),
-        Entry("where", "string", "in this process, on a local cluster of so many workers, or on the scheduler at an address"),
-        Entry("slice_rows", "integer", "rows that a worker holds at a time"),
-        Entry("memory", "integer", "bytes that a worker needs at most"),
-        Entry("memory_allowed", "integer", "bytes that a worker may take"),
+        Entry("where", "string", "in this process, on so many threads, on a local cluster of so many workers, or on the scheduler at an address"),
+        Entry("slice_rows", "integer", "rows that a thread holds at a time"),
+        Entry("memory", "integer", "bytes that a worker with one thread needs at most"),
+        Entry("memory_allowed", "integer", "bytes that this process, or a worker, may take"),
         Entry("rejected", "array", "files that cannot be listed, as in rejected.json"),
         Entry(
             "forecast",
             "object or null",
             "what the run will take, with `--forecast` and if it is not finished: `seconds`, `cpu_seconds`, `workers`, `memory` of all processes, "
-            "`read_bytes`, `written_bytes`, `objects`; `stages`, seconds of each; `row`, seconds of a worker that a row takes; `tried_rows` and "
+            "`read_bytes`, `written_bytes`, `objects`; `stages`, seconds of each; `row`, seconds of a thread that a row takes; `tried_rows` and "
             "`tried_seconds`, on how many rows and in what time that was measured",
         ),
     ),

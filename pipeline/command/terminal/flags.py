@@ -40,7 +40,7 @@ MODEL = Group("Part of the model", sort_key=2)
 METHOD = Group("Method", sort_key=2, help_formatter=_show_methods)
 BACKGROUND = Group("Background", sort_key=4)
 LABELS = Group("Decomposing R², for method r2", sort_key=5)
-CLUSTER = Group("Cluster", sort_key=6)
+CLUSTER = Group("Threads and clusters", sort_key=6)
 DOUBTFUL = Group("Input that is unreadable or doubtful", sort_key=7)
 METRICS = Group("Metrics and lineage", sort_key=8)
 GROUPS = {
@@ -52,7 +52,7 @@ GROUPS = {
     METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations", "by"),
     BACKGROUND: ("background", "background_errors", "tables"),
     LABELS: ("label", "weight", "missing_labels"),
-    CLUSTER: ("scheduler", "workers", "wait", "plain_tcp"),
+    CLUSTER: ("threads", "scheduler", "workers", "wait", "plain_tcp"),
     MODEL: ("trees", "outputs", "output"),
     METRICS: ("metrics_address", "metrics_file", "lineage"),
     DOUBTFUL: ("max_rejected", "missing", "allow_unseen", "predictions"),
@@ -89,6 +89,7 @@ def _read_whole(_type: Any, tokens: Sequence[Token]) -> int:
 
 
 Whole = Annotated[int, Parameter(converter=_read_whole)]
+Threads = Annotated[int | None, Parameter(group=CLUSTER, converter=_read_whole)]
 Workers = Annotated[int | None, Parameter(group=CLUSTER, converter=_read_whole)]
 Wait = Annotated[float, Parameter(group=CLUSTER)]
 PathArgument = Annotated[str, Parameter(group=INPUT)]
@@ -106,6 +107,7 @@ SPELT: dict[str, tuple[Any, Parameter]] = {
     "reasons": (str | None, Parameter()),
     "interactions": (str | None, Parameter()),
     "trees": (str | None, Parameter()),
+    "item_rows": (str | None, Parameter()),
 }
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
@@ -196,15 +195,13 @@ def _group(counts: Sequence[int], item_rows: int) -> list[tuple[int, ...]]:
     return [tuple(group) for group in groups]
 
 
-def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[WorkItem, ...]:
-    """Divide the rows of a data set into work items, in order.
+def make_items(found: Listing, item_rows: int) -> tuple[WorkItem, ...]:
+    """Divide the rows of a data set into work items of one file each, in order.
 
     Parameters
     ----------
     item_rows : int
         Rows that an item aims at. Row groups are put together up to it; only what has more than twice as many rows is cut.
-    joins : bool
-        Also whole files are put together up to it, where they follow each other and their paths carry the same columns.
 
     Returns
     -------
@@ -219,22 +216,4 @@ def make_items(found: Listing, item_rows: int, joins: bool = False) -> tuple[Wor
             for skip in range(0, n_rows, piece):
                 taken = min(piece, n_rows - skip)
                 items.append(WorkItem(len(items), file.uri, file.etag, group, skip, taken, first_row + skip, partition))
-    return join_items(items, item_rows) if joins and found.alike else tuple(items)
-
-
-def join_items(items: Sequence[WorkItem], item_rows: int) -> tuple[WorkItem, ...]:
-    """Join items of small whole files."""
-    pieces, joined, held, n_rows = Counter(item.uri for item in items), list[WorkItem](), list[WorkItem](), 0
-
-    def close() -> None:
-        files = tuple(Joined(each.uri, each.etag, each.row_groups, each.n_rows) for each in held[1:])
-        joined.append(replace(held[0], part=len(joined), n_rows=n_rows, joined=files))
-
-    for item in items:
-        if held and (pieces[item.uri] > 1 or pieces[held[0].uri] > 1 or item.partition != held[0].partition or n_rows + item.n_rows > item_rows):
-            close()
-            held, n_rows = [], 0
-        held, n_rows = [*held, item], n_rows + item.n_rows
-    if held:
-        close()
-    return tuple(joined)
+    return tuple(items)

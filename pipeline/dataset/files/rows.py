@@ -117,6 +117,26 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             raise InvalidData(f"{item.uri}: {where}cannot read: {' '.join(str(error).split())}") from error
 
 
+def read_rows(item: WorkItem, names: Sequence[str], slice_rows: int) -> Iterator[tuple[WorkItem, int, pa.RecordBatch]]:
+    """Read an item's rows in batches of one file each, as `read_slices`, and refuse another number of rows than was planned.
+
+    Yields
+    ------
+    piece : WorkItem
+        The file's rows of the item.
+    first_row : int
+        Number of the batch's first row in the file.
+    batch : pa.RecordBatch
+    """
+    for piece in item.pieces:
+        done = 0
+        for batch in read_slices(piece, names, slice_rows):
+            yield piece, piece.first_row + done, batch
+            done += batch.num_rows
+        if done != piece.n_rows:
+            raise miscounted(piece, done)
+
+
 def window(batches: Iterable[pa.RecordBatch], skip: int, n_rows: int) -> Iterator[pa.RecordBatch]:
     """Take a range of rows of a sequence of batches.
 

@@ -45,17 +45,6 @@ class Parts:
     players: tuple[PlayerParts, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
-    """Placement of the additional explanations, as in `explain`."""
-
-    scheduler: str | None
-    workers: int | None
-    plain_tcp: bool
-    wait: float
-    progress: Progress
-
-
 def refuse_both_ways(measured: Measured) -> None:
     """Refuse runs whose mean margin is not the sum of base value and attributions."""
     plan, expected = measured.plan, "expected attributions that add up to it with one base value for all rows"
@@ -98,16 +87,15 @@ def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
     return {(piece.uri, piece.etag, group) for item in plan.items for piece in item.pieces for group in piece.row_groups}
 
 
-def _explain(model: Measured, data: Measured, folder: str, where: Where) -> dict[str, Night]:
+def _explain(model: Measured, data: Measured, folder: str, where: Mapping[str, Any], progress: Progress) -> dict[str, Night]:
     """Explain the other run's rows by one run's model; return means of attributions by output, base values as player ""."""
     plan, out = model.plan, storage.join(folder, hashlib.sha256(f"{model.uri} {data.uri}".encode()).hexdigest()[:16])
     # Unknown categories are not refused: they are part of the model's effect.
     told = _arguments(plan) | _name_output(plan) | {"allow_unseen": True}
-    there: dict[str, Any] = {name: getattr(where, name) for name in ("scheduler", "workers", "plain_tcp", "wait")}
-    options = Options(global_only=True, **there, **told)
+    options = Options(global_only=True, **where, **told)
     job, beside = make_job(plan.model, data.plan.data, out, options), (*data.plan.ids, *(column.name for column in data.plan.by))
     job = replace(job, options=replace(job.options, ids=beside))  # columns besides the features, if matched by position; rows are not written
-    manifest = explain_job(job, where.progress).manifest
+    manifest = explain_job(job, progress).manifest
     if manifest.model_digest != plan.model_digest:
         raise NotRepeatable(f"{plan.model}: SHA-256 is {manifest.model_digest[:12]}, the model of {model.uri} had {plan.model_digest[:12]}")
     made = read_plan(manifest.home(out), manifest.plan)
@@ -137,7 +125,7 @@ def split_two_ways(output: str, old_old: Night, old_new: Night, new_old: Night, 
     return Parts(output, data, model, base.data, base.model, tuple(part for part in parts if part.player))
 
 
-def explain_both_ways(current: Measured, reference: Measured, where: Where) -> tuple[Parts, ...]:
+def explain_both_ways(current: Measured, reference: Measured, where: Mapping[str, Any], progress: Progress) -> tuple[Parts, ...]:
     """Explain both runs by both models, in a temporary place beside the run.
 
     Parameters
@@ -163,7 +151,7 @@ def explain_both_ways(current: Measured, reference: Measured, where: Where) -> t
             current.uri, f"_drift-{hashlib.sha256(json.dumps([current.uri, reference.manifest.sha256]).encode()).hexdigest()[:16]}"
         )
         try:
-            crossed = [_explain(reference, current, folder, where), _explain(current, reference, folder, where)]
+            crossed = [_explain(*nights, folder, where, progress) for nights in ((reference, current), (current, reference))]
         finally:
             commit.remove(folder)
     outputs = current.plan.written_outputs

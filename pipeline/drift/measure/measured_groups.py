@@ -27,7 +27,7 @@ from . import measure_part as work
 from .columns import list_columns
 from .distribution_table import pack_groups, unpack_groups
 from .measure_part import NOWHERE, TASK_BYTES, MeasuredPart, Measuring, Rows, measure_columns
-from .measured_run import FEW, ColumnDistribution, Measured, gather
+from .measured_run import ColumnDistribution, Measured, gather
 
 MOST_GROUPS = 128  # groups whose histograms of one column fit in TABLE_BYTES
 MOST_FOUND = 1 << 14  # distributions over all groups and columns
@@ -129,7 +129,6 @@ def _measure_parts(
     """Measure all groups, sorted by name; the bits do not depend on the placement."""
     manifest, plan, columns = measured.manifest, measured.plan, measured.columns
     items = list_parts(measured.uri, manifest, plan)
-    placement = placement.here_if(manifest.n_rows * len(columns) < FEW)
     on_done = progress(Work("measuring groups", measured.uri, len(items), sum(part.item.n_rows for part in items)))
     asked = MeasuringGroups(Measuring(manifest.home(measured.uri), manifest.plan), by)
     described: tuple[GroupColumn, ...] = tuple(GroupColumn(name, "null") for name in by)

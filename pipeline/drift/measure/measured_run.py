@@ -26,7 +26,6 @@ from .distribution_table import pack, unpack
 from .measure_part import TASK_BYTES, MeasuredPart, Measuring, Values, measure_item, merge_values
 
 DISTRIBUTIONS = f"{FOLDER}/distributions.parquet"
-FEW = 50_000_000  # numbers that are read faster than a cluster starts
 
 ColumnDistribution = Distribution | Categories
 
@@ -129,7 +128,6 @@ def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan
     """Measure all parts of a run; the bits do not depend on the placement."""
     columns = list_columns(plan)
     items = list_parts(uri, manifest, plan)
-    placement = placement.here_if(manifest.n_rows * len(columns) < FEW)
     on_done = progress(Work("measuring", uri, len(items), sum(part.item.n_rows for part in items)))
     parts, counts = dict[int, MeasuredPart](), dict.fromkeys(range(len(columns)), NOTHING)
     asked = Measuring(manifest.home(uri), manifest.plan)
@@ -145,6 +143,7 @@ def measure_run(
     run: str | PathLike,
     *,
     scheduler: str | None = None,
+    threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
     wait: float = 15.0,
@@ -168,7 +167,7 @@ def measure_run(
     """
     uri = normalise(str(run))
     manifest, plan = read_finished(uri)
-    placement, columns = make_placement(scheduler, workers, plain_tcp, wait), list_columns(plan)
+    placement, columns = make_placement(scheduler, threads, workers, wait, plain_tcp), list_columns(plan)
     if plan.global_only:
         return Measured(uri, manifest, plan, columns, ())
     kept = read_derived(uri, manifest.sha256, DISTRIBUTIONS)

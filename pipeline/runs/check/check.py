@@ -21,7 +21,7 @@ from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.readers import shorten
 from ...cluster.map_items import map_items
-from ...cluster.placement import SERIAL, Placement, make_placement
+from ...cluster.placement import Placement, make_placement
 from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun, LeafledgerError, NotFinished, NotRepeatable, UsageError
 from ...json_records import as_fields
@@ -157,11 +157,11 @@ def _find_changed(run: str, plan: Plan, manifest: Manifest, deep: bool) -> tuple
     return len(files) - len(changed), changed, next((changed[file.uri] for file in inputs.background if file.uri in changed), None)
 
 
-def _prepare(plan: Plan, model: str | None, changed: str | None, unverified: list[str]) -> RecomputedTables | None:
+def _prepare(plan: Plan, model: str | None, changed: str | None, n_threads: int, unverified: list[str]) -> RecomputedTables | None:
     try:
         if changed is not None:
             raise NotRepeatable(changed)
-        return recompute_tables(plan, model)
+        return recompute_tables(plan, model, n_threads)
     except NotRepeatable as error:
         unverified.append(f"no row was explained again, nor what the manifest says of the model: {error}")
         return None
@@ -193,7 +193,7 @@ def _check_parts(
     grouped = ((place, tuple(some)) for place, some in groupby(parts, lambda each: each.item.part // FAN_IN**level))
     left = {place: PartGroup(level, place, some) for place, some in grouped}
     on_done = progress(Work("checking", asked.run, len(parts), sum(each.item.n_rows for each in parts), placement.describe(len(left))))
-    work: Callable[[Any, Any], GroupResult] = partial(check_parts, plan=plan, prepared=prepared) if placement.is_serial else check_parts
+    work: Callable[[Any, Any], GroupResult] = partial(check_parts, plan=plan, prepared=prepared) if placement.is_here else check_parts
     merged, found, wrong = MergedStates(plan.summaries), dict[int, tuple[PartResult, ...]](), dict[int, LeafledgerError]()
     memory = WORKER_OVERHEAD + 2 * SLICE_BYTES + (0 if prepared is None else table_bytes(prepared))
     for several, made in map_items(placement, work, warm, asked, list(left.values()), memory):
@@ -218,6 +218,7 @@ def check_run(
     all_rows: bool = False,
     *,
     scheduler: str | None = None,
+    threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
     wait: float = 15.0,
@@ -241,9 +242,8 @@ def check_run(
         The model's file, with ``deep``; by default where it was.
     all_rows : bool
         Explain all rows again, not the first ones alone; ``deep`` goes without saying.
-    scheduler, workers, plain_tcp, wait : optional
-        As for `explain`, but this process does the work where neither a scheduler nor workers are given. With ``deep``, tables are put beside the run
-        for workers, and removed again.
+    scheduler, threads, workers, plain_tcp, wait : optional
+        As for `explain`. With ``deep``, tables are put beside the run for workers of a cluster, and removed again.
     progress : callable
         As for `explain`.
 
@@ -265,15 +265,15 @@ def check_run(
     run, deep = normalise(str(uri)), deep or all_rows
     if model is not None and not deep:
         raise UsageError("a model is given, but no row is explained again; ask for a deep check")
-    placement = make_placement(SERIAL if scheduler is None and workers is None else scheduler, workers, plain_tcp, wait)
+    placement = make_placement(scheduler, threads, workers, wait, plain_tcp)
     manifest, plan = _check_lists(run)
     check_after(run, manifest.sha256, bool(manifest.place))
     unverified = list[str]()
     n_digested, changed, background = _find_changed(run, plan, manifest, deep)
     unverified += [f"{len(changed)} of {n_digested + len(changed)} input files: {next(iter(changed.values()))}"] if changed else []
-    tables = _prepare(plan, None if model is None else str(model), background, unverified) if deep else None
+    tables = _prepare(plan, None if model is None else str(model), background, placement.threads, unverified) if deep else None
     game = Game(manifest.library, manifest.base, manifest.bound, manifest.used, manifest.players, manifest.pairs) if tables is None else tables.game
-    prepared, alone, parts = None if tables is None else tables.prepared, placement.is_serial, list(_list_parts(plan, manifest, changed))
+    prepared, alone, parts = None if tables is None else tables.prepared, placement.is_here, list(_list_parts(plan, manifest, changed))
     with nullcontext("") if prepared is None or alone else temporary_folder(run) as place:
         put = broadcast_tables(prepared, place) if place else ""
         asked = CheckTask(run, manifest.home(run), manifest.plan, manifest.base, manifest.bound, deep, all_rows, put)

@@ -16,6 +16,7 @@ from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.choices import MODEL
 from ...cluster.resources import table_budget
+from ...cluster.threads import Threads
 from ...dataset.columns.names import call, spell
 from ...dataset.columns.values import read_features
 from ...dataset.files.listing import WorkItem, list_data, make_items
@@ -42,8 +43,8 @@ from ..records.manifest import Game, describe_game
 from ..records.plan import Plan
 
 
-def recount_background(plan: Plan, model: Model) -> tuple[BackgroundQuery, BackgroundStatistics]:
-    """Count the background of a run again, in this process and without cached counts."""
+def recount_background(plan: Plan, model: Model, n_threads: int) -> tuple[BackgroundQuery, BackgroundStatistics]:
+    """Count the background of a run again, on threads of this process and without cached counts."""
     method, background = METHODS[plan.method], str(plan.background)
     listing = None if background == MODEL else _whole(background, list_data(background, model))
     if listing is not None and listing.digest != plan.background_digest:
@@ -53,8 +54,10 @@ def recount_background(plan: Plan, model: Model) -> tuple[BackgroundQuery, Backg
     if listing is None:
         return query, weigh_model(model, method, plan.groups, query)
     features = read_features(plan.features, query.bins)
-    items = make_items(listing, ITEM_ROWS)
-    return query, merge_in_tree(count_rows(features, query, item, first) for item, first in zip(items, first_rows(items), strict=True)).statistics
+    items, threads = make_items(listing, ITEM_ROWS), Threads(n_threads)
+    numbered = list(zip(items, first_rows(items), strict=True))
+    counted = threads.map(lambda each: count_rows(features, query, *each, in_order=threads.in_order), numbered)
+    return query, merge_in_tree((item.part, counts) for (item, _), counts in counted).statistics
 
 
 SAMPLE_ROWS = 64  # rows recomputed of every part
@@ -68,7 +71,7 @@ class RecomputedTables:
     game: Game  # the manifest's description of the game
 
 
-def recompute_tables(plan: Plan, model: str | None) -> RecomputedTables:
+def recompute_tables(plan: Plan, model: str | None, n_threads: int = 1) -> RecomputedTables:
     """Load a run's model and make the method's tables again."""
     if plan.version != version("leafledger"):
         raise NotRepeatable(f"the run is of leafledger {plan.version}, this is {version('leafledger')}")
@@ -96,7 +99,7 @@ def recompute_tables(plan: Plan, model: str | None) -> RecomputedTables:
     if link != plan.link:
         raise InvalidRun(f"{plan.model}: has another link than the run's plan")
     try:
-        background = None if plan.background is None else recount_background(plan, found)
+        background = None if plan.background is None else recount_background(plan, found, n_threads)
     except LeafledgerError as error:
         raise NotRepeatable(str(error)) from error
     prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, asked, bool(plan.combinations), background)

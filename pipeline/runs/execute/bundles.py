@@ -15,6 +15,7 @@ from ..records.plan_file import open_recipe
 from .make_part import find_unreadable, make_part_or_reject
 from .merged_states import MergedStates
 from .reuse import take_over
+from .write_part import InOrder
 
 BUNDLED_ROWS = ITEM_ROWS // 8  # rows of one task, at most, as long as there is enough work for many workers
 FEW_TASKS, MANY_TASKS = 128, 10_000  # bundling makes at least FEW_TASKS, and fewer than MANY_TASKS if possible
@@ -111,13 +112,13 @@ def try_files(task: Task, bundle: Bundle) -> dict[str, str]:
     return find_unreadable(task.run, task.recipe, task.tables, item)
 
 
-def do_bundle(task: Task, bundle: Bundle) -> BundleResult:
+def do_bundle(task: Task, bundle: Bundle, in_order: InOrder = map) -> BundleResult:
     """Do a bundle's items in turn, see `make_part_or_reject`, reusing parts of an earlier run, and merge their states."""
     merged, pieces = MergedStates(open_recipe(task.run, task.recipe).summaries), list[Part | Rejected]()
     for item in bundle.items:
         if item.part in bundle.earlier:
             take_over(*bundle.earlier[item.part], task.run, task.recipe, item)
-        done, *left_out = make_part_or_reject(task.run, task.recipe, task.tables, item, bundle.rejected)
+        done, *left_out = make_part_or_reject(task.run, task.recipe, task.tables, item, bundle.rejected, in_order)
         if isinstance(done, Part):
             if len(bundle.items) == 1:
                 return BundleResult(bundle.level, bundle.place, (replace(done, states={}), *left_out), done.states, task.recipe)

@@ -1,10 +1,11 @@
 """Counting of a background's rows by work item, and caching of the counts for later runs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from leafledger.kernels.method.method import BackgroundQuery
 
@@ -21,6 +22,7 @@ from ...stores.table_arrays import open_tables, store_tables
 from ..plan.background import MarginalPlan
 from ..records.plan import Plan
 from ..records.plan_file import open_recipe
+from .write_part import InOrder
 
 
 def first_rows(items: Sequence[WorkItem]) -> list[int]:
@@ -39,7 +41,7 @@ def first_rows(items: Sequence[WorkItem]) -> list[int]:
     return [0, *accumulate(item.n_rows for item in items)][: len(items)]
 
 
-def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem, first_row: int = 0) -> BackgroundCounts:
+def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkItem, first_row: int = 0, in_order: InOrder = map) -> BackgroundCounts:
     """Count the rows of one item.
 
     Parameters
@@ -48,27 +50,40 @@ def count_rows(features: Sequence[Feature], asked: BackgroundQuery, item: WorkIt
         Those that are read, in the order of the query's columns.
     first_row : int
         Number of its first row in the whole background, by which rows are dealt out where errors are asked for.
+    in_order : callable
+        Counts the slices and yields them in order, as ``map`` does, perhaps on several threads.
 
     Raises
     ------
     InvalidData
         Rows cannot be read, or are others than were planned.
     """
-    counted, done = list[BackgroundCounts](), 0  # rows so far
-    for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(asked.bins.column.size)):
+
+    def numbered() -> Iterator[tuple[int, pa.RecordBatch]]:
+        first = first_row
+        for batch in read_slices(item, [feature.name for feature in features], max_slice_rows(asked.bins.column.size)):
+            yield first, batch
+            first += batch.num_rows
+
+    def measure(read: tuple[int, pa.RecordBatch]) -> tuple[int, BackgroundCounts]:
+        first, batch = read
         with located(item):
             values = np.zeros((asked.bins.column.size, batch.num_rows))
             fill_values(features, asked.bins, [batch.column(feature.name) for feature in features], values)
-            counted, done = [merge_counts(*counted, measure_rows(asked, values, first_row + done))], done + batch.num_rows
+            return batch.num_rows, measure_rows(asked, values, first)
+
+    counted, done = list[BackgroundCounts](), 0  # rows so far
+    for n_rows, measured in in_order(measure, numbered()):
+        counted, done = [merge_counts(*counted, measured)], done + n_rows
     if not counted or done != item.n_rows:
         raise miscounted(item, done)
     return counted[0]
 
 
-def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int) -> BackgroundCounts:
+def count_item(run: str, recipe: str, query: str, item: WorkItem, first_row: int, in_order: InOrder = map) -> BackgroundCounts:
     """Count the rows of one item of the background: a Dask task."""
     plan, asked = open_recipe(run, recipe), open_tables(query)
-    return count_rows(read_features(plan.features, asked.bins), asked, item, first_row)
+    return count_rows(read_features(plan.features, asked.bins), asked, item, first_row, in_order)
 
 
 def keep_counts(counted: BackgroundCounts, game: MarginalPlan, plan: Plan, allow_unseen: bool) -> Any:

@@ -1,33 +1,70 @@
-"""Execution of work items: serially, which defines the results, or on Dask, with the same bits."""
+"""Execution of work items: on one thread, which defines the results, or on several, or on Dask, with the same bits."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import Any
 
+from ...cluster.child_process import ChildProcess
+from ...cluster.threads import Threads
 from ...dataset.files.listing import WorkItem
-from ...errors import InvalidRun
+from ...errors import InvalidRun, WorkersDied
 from ...methods.background_counts import BackgroundCounts, merge_in_tree
 from ..job.job import Job
+from ..records.plan_file import open_recipe
 from . import count_background as count_background_
 from . import make_part as part
-from .bundles import BundleResult, Task, choose_level, do_bundle, make_bundles
+from .bundles import Bundle, BundleResult, Task, choose_level, do_bundle, make_bundles, try_files
 from .count_background import count_item, first_rows
-
-W = TypeVar("W")  # one or several work items
-
-
-def run_serial(task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]]) -> Iterator[BundleResult]:
-    """Make the part of every item in turn, in this process."""
-    for bundle in make_bundles(items, earlier, 0):
-        yield do_bundle(task, bundle)
+from .interrupted import find_suspects, recorded
+from .poison_items import retry_isolated
 
 
-def count_serial(run: str, recipe: str, query: str, items: Sequence[WorkItem], on_done: Callable[[WorkItem], None]) -> BackgroundCounts:
-    """Count every item of a background in turn, in this process."""
+def _do_here(task: Task, bundles: Sequence[Bundle], n_threads: int, method: str) -> Iterator[BundleResult]:
+    """Do bundles on threads of this process, in turn on one."""
+    threads = Threads(n_threads)
+    if n_threads > 1 and bundles:  # one thread loads for all
+        open_recipe(task.run, task.recipe)
+        part.warm(task.tables, method)
+    yield from (done for _, done in threads.map(partial(do_bundle, task, in_order=threads.in_order), bundles))
 
-    def counted() -> Iterator[BackgroundCounts]:
-        for item, first_row in zip(items, first_rows(items), strict=True):
-            yield count_item(run, recipe, query, item, first_row)
+
+def _do_apart(child: ChildProcess, task: Task, work: Callable[..., Any], bundles: Sequence[Bundle], _: str, died: Callable[[Bundle], None]) -> Any:
+    """Do bundles in a child process, see `poison_items.Tasks`."""
+    for bundle in bundles:
+        try:
+            yield child.call(work, task, bundle)
+        except WorkersDied:
+            died(bundle)
+
+
+def run_here(
+    task: Task, items: Sequence[WorkItem], earlier: Mapping[int, tuple[str, WorkItem]], n_threads: int, method: str
+) -> Iterator[BundleResult]:
+    """Make the part of every item in this process.
+
+    An item that kills the process cannot be rejected by it. So the next attempt does what was in the works then last and one at a time, in a child
+    process, whose death it survives.
+    """
+    suspects, bundles = find_suspects(task.run, items), make_bundles(items, earlier, 0)
+    with recorded(task.run, n_threads), ChildProcess() as child:
+        yield from _do_here(task, [bundle for bundle in bundles if bundle.place not in suspects], n_threads, method)
+        do, attempt = (partial(_do_apart, child, task, work) for work in (do_bundle, try_files))
+        for bundle in bundles:
+            if bundle.place in suspects:
+                yield from retry_isolated(do, attempt, bundle)
+
+
+def count_here(run: str, recipe: str, query: str, items: Sequence[WorkItem], n_threads: int, on_done: Callable[[WorkItem], None]) -> BackgroundCounts:
+    """Count every item of a background in this process."""
+    threads, numbered = Threads(n_threads), list(zip(items, first_rows(items), strict=True))
+    if n_threads > 1:
+        open_recipe(run, recipe)
+        count_background_.warm(query)
+
+    def counted() -> Iterator[tuple[int, BackgroundCounts]]:
+        work = partial(count_item, run, recipe, query, in_order=threads.in_order)
+        for (item, _), counts in threads.map(lambda each: work(*each), numbered):
+            yield item.part, counts
             on_done(item)
 
     return merge_in_tree(counted())
@@ -62,8 +99,8 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
     ClusterLost
         No scheduler answers, or it has no workers any more.
     """
-    if job.placement.is_serial or not items:
-        yield from run_serial(task, items, earlier)
+    if job.placement.is_here or not items:
+        yield from run_here(task, items, earlier, job.placement.threads, job.options.method)
         return
     from ...cluster import start_client as cluster
     from . import dask as dask_
@@ -99,8 +136,8 @@ def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: 
     ClusterLost
         No scheduler answers, it has no workers any more, or every worker that an item was given to died.
     """
-    if job.placement.is_serial:
-        return count_serial(job.out, recipe, query, items, on_done)
+    if job.placement.is_here:
+        return count_here(job.out, recipe, query, items, job.placement.threads, on_done)
     from ...cluster import start_client as cluster
     from . import dask as dask_
 

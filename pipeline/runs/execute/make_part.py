@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.summary import Summary
 
+from ...cluster.resource_usage import Stopwatch
 from ...cluster.worker_identity import this_worker
 from ...dataset.files.listing import Rejected, WorkItem
 from ...dataset.files.pieces import leave_out
@@ -27,7 +28,7 @@ from ..records.footer import read_footer
 from ..records.part import Part, reject
 from ..records.plan_file import open_recipe
 from .worker_metrics import count_found, count_made, count_rejected
-from .write_part import write_part
+from .write_part import InOrder, write_part
 
 
 def read_part(uri: str, item: WorkItem, local: Path, recipe: str, seconds: float) -> Part:
@@ -72,7 +73,9 @@ def fetch_part(run: str, recipe: str, item: WorkItem) -> Part | None:
         return replace(found, moved=take_moved())
 
 
-def make_or_fetch_part(run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})) -> Part:
+def make_or_fetch_part(
+    run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({}), in_order: InOrder = map
+) -> Part:
     """Make the part of a work item, or find it made."""
     found = fetch_part(run, recipe, item)
     if found is not None:
@@ -81,10 +84,12 @@ def make_or_fetch_part(run: str, recipe: str, tables: str, item: WorkItem, rejec
     plan, prepared, uri = open_recipe(run, recipe), open_tables(tables), RunFolder(run).part(item.part)
     with storage.scratch() as folder:
         local = folder / "part.parquet"
-        spent, cpu = write_part(plan, recipe, item, prepared, local, rejected), time.process_time()
-        if commit.create(uri, local):
-            made = read_part(uri, item, local, recipe, time.perf_counter() - started)
-            return replace(made, moved=take_moved(), spent=spent.publish(made.seconds, time.process_time() - cpu))
+        spent, watch = write_part(plan, recipe, item, prepared, local, rejected, in_order), Stopwatch()
+        with watch.timed("publishing"):
+            created = commit.create(uri, local)
+            made = read_part(uri, item, local, recipe, time.perf_counter() - started) if created else None
+        if made is not None:
+            return replace(made, moved=take_moved(), spent=spent.add(watch.spent()))
     found = fetch_part(run, recipe, item)  # another attempt was faster, or our acknowledgement was lost
     if found is None:
         raise InvalidRun(f"{uri}: exists and does not")
@@ -110,21 +115,21 @@ def find_unreadable(run: str, recipe: str, tables: str, item: WorkItem) -> dict[
 
 
 def make_part_or_reject(
-    run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({})
+    run: str, recipe: str, tables: str, item: WorkItem, rejected: Mapping[str, str] = MappingProxyType({}), in_order: InOrder = map
 ) -> tuple[Part | Rejected, ...]:
     """Make the part of a work item, or reject it if unreadable. Reads are tried twice, since bytes may be damaged in transit.
 
     Unreadable files do not affect others: the files of an item are tried one by one, and the readable ones make the part.
     """
     with suppress(InvalidData):
-        part = make_or_fetch_part(run, recipe, tables, item, rejected)
+        part = make_or_fetch_part(run, recipe, tables, item, rejected, in_order)
         return _count((part, *part.rejected))
     count_moved(retried=1)
     unreadable = {**rejected, **(find_unreadable(run, recipe, tables, leave_out(item, rejected)) if item.joined else {})}
     if item.joined and len(unreadable) == len(item.pieces):
         return _count(reject(item, unreadable))
     try:
-        part = make_or_fetch_part(run, recipe, tables, item, unreadable)
+        part = make_or_fetch_part(run, recipe, tables, item, unreadable, in_order)
         return _count((part, *part.rejected))
     except InvalidLabel:
         raise

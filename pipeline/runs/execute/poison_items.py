@@ -17,7 +17,7 @@ Tasks = Callable[[Sequence[Bundle], str, Callable[[Bundle], None]], Iterator[Any
 
 
 def _died(item: WorkItem) -> str:
-    return f"{item.uri}: row groups {list(item.row_groups)}: the workers that it was given to died, every time"
+    return f"{item.uri}: row groups {list(item.row_groups)}: the processes that it was given to died, every time"
 
 
 def retry_isolated(do: Tasks, attempt: Tasks, suspect: Bundle) -> Iterator[BundleResult]:

@@ -56,7 +56,7 @@ class Forecast:
 
     seconds: float  # from planning to the manifest
     cpu_seconds: float  # of this machine's CPUs, or of a scheduler's workers and this process
-    workers: int  # number of concurrent workers
+    workers: int  # number of concurrent threads of this process, or workers
     memory: int  # peak memory of all processes, in bytes
     read_bytes: int  # of the data and the background
     written_bytes: int  # size of the finished run
@@ -165,12 +165,10 @@ def put_together(costs: Costs, tasks: Sequence[Sequence[int]], n_workers: int, a
 
 
 def _count_workers(run: Run, n_tasks: int) -> int:
-    """Return the number of concurrent workers."""
+    """Return the number of concurrent threads or workers."""
     placement = run.job.placement
-    if placement.is_serial:
-        return 1
-    there = placement.workers
-    if placement.scheduler is not None:
+    there = placement.threads if placement.is_here else placement.asked_workers or 1
+    if placement.scheduler is not None and not placement.on_this_machine:
         from ...cluster import requirements as workers
         from ...cluster import start_client as cluster
         from ...cluster import waiting as patience
@@ -183,8 +181,8 @@ def _count_workers(run: Run, n_tasks: int) -> int:
 def _hold(run: Run, trial: Trial, costs: Costs, n_workers: int, apart: bool) -> int:
     """Return the memory of all processes: measured for a worker, plus that of larger batches."""
     held, most = max(trial.rows, default=0), min(run.plan.slice_rows, max((item.n_rows for item in run.plan.items), default=0))
-    worker = costs.peak + round(run.memory.slice * max(0.0, 1 - padded(held) / max(1, padded(most))))
-    return n_workers * worker + find_peak() if apart else max(worker, find_peak())
+    more = round(run.memory.slice * max(0.0, 1 - padded(held) / max(1, padded(most))))
+    return n_workers * (costs.peak + more) + find_peak() if apart else max(costs.peak, find_peak()) + n_workers * more
 
 
 def forecast_run(run: Run, planning: ResourceUsage) -> Forecast:
@@ -204,7 +202,7 @@ def forecast_run(run: Run, planning: ResourceUsage) -> Forecast:
     ClusterLost
         No scheduler answers, or it has no workers.
     """
-    items, apart, found = run.plan.items, not run.job.placement.is_serial, list[ResourceUsage]()
+    items, apart, found = run.plan.items, not run.job.placement.is_here, list[ResourceUsage]()
     bundles = make_bundles(items, {}, choose_level(items) if apart else 0)
     tasks = [[item.n_rows for item in bundle.items] for bundle in bundles]
     n_workers = _count_workers(run, len(tasks))

@@ -11,7 +11,7 @@ from leafledger.kernels import compiled as compiling
 from leafledger.kernels.method.method import BackgroundStatistics
 from leafledger.kernels.trees.binning import BATCH
 
-from ...cluster.placement import SERIAL
+from ...cluster.placement import ONE_THREAD, Placement
 from ...cluster.resource_usage import PartTimings, ResourceUsage, measure_usage
 from ...dataset.files.listing import WorkItem
 from ...dataset.files.rows import read_slices
@@ -90,9 +90,10 @@ def _cut_all(items: Sequence[WorkItem], n_items: int, n_rows: int) -> list[WorkI
     return [cut(chosen[k * len(chosen) // n_items], n_rows, (k + 0.5) / n_items) for k in range(n_items if chosen else 0)]
 
 
-def _with(run: Run, place: str, items: Sequence[WorkItem], **options: Any) -> Run:
-    """Return the run with another place and other items; checks that need all rows are off."""
-    job = replace(run.job, out=place, options=replace(run.job.options, allow_unseen=True, max_rejected=None, **options))
+def _with(run: Run, place: str, items: Sequence[WorkItem], placement: Placement | None = None) -> Run:
+    """Return the run with another place, other items, and perhaps another placement; checks that need all rows are off."""
+    options = replace(run.job.options, allow_unseen=True, max_rejected=None)
+    job = replace(run.job, out=place, options=options, placement=placement or run.job.placement)
     plan = replace(run.plan, items=tuple(items), rejected=())
     return replace(run, out=place, place="", job=job, plan=plan, digested=None, replaced=None, kept="")
 
@@ -115,14 +116,14 @@ def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, ResourceU
 
         return on_done
 
-    counted = count_run(replace(_with(run, place, (), scheduler=SERIAL), game=few), follow)
+    counted = count_run(replace(_with(run, place, (), ONE_THREAD), game=few), follow)
     return counted, ResourceUsage(done[-1] - done[0], done[-1] - done[0], moved[-1] - moved[0]), sum(item.n_rows for item in rest)
 
 
-def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], **options: Any) -> tuple[Run, Any, ResourceUsage]:
+def _explain(run: Run, tables: Broadcast, items: Sequence[WorkItem], placement: Placement | None = None) -> tuple[Run, Any, ResourceUsage]:
     """Explain items, with all measurements of their parts."""
     found, parts = list[ResourceUsage](), list[Part]()
-    run = _with(run, run.job.out, items, **options)
+    run = _with(run, run.job.out, items, placement)
     with measure_usage(found):
         explained = map_run(run, tables, lambda work: lambda piece: parts.append(piece) if isinstance(piece, Part) else None)
     return run, replace(explained, parts=tuple(sorted(parts, key=attrgetter("part")))), found[0]
@@ -134,7 +135,7 @@ def _outlasted(job: Job) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if job.placement.scheduler not in (None, SERIAL):
+        if not job.placement.on_this_machine:
             time.sleep(END_SECONDS)
         raise
 
@@ -144,14 +145,14 @@ def _begin(run: Run, tables: Broadcast, items: Sequence[WorkItem]) -> tuple[Any,
     failed = None
     for item in spread(items, READABLE):
         try:
-            _, explained, took = _explain(run, tables, _renumber([cut(item, FIRST_ROWS, 0.5)] * 2, 0), scheduler=SERIAL)
+            _, explained, took = _explain(run, tables, _renumber([cut(item, FIRST_ROWS, 0.5)] * 2, 0), ONE_THREAD)
         except InvalidData as error:
             failed = failed or error
         else:
             return explained, took
     if failed is not None:
         raise failed
-    _, explained, took = _explain(run, tables, (), scheduler=SERIAL)
+    _, explained, took = _explain(run, tables, (), ONE_THREAD)
     return explained, took
 
 
@@ -194,7 +195,8 @@ def _publish(run: Run, tables: Broadcast, explained: Any) -> tuple[Manifest, Res
 def try_run(run: Run, n_workers: int) -> Trial:
     """Run all stages on a few rows of a planned run's data, in a temporary place."""
     items, found = run.plan.items, list[ResourceUsage]()
-    run = replace(run, job=replace(run.job, placement=replace(run.job.placement, workers=n_workers)))
+    if run.job.placement.asked_workers is not None:
+        run = replace(run, job=replace(run.job, placement=replace(run.job.placement, asked_workers=n_workers)))
     with temporary_folder(run.out) as place, compiling.counted() as compiled:
         counted, counting, counted_rows = _count(run, place)
         few = _with(run, place, ())
@@ -204,13 +206,11 @@ def try_run(run: Run, n_workers: int) -> Trial:
             tables = broadcast_run(few, counted)
         preparing = found.pop()._replace(written=0)
         with measure_usage(found):
-            if run.job.placement.scheduler is None:  # as for the client of a local cluster
+            if run.job.placement.on_this_machine:  # as this process does before it starts threads or workers
                 warm(tables.uri, run.plan.method)
         once, took = _begin(few, tables, items)
-        seconds, cpu = ([*map(of, once.parts)] or [0.0] for of in (attrgetter("seconds"), attrgetter("spent.cpu")))
-        loaded, spent = found.pop(), ResourceUsage(*(max(0.0, each[0] - each[-1]) for each in (seconds, cpu)))
-        alone = run.job.placement.is_serial
-        loading = ResourceUsage() if compiled.n_kernels else spent if alone else loaded
+        seconds, loaded = [*map(attrgetter("seconds"), once.parts)] or [0.0], found.pop()
+        loading = ResourceUsage() if compiled.n_kernels else loaded
         rate = once.parts[-1].spent.kernel / once.parts[-1].n_rows if once.parts else 1.0
         large = int(max(BATCH, min(GROUPS * run.plan.group_rows, SECONDS / rate // BATCH * BATCH)))
         asked = [(SMALL, large // 4 // BATCH * BATCH or large // 4), (LARGE, large)]

@@ -81,7 +81,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     model, data, out : str or path
         A path or URI each; {date} in them is filled in.
     options : Options
-        Their ``workers`` are by default one per core that has room for it, see `share_out`.
+        Those of the run.
 
     Returns
     -------
@@ -93,7 +93,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     UsageError
         An argument is of a wrong type, or does not go with another one.
     """
-    placement = make_placement(options.scheduler, options.workers, options.plain_tcp, options.wait)
+    placement = make_placement(options.scheduler, options.threads, options.workers, options.wait, options.plain_tcp)
     if options.ids and options.global_only:
         raise UsageError(f"ids are {', '.join(options.ids)}, but with global_only no rows are written; leave out one or the other")
     if options.values and options.global_only:

@@ -6,7 +6,7 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, get_args
 
-from ...arguments.choices import COMBINATIONS, SPACES, Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space
+from ...arguments.choices import COMBINATIONS, FILE, SPACES, Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space
 from ...arguments.endpoints import read_address
 from ...arguments.iterations import read_iterations
 from ...arguments.readers import (
@@ -18,6 +18,7 @@ from ...arguments.readers import (
     read_interactions,
     read_names,
     read_number,
+    read_number_or,
     read_parameters,
     read_partition,
     read_place,
@@ -79,9 +80,9 @@ class Options:
     """Read every byte of the data and the background once more, before rows are explained, and keep the files' SHA-256 in inputs.json. They are
     compared again when a run is resumed, and by check --deep."""
 
-    item_rows: int | None = None
-    """Put small files into one part until it has so many rows, where they follow each other in one partition; larger files are cut into parts of
-    about as many. By default every file has parts of its own."""
+    item_rows: int | str | None = None
+    """Make parts of about so many rows: small files that follow each other in one partition go into one, larger files are cut. "file" makes one of
+    every file, or several. By default files of fewer than 100,000 rows go together, into parts of 100,000 to 260,000."""
 
     date: Date | None = None
     """YYYY-MM-DD, fills {date} in every path and URI."""
@@ -133,11 +134,13 @@ class Options:
     """What to do with rows without a label: leave them out and count them, or refuse."""
 
     scheduler: str | None = None
-    """Address of a Dask scheduler, tls:// where it is another host, or "serial" for this process alone. By default a local cluster, which takes
-    seconds to start, or this process where it is done by then and no workers are given: of 10,000 rows or fewer, or a million of a quick model."""
+    """Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread of this process. By default threads do the work."""
+
+    threads: int | None = None
+    """Threads of this process, by default one per core that it may use, and fewer where memory is short."""
 
     workers: int | None = None
-    """Processes of the local cluster, by default one per core."""
+    """Processes of a local Dask cluster, in the place of threads: to rehearse a cluster."""
 
     wait: float = WAIT
     """Seconds that a scheduler may take to answer, and as many again until it has a worker. A cluster that starts workers as there is work may need
@@ -244,7 +247,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "single_writer": read_flag,
     "if_changed": lambda name, given: read_choice(name, given, get_args(IfChanged)),
     "digest_inputs": read_flag,
-    "item_rows": optional(lambda name, given: read_number(name, given, 1)),
+    "item_rows": optional(read_number_or(FILE)),
     "date": optional(read_date),
     "method": read_text,
     "parameters": read_parameters,

@@ -1,9 +1,8 @@
 """Listing of a run's data, with footers of many files read on cluster workers.
 
-A footer takes as long on the client as a small part on one of possibly hundreds of workers. A local cluster is started only if that is faster.
+A footer takes as long on the client as a small part on one of possibly hundreds of workers. Threads of this process would not read local ones faster.
 """
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from ...methods.worker_memory import WORKER_OVERHEAD
 from ...models.model import Model
 from ...tables.live_files import LiveFile
 from ..job.job import Job
-from .choose_placement import START_SECONDS
 
 if TYPE_CHECKING:
     from ...cluster.requirements import Packed
@@ -85,26 +83,15 @@ def _read_on_workers(job: Job, uri: str, files: Sequence[LiveFile], packed: "Pac
                 place += 1
 
 
-def _is_sooner(job: Job, seconds: float) -> bool:
-    """Return whether a local cluster would start and read sooner than this process reads."""
-    return START_SECONDS + seconds / job.placement.workers < seconds
-
-
 def _read_many(job: Job, uri: str, files: Sequence[LiveFile], matching: Matching) -> Iterator[Footer | InvalidData]:
-    """Read footers on workers if that is faster; for a local cluster, judged by the first block here."""
+    """Read the footers of many files on workers."""
     if len(files) < MANY:
         yield from read_footers(files, matching)
         return
     from ...cluster.requirements import pack
 
     packed = pack(matching)
-    shared = len(packed.data) <= MATCHING_BYTES
-    if shared and job.placement.scheduler is None:
-        began = time.perf_counter()
-        yield from read_footers(files[:BLOCK], matching)
-        files = files[BLOCK:]
-        shared = _is_sooner(job, (time.perf_counter() - began) / BLOCK * len(files))
-    yield from _read_on_workers(job, uri, files, packed) if shared else read_footers(files, matching)
+    yield from _read_on_workers(job, uri, files, packed) if len(packed.data) <= MATCHING_BYTES else read_footers(files, matching)
 
 
 def list_for(job: Job, uri: str, model: Model, asked: ExtraColumns = NOTHING) -> Listing:
@@ -113,8 +100,7 @@ def list_for(job: Job, uri: str, model: Model, asked: ExtraColumns = NOTHING) ->
     Parameters
     ----------
     job : Job
-        Its scheduler's workers read the footers of `MANY` files. Where it names none, those of a local cluster do if they have done so before this
-        process would have, by what the first files took.
+        Its cluster's workers read the footers of `MANY` files, if it has one.
     uri : str
         Of its data or its background.
 
@@ -125,6 +111,6 @@ def list_for(job: Job, uri: str, model: Model, asked: ExtraColumns = NOTHING) ->
     UnfitCluster
         The workers do not start, or do not fit.
     """
-    if job.placement.is_serial:
+    if job.placement.is_here:
         return list_data(uri, model, asked)
     return list_data(uri, model, asked, partial(_read_many, job, uri))

@@ -25,7 +25,6 @@ from ..records.manifest import Manifest
 from ..records.plan import Plan
 from ..records.rejected import Limit
 from .background import MarginalPlan, plan_marginal
-from .choose_placement import choose_placement
 from .existing_run import Replaced, resolve_existing_run
 from .listing import list_for
 from .planner import make_plan
@@ -97,20 +96,16 @@ def plan_run(job: Job, model: Model) -> Run:
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     job = tune_job(job, model, groups, found)
     game: Prepared | MarginalPlan | None = plan_marginal(job, model, groups)
-    counted = sum(item.n_rows for item in game.items) if isinstance(game, MarginalPlan) else 0
     if isinstance(game, MarginalPlan):
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
         asked = job.options.interactions is not None, job.options.combinations == OWN
         game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, *asked)
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
-    job = replace(job, placement=job.placement.with_room(memory.total))
+    job = replace(job, placement=job.placement.with_room(memory.total, memory.shared))
     if job.placement.scheduler is None:
-        memory.check(job.placement.worker_memory)
+        memory.check(job.placement.worker_memory, job.placement.threads if job.placement.is_here else 1)
     settled = resolve_existing_run(job.out, plan, job.options.if_changed)
-    if not settled.finished:
-        prepared = None if isinstance(game, MarginalPlan) else game
-        job = replace(job, placement=choose_placement(job.placement, find_method(plan.method), prepared, plan.n_rows, counted))
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
     check_table(job, found, plan)

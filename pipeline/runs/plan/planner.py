@@ -11,11 +11,12 @@ from leafledger.kernels.method.jackknife import N_GROUPS
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.trees.binning import padded
 
-from ...arguments.choices import OWN
+from ...arguments.choices import FILE, OWN
 from ...dataset.columns.grouping import make_group_columns
 from ...dataset.columns.partition import Groups
 from ...dataset.columns.players import combination_names
-from ...dataset.files.listing import Listing, make_items
+from ...dataset.files.bundling import bundle_small, fill_items
+from ...dataset.files.listing import Listing, WorkItem, make_items
 from ...dataset.files.row_groups import READ_BYTES
 from ...methods.interaction_lists import count_kept
 from ...methods.output_space import choose_link
@@ -28,6 +29,7 @@ from ..records.plan import Plan
 
 STATE_BYTES = 272  # of a player and output in states of summaries: as they are, as they were before a slice, as bytes, as text, and in the footer
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
+LEAST_ROWS, LEAST_BYTES = 100_000, 1 << 26  # of a part that is made of small files, whichever is less
 TOP_LEAVES, REASON_LEAVES = 3, 7  # columns that a list of the largest attributions, and one of reasons, is made of
 
 
@@ -92,12 +94,22 @@ def measure_row(draft: Plan, tables: Extent) -> RowSize:
     return RowSize(n_columns, tables.n_players * (1 + lots), n_kept, written)
 
 
-def size_items(draft: Plan, tables: Extent, row: RowSize, found: Listing, item_rows: int | None) -> Plan:
+def divide(found: Listing, row: RowSize, most: int, item_rows: int | str | None) -> tuple[WorkItem, ...]:
+    """Divide the rows into work items: of small files, of about so many rows, or of single files."""
+    items = make_items(found, min(item_rows, most) if isinstance(item_rows, int) else most)
+    if item_rows == FILE or not found.alike:
+        return items
+    if isinstance(item_rows, int):
+        return fill_items(items, min(item_rows, most))
+    return bundle_small(items, max(1, min(LEAST_ROWS, LEAST_BYTES // max(1, row.written), most // 2)), most)
+
+
+def size_items(draft: Plan, tables: Extent, row: RowSize, found: Listing, item_rows: int | str | None) -> Plan:
     """Decide how many rows are explained at a time, and go into a row group and a part."""
     slice_rows = max_slice_rows(len(draft.outputs) * (row.n_phi + len(tables.pairs) + row.n_kept + tables.n_steps))
     group_rows = max_group_rows(slice_rows, row.written)
     most = max_item_rows(group_rows, row.n_columns)
-    items = make_items(found, min(item_rows or most, most), joins=item_rows is not None)
+    items = divide(found, row, most, item_rows)
     return dataclasses.replace(draft, slice_rows=slice_rows, group_rows=group_rows, items=items)
 
 

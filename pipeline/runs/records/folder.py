@@ -14,6 +14,7 @@ INPUTS = "inputs.json"
 REJECTED = "rejected.json"
 PROVENANCE = "provenance.json"
 AFTER = "after.json"
+ATTEMPT = "attempt.json"
 PARTS = "attributions"
 SUMMARY = "summary"
 REPLACEMENTS = "replacements"
@@ -63,6 +64,11 @@ class RunFolder:
     def after(self) -> str:
         """The list of what was made of the run when it was finished."""
         return storage.join(self.uri, AFTER)
+
+    @property
+    def attempt(self) -> str:
+        """The process that is making the run; left behind where it died."""
+        return storage.join(self.uri, ATTEMPT)
 
     @property
     def tables(self) -> str:

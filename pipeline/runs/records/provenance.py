@@ -67,7 +67,7 @@ class Provenance:
     client : Machine
         That planned and published.
     scheduler : str or None
-        "serial", the address of a Dask scheduler, or None for a local cluster.
+        "serial", the address of a Dask scheduler, or None for threads of the client or a local cluster.
     workers : tuple of Workers
         That made the parts of this attempt; none where all had been made before.
     flow : FlowRun or None

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -99,25 +100,24 @@ def test_workers_share_what_the_container_may_take(groups, host):
     groups(["0::/"], {"memory.max": 4 * GIB, "cpu.max": "200000 100000"})
     assert resources_.count_cores() == 2
     assert resources_.table_budget() == 2 * GIB
-    for made in (job.make_job("m.txt", "data", "out", Options()).placement, make_placement(None, None, False)):
-        assert (made.workers, made.worker_memory) == (2, 2 * GIB)
+    for made in (job.make_job("m.txt", "data", "out", Options()).placement, make_placement()):
+        assert (made.threads, made.worker_memory) == (2, 4 * GIB)
     assert job.make_job("m.txt", "data", "out", Options(workers=8)).placement.worker_memory == GIB // 2
     groups(["0::/"], {"memory.max": UNLIMITED, "cpu.max": "9900000 100000"})
     assert (resources_.count_cores(), resources_.table_budget()) == (16, 32 * GIB)
 
 
-@pytest.mark.parametrize(("memory", "workers"), [(64, 16), (5, 5), (1, 1), (0.5, 1)])
-def test_no_more_workers_are_started_than_have_room(groups, host, memory, workers):
+@pytest.mark.parametrize(("memory", "threads"), [(64, 16), (5, 5), (1, 1), (0.5, 1)])
+def test_no_more_threads_are_started_than_have_room(groups, host, memory, threads):
     """A pod may have all cores of its node, and little of its memory."""
     groups(["0::/"], {"memory.max": int(memory * GIB)})
-    for made in (job.make_job("m.txt", "data", "out", Options()).placement, make_placement(None, None, False)):
-        assert (made.workers, made.worker_memory) == (workers, int(memory * GIB) // workers)
-    assert make_placement(None, 7, False).workers == 7
-    assert resources_.share_out(None, GIB // 4)[0] == min(16, 4 * memory)
+    for made in (job.make_job("m.txt", "data", "out", Options()).placement, make_placement()):
+        assert made.with_room(GIB).threads == threads
+        assert made.with_room(GIB // 4).threads == min(16, 4 * memory)
 
 
 def test_a_plan_that_the_container_has_no_room_for_is_refused(groups, host, example, tmp_path, capsys):
-    """In one line that says what is needed and what is allowed, instead of workers that Linux ends; unless fewer of them have room."""
+    """In one line that says what is needed and what is allowed, instead of a process that Linux ends; fewer threads are taken where those fit."""
     asked = ["plan", example.model, example.data, "--out", str(tmp_path / "run"), "--json"]
     groups(["0::/"], {"memory.max": 2 * GIB})
     assert main([*asked, "--workers", "8"]) == UsageError.exit_code
@@ -127,7 +127,13 @@ def test_a_plan_that_the_container_has_no_room_for_is_refused(groups, host, exam
     assert said.count("\n") == 1
     assert main(asked) == 0
     plan = json.loads(capsys.readouterr().out)
-    assert plan["memory_allowed"] == 2 * GIB // (2 * GIB // plan["memory"]) < 64 * GIB // 16
+    assert plan["memory_allowed"] == 2 * GIB
+    assert main([*asked[:-1]]) == 0
+    said = re.search(r"memory +(\d+) MiB for (\d+) threads .*, 2048 MiB allowed", capsys.readouterr().out)
+    assert plan["memory"] >> 20 < int(said[1]) <= 2048
+    assert 1 < int(said[2]) <= 16
+    assert main([*asked, "--threads", "100000"]) == UsageError.exit_code
+    assert re.fullmatch(r"leafledger: 100000 threads need .*, it has 2048; use fewer threads\n", capsys.readouterr().err)
     groups(["0::/"], {"memory.max": GIB // 4})
     assert main(asked) == UsageError.exit_code
 

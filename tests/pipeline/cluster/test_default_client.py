@@ -19,7 +19,7 @@ def look():
 def test_what_else_is_computed_with_dask_stays_where_it_was():
     """Neither a cluster of this machine nor one that is there already becomes the default, whichever of them ends first."""
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto") as there:
-        first, second = local_client(make_placement(None, 1, False), 1), remote_client(there.scheduler_address, need(0), 60)
+        first, second = local_client(make_placement(workers=1), 1), remote_client(there.scheduler_address, need(0), 60)
         for one in (first, second):
             one.__enter__()
             look()

@@ -9,29 +9,43 @@ from leafledger.pipeline.cluster.placement import SERIAL, make_placement
 from leafledger.pipeline.errors import ClusterLost, UsageError
 
 
+@pytest.fixture
+def machine(monkeypatch):
+    """Four cores, and a TiB of memory."""
+    monkeypatch.setattr(resources, "find_memory", lambda: 1 << 40)
+    monkeypatch.setattr(cgroups, "OWN", "nowhere")
+    monkeypatch.setattr(resources.os, "sched_getaffinity", lambda _: {0, 3, 5, 7}, raising=False)
+
+
 @pytest.mark.parametrize(
     ("scheduler", "workers", "where"),
     [
         (SERIAL, None, "in this process"),
+        (None, None, "on 4 threads"),
         (None, 3, "on a local cluster of 3 workers"),
         ("tcp://127.0.0.1:8786", None, "on tcp://127.0.0.1:8786"),
     ],
 )
-def test_it_is_where_it_was_asked_for(scheduler, workers, where):
+def test_it_is_where_it_was_asked_for(machine, scheduler, workers, where):
     """As for ``explain``, with a worker's share of the machine's memory."""
-    placement = make_placement(scheduler, workers, False)
+    placement = make_placement(scheduler, None, workers)
     assert placement.describe(10) == where
-    assert placement.worker_memory > 0
-    assert placement.workers == (workers or placement.workers)
+    assert placement.worker_memory == (1 << 40) // (workers or 1)
 
 
 def test_what_explain_refuses_is_refused():
-    """No workers, and a scheduler elsewhere without TLS, unless that is asked for."""
+    """No workers or threads, both of them, and a scheduler elsewhere without TLS, unless that is asked for."""
     with pytest.raises(UsageError, match="workers"):
-        make_placement(None, 0, False)
+        make_placement(None, None, 0)
+    with pytest.raises(UsageError, match=r"^threads is 0, expected"):
+        make_placement(threads=0)
+    with pytest.raises(UsageError, match=r"^threads is 2 and workers is 3: threads are of this process, "):
+        make_placement(None, 2, 3)
+    with pytest.raises(UsageError, match=r"^threads is 2, which is for this machine, but scheduler is 'serial'"):
+        make_placement(SERIAL, 2)
     with pytest.raises(UsageError, match="tls://"):
-        make_placement("tcp://10.0.0.1:8786", None, False)
-    assert make_placement("tcp://10.0.0.1:8786", None, True).scheduler == "tcp://10.0.0.1:8786"
+        make_placement("tcp://10.0.0.1:8786")
+    assert make_placement("tcp://10.0.0.1:8786", plain_tcp=True).scheduler == "tcp://10.0.0.1:8786"
 
 
 @pytest.mark.parametrize(
@@ -58,20 +72,11 @@ def test_a_scheduler_is_waited_for_as_long_as_is_asked(example, tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("asked", "small", "where"),
-    [
-        ({}, True, "in this process"),
-        ({}, False, "on a local cluster of 3 workers"),
-        ({"workers": 2}, True, "on a local cluster of 2 workers"),
-        ({"workers": 1}, False, "on a local cluster of 1 worker"),
-        ({"scheduler": "serial"}, False, "in this process"),
-        ({"scheduler": "tls://host:8786"}, True, "on tls://host:8786"),
-    ],
+    ("least", "shared", "threads"), [(1 << 30, 0, 4), (1 << 39, 0, 2), (1 << 41, 0, 1), (1 << 39, 1 << 38, 3), (1 << 41, 1 << 41, 1)]
 )
-def test_little_work_stays_in_this_process_unless_asked_otherwise(monkeypatch, asked, small, where):
-    """No more workers are named than there are tasks, here three."""
-    monkeypatch.setattr(resources, "_find_memory", lambda: 1 << 40)
-    monkeypatch.setattr(cgroups, "OWN", "nowhere")
-    monkeypatch.setattr(resources.os, "sched_getaffinity", lambda _: {0, 3, 5, 7}, raising=False)
-    placement = make_placement(asked.get("scheduler"), asked.get("workers"), False)
-    assert placement.here_if(small).describe(3) == where
+def test_where_memory_is_short_there_are_fewer_threads(machine, least, shared, threads):
+    """They share what the process takes anyway; at least one is left, and as many as were asked for, if they were."""
+    assert make_placement().with_room(least, shared).threads == threads
+    assert make_placement(threads=8).with_room(least, shared).threads == 8
+    assert make_placement(workers=3).with_room(least, shared) == make_placement(workers=3)
+    assert make_placement(SERIAL).with_room(least, shared).threads == 1

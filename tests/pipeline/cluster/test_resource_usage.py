@@ -3,6 +3,8 @@
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -21,19 +23,61 @@ print(find_peak() - before)
 """
 
 
-def test_laps_add_up(monkeypatch):
+def test_times_add_up(monkeypatch):
     """By name, and processors' time without reading's; clocks are set by hand."""
-    monkeypatch.setattr(spent.time, "perf_counter", iter([0.0, 1.0, 3.0, 6.0, 10.0]).__next__)
-    monkeypatch.setattr(spent.time, "process_time", iter([0.0, 0.5, 2.0, 2.5, 6.0]).__next__)
-    watch = Stopwatch()
+    monkeypatch.setattr(spent.time, "perf_counter", iter([0.0, 1.0, 1.0, 3.0, 3.0, 6.0, 6.0, 10.0, 10.0, 12.0]).__next__)
+    monkeypatch.setattr(spent.time, "thread_time", iter([0.0, 0.5, 0.5, 2.0, 2.0, 2.5, 2.5, 6.0, 6.0, 6.25]).__next__)
+    watch, later = Stopwatch(), Stopwatch()
     for name in ("reading", "kernel", "reading", "writing"):
-        watch.lap(name)
+        with watch.timed(name):
+            pass
     found = watch.spent()
     assert found[:4] == (4.0, 2.0, 4.0, 0.0)
     assert found.cpu == 5.0
-    published = found.publish(12.0, 0.25)
-    assert (published.publishing, published.cpu) == (2.0, 5.25)
-    assert sum(published[:4]) == 12.0
+    with later.timed("publishing"):
+        pass
+    whole = found.add(later.spent())
+    assert (whole.publishing, whole.cpu) == (2.0, 5.25)
+    assert sum(whole[:4]) == 12.0
+    assert whole.peak == max(found.peak, later.spent().peak)
+
+
+def test_what_comes_is_timed_while_it_is_waited_for():
+    """Not while it is used; nothing is read ahead, and the end takes time as well."""
+    watch, asked = Stopwatch(), []
+
+    def values():
+        for k in range(3):
+            asked.append(k)
+            time.sleep(0.01)
+            yield k
+        time.sleep(0.01)
+
+    for k in watch.iterate("reading", values()):
+        assert asked == list(range(k + 1))
+        time.sleep(0.05)
+    assert 0.04 <= watch.spent().reading < 0.15
+
+
+def test_threads_times_add_up():
+    """Each with the processor's time of its own thread alone."""
+    watch, done = Stopwatch(), threading.Event()
+
+    def work(name):
+        with watch.timed(name):
+            done.wait()
+
+    threads = [threading.Thread(target=work, args=("kernel",)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    began = time.thread_time()
+    while time.thread_time() < began + 0.1:
+        pass
+    done.set()
+    for thread in threads:
+        thread.join()
+    assert watch.spent().kernel >= 0.3
+    assert watch.spent().cpu < 0.1
 
 
 def test_processors_time_is_that_of_the_work_and_its_children(monkeypatch):
@@ -47,7 +91,7 @@ def test_processors_time_is_that_of_the_work_and_its_children(monkeypatch):
 
 
 def test_nothing_is_spent_on_what_was_not_done():
-    """A watch without laps has no times."""
+    """A watch that was not used has no times."""
     assert Stopwatch().spent()[:5] == PartTimings()[:5] == (0.0,) * 5
 
 

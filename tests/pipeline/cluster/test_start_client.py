@@ -30,7 +30,7 @@ def threads():
 
 def on(cluster):
     """Work that is done there."""
-    return Placement(cluster.scheduler_address, None, 1, 0, 5)
+    return Placement(cluster.scheduler_address, None, None, 1, 0, 5)
 
 
 def test_a_scheduler_that_does_not_answer_is_one_line():
@@ -158,7 +158,7 @@ def test_other_programs_logs_are_left_as_they_were():
 def test_nobody_else_gets_into_the_local_cluster(tmp_path):
     """Whoever may submit a task runs code as the cluster's user: without its certificate there is no way in, with one's own there is none either."""
     mark = tmp_path / "mark"
-    with cluster.local_client(Placement(None, 1, 1, 1 << 30), 1) as client:
+    with cluster.local_client(Placement(None, None, 1, 1, 1 << 30), 1) as client:
         address = client.scheduler.address
         assert client.submit(abs, -3).result() == 3
         host = address.partition("://")[2]

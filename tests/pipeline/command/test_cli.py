@@ -167,7 +167,7 @@ def test_plan_writes_nothing(example, tmp_path, capsys):
     out = tmp_path / "run"
     code, said, _ = run(capsys, "plan", example.model, example.data, "--out", out, "--method", "banzhaf", "--parameter", "p=0.25")
     assert code == 0
-    for text in ("lightgbm, 4 features, outputs 0, SHA-256", "banzhaf p=0.25", "3,000 rows in 4 files", "4 items", "MiB a worker"):
+    for text in ("lightgbm, 4 features, outputs 0, SHA-256", "banzhaf p=0.25", "3,000 rows in 4 files", "4 items", " threads (tables "):
         assert text in said
     assert not out.exists()
 

@@ -31,12 +31,12 @@ def list_rows(rows, cuts, items):
     batch, seen, apart = rows
     packed = []
     for start, stop in zip((0, *items), (*items, N), strict=True):
-        kept, edges = DifferingRows(NAMED, "file"), [start, *sorted({cut for cut in cuts if start < cut < stop}), stop]
+        kept, edges = DifferingRows(NAMED), [start, *sorted({cut for cut in cuts if start < cut < stop}), stop]
         for first, last in pairwise(edges):
             some = slice(first, last)
             part = [Seen(each.ranks[..., some], None if each.values is None else each.values[..., some]) for each in seen]
             if last > first:
-                kept.see(batch.slice(first, last - first), first, part, PAIRS, apart.take(..., some))
+                kept.see(batch.slice(first, last - first), "file", first, part, PAIRS, apart.take(..., some))
         packed.append(kept.pack())
     return merge_rows(packed, NAMED, PAIRS)
 
@@ -88,15 +88,15 @@ def test_rankings_that_agree_list_no_rows():
     """Nor do items without rows, or a comparison without items: the columns are there all the same."""
     batch, seen, _ = make_rows(2)
     found = list_rows((batch, seen, Apart(np.zeros((2, 3, N)), np.ones((2, 3, N)), np.full((2, 3, N), np.nan))), [7], [15])
-    nothing = merge_rows(["", DifferingRows(NAMED, "file").pack()], NAMED, PAIRS)
+    nothing = merge_rows(["", DifferingRows(NAMED).pack()], NAMED, PAIRS)
     alone = merge_rows([], NAMED, [])
     for table in (found, nothing, alone):
         assert table.num_rows == 0
         assert table.column_names == [*COLUMNS[:6], "id", *COLUMNS[6:]]
     assert [field.type for field in found.schema if field.name != "id"] == [field.type for field in nothing.schema if field.name != "id"]
     assert found.schema.field("id").type == pa.string()
-    lone = DifferingRows(NAMED, "file")
-    lone.see(batch, 0, seen[:1], [], Apart(*np.zeros((3, 2, 0, N))))
+    lone = DifferingRows(NAMED)
+    lone.see(batch, "file", 0, seen[:1], [], Apart(*np.zeros((3, 2, 0, N))))
     assert merge_rows([lone.pack()], NAMED, []).num_rows == 0
 
 
@@ -105,8 +105,8 @@ def test_ids_of_several_types_are_refused():
     _, seen, apart = make_rows(3)
     packed = []
     for kind in (pa.string(), pa.int64()):
-        kept = DifferingRows(NAMED, "file")
-        kept.see(pa.record_batch({"id": pa.nulls(N, kind)}), 0, seen, PAIRS, apart)
+        kept = DifferingRows(NAMED)
+        kept.see(pa.record_batch({"id": pa.nulls(N, kind)}), "file", 0, seen, PAIRS, apart)
         packed.append(kept.pack())
     with pytest.raises(SchemaMismatch, match="id column 'id' is int64 in some files and string in others, expected one type"):
         merge_rows(packed, NAMED, PAIRS)

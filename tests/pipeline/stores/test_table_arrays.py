@@ -1,6 +1,10 @@
 """Tables that were broadcast are the tables that were prepared."""
 
+import io
 import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +18,7 @@ from leafledger.kernels.slices.buffers import Pairs
 from leafledger.pipeline.errors import InvalidRun, NotThere, StorageError
 from leafledger.pipeline.stores import storage
 from leafledger.pipeline.stores import table_arrays as tables
-from leafledger.pipeline.stores.table_arrays import ALIGNMENT, broadcast_tables, open_tables, pack_tables, table_bytes, unpack_tables
+from leafledger.pipeline.stores.table_arrays import ALIGNMENT, broadcast_tables, load_numpy, open_tables, pack_tables, table_bytes, unpack_tables
 from tests.kernels.attributing import leaves
 from tests.strategies import forests
 
@@ -177,3 +181,23 @@ def test_tables_come_back_from_bytes(ensemble):
         assert (found.dtype, found.shape, found.tobytes()) == (was.dtype, was.shape, was.tobytes())
         assert found.flags.aligned
         assert not found.flags.writeable
+
+
+def test_threads_load_one_after_the_other(monkeypatch):
+    """Also arrays of one file, each with a header of its own: CPython fails where two threads build syntax trees at once, now and then."""
+    data, at_once, most, read = io.BytesIO(), [], [], np.lib.format._read_array_header
+    np.savez(data, a=np.arange(3), b=np.ones((2, 2)))
+
+    def slowly(*given, **options):
+        at_once.append(1)
+        most.append(len(at_once))
+        time.sleep(1e-3)
+        at_once.pop()
+        return read(*given, **options)
+
+    for module in (np.lib.format, sys.modules[read.__module__]):
+        monkeypatch.setattr(module, "_read_array_header", slowly)
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda _: load_numpy(io.BytesIO(data.getvalue())), range(12)))
+    assert [{name: array.tolist() for name, array in each.items()} for each in found] == [{"a": [0, 1, 2], "b": [[1.0, 1.0], [1.0, 1.0]]}] * 12
+    assert most == [1] * 24

@@ -48,7 +48,7 @@ def test_a_forecast_is_said_where_it_is_asked_for(example, serial, tmp_path, cap
     assert cli.main(asked) == 0
     lines = capsys.readouterr().out.splitlines()
     said = {line.split()[0]: line for line in lines}
-    assert " on 1 worker (planning " in said["time"]
+    assert " on 1 thread (planning " in said["time"]
     assert "CPU hours" in said["processors"]
     assert cli.main([*asked, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["forecast"]

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -14,9 +15,9 @@ from hypothesis import strategies as st
 
 from leafledger import check_run, compare, explain, read_run
 from leafledger.pipeline.command.cli import main
-from leafledger.pipeline.dataset.files.listing import Joined, WorkItem, join_items
+from leafledger.pipeline.dataset.files.bundling import fill_items
+from leafledger.pipeline.dataset.files.listing import Joined, WorkItem
 from leafledger.pipeline.dataset.files.pieces import leave_out, split_files, take_rows
-from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.runs.check.verify_rows import verify_rows
 from leafledger.pipeline.runs.records.plan_file import from_json
 from tests.pipeline.conftest import SMALL, damage, write_small
@@ -30,7 +31,7 @@ def small(example, tmp_path_factory):
     """Small files, and runs of them in parts of one file each, and of several."""
     folder = tmp_path_factory.mktemp("small")
     data = write_small(example.frame, folder / "data")
-    explain(example.model, data, folder / "apart", ids=["flight", "name", "month"], scheduler="serial")
+    explain(example.model, data, folder / "apart", ids=["flight", "name", "month"], scheduler="serial", item_rows="file")
     explain(example.model, data, folder / "joined", ids=["flight", "name", "month"], scheduler="serial", item_rows=ROWS)
     return data, folder / "apart", folder / "joined"
 
@@ -135,11 +136,21 @@ def test_a_change_of_what_a_part_leaves_out_is_found(example, small, tmp_path):
         check_run(tmp_path / "run")
 
 
-def test_parts_of_several_files_are_not_compared_row_by_row(example, small, tmp_path):
-    """Since rows are read beside the parts of other runs."""
-    data, _, joined = small
-    with pytest.raises(UsageError, match="has parts of several files each"):
-        compare(example.model, data, tmp_path / "compared", methods=["shapley", f"run:{joined}"], scheduler="serial")
+def test_parts_of_several_files_are_compared_row_by_row(example, small, tmp_path):
+    """With the same measures as parts of single files, and rows that differ most by their own file and number; rounding apart."""
+    data, *runs = small
+    found = []
+    for run in runs:
+        out = tmp_path / run.name / "compared.parquet"
+        compare(example.model, data, out, methods=["banzhaf", f"run:{run}"], ids=["flight"], gap_rows=10_000, scheduler="serial")
+        tables = [pq.read_table(out.with_suffix(f"{kind}.parquet")).to_pandas() for kind in ("", ".features", ".rows")]
+        found.append([table.assign(**{name: table[name].str.replace(f"run:{run}", "run") for name in ("ranking", "other")}) for table in tables])
+    for apart, joined in zip(*found, strict=True):
+        pd.testing.assert_frame_equal(apart, joined, rtol=1e-12)
+    rows = found[0][2]
+    assert rows["file"].nunique() > 3
+    for row in rows.itertuples():
+        assert pq.read_table(row.file, columns=["flight"], partitioning=None)["flight"][row.row].as_py() == row.flight
 
 
 @pytest.mark.parametrize("change", [{"n_rows": 0}, {"row_groups": [-1]}, {"uri": None}])
@@ -172,7 +183,7 @@ def rows_of(item):
 @given(items(), st.integers(1, 20), st.data())
 def test_every_row_stays_where_it_is(made, most, data):
     """Joined items have all rows in their order, those of one partition, and as many as fit; some of them are those of a list of rows."""
-    joined = join_items(made, most)
+    joined = fill_items(made, most)
     assert [row for item in joined for row in rows_of(item)] == [row for item in made for row in rows_of(item)]
     assert [item.part for item in joined] == list(range(len(joined)))
     cut = {item.uri for item in made if sum(other.uri == item.uri for other in made) > 1}

@@ -14,7 +14,6 @@ from leafledger import explain
 from leafledger.kernels.distributions.histogram import coarsen
 from leafledger.pipeline.cluster.placement import make_placement
 from leafledger.pipeline.drift.measure import measured_groups as grouped
-from leafledger.pipeline.drift.measure import measured_run as measured
 from leafledger.pipeline.drift.measure.distribution import Categories
 from leafledger.pipeline.drift.measure.measured_groups import count_rows, measure_groups, refuse_ungrouped, say_group, values_of
 from leafledger.pipeline.drift.measure.measured_run import measure_run
@@ -41,7 +40,7 @@ def runs(example, tmp_path_factory):
 
 def measure(run, by=BY, **where):
     found = measure_run(run)
-    placement = make_placement(where.get("scheduler", "serial"), where.get("workers"), False)
+    placement = make_placement(where.get("scheduler"), None, where.get("workers"))
     return measure_groups(placement, found, tuple(by), no_progress)
 
 
@@ -89,7 +88,6 @@ def test_all_groups_together_are_all_rows(runs):
 @pytest.mark.slow
 def test_a_cluster_gives_the_same_bytes_and_they_are_kept(runs, monkeypatch):
     """By the columns that make the groups: other columns are measured anew, none is mixed with all rows, and a second time no part is read."""
-    monkeypatch.setattr(measured, "FEW", 0)
     one, two = measure(runs[0]), measure(runs[1], scheduler=None, workers=2)
     assert repr({name: each.found for name, each in one.groups.items()}) == repr({name: each.found for name, each in two.groups.items()})
     kept = [sorted((run / "after").glob("distributions*.parquet")) for run in runs]

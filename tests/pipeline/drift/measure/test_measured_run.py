@@ -63,11 +63,12 @@ def test_a_cluster_gives_the_same_bytes(example, tmp_path):
     assert repr(measure_run(tmp_path / "serial").found) == repr(one.found)
 
 
-def test_few_numbers_need_no_cluster_and_many_do(run, tmp_path, monkeypatch):
-    """Two ways to the same distributions."""
-    monkeypatch.setattr(measured, "FEW", 0)
+def test_threads_and_workers_measure_the_same(run, monkeypatch):
+    """To the last bit, as one thread does."""
     monkeypatch.setattr(measured, "read_derived", lambda *_: None)
-    assert repr(measure_run(run, workers=1).found) == repr(measure_run(run, scheduler="serial").found)
+    alone = repr(measure_run(run, scheduler="serial").found)
+    assert repr(measure_run(run, threads=3).found) == alone
+    assert repr(measure_run(run, workers=1).found) == alone
 
 
 def test_what_is_not_sound_is_made_again(run):

@@ -115,7 +115,7 @@ def test_a_suspect_is_tried_again_alone(client, monkeypatch):
     work = Work({1: 1, 4: 2})
     found = run_all(client, monkeypatch, work)
     (done,) = (each for each in found if isinstance(each, BundleResult))
-    says = "f4.parquet: row groups [0, 1]: the workers that it was given to died, every time"
+    says = "f4.parquet: row groups [0, 1]: the processes that it was given to died, every time"
     assert done == BundleResult(0, 4, (Rejected(4, "f4.parquet", (0, 1), 10, says),), None)
     assert sorted(each for each in found if isinstance(each, str)) == [f"run rec tables {k}" for k in (0, 1, 2, 3, 5)]
     assert sorted(work.tried[:6]) == list(range(6))

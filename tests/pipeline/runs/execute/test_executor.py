@@ -1,4 +1,4 @@
-"""Work items done in this process, in turn, and on Dask: each once, with the same results; the first failure ends the work."""
+"""Work items done in turn, on threads, and on Dask: each once, with the same results; the first failure ends the work."""
 
 import sys
 from dataclasses import replace
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from numpy.testing import assert_array_equal
 
-from leafledger.pipeline.cluster.placement import Placement, make_placement
+from leafledger.pipeline.cluster.placement import make_placement
 from leafledger.pipeline.dataset.files.listing import Rejected, WorkItem
 from leafledger.pipeline.errors import InvalidRun
 from leafledger.pipeline.models import load_ensemble
@@ -24,7 +24,7 @@ from tests.pipeline.conftest import write_data
 from tests.pipeline.running import ready
 
 ITEMS = tuple(WorkItem(k, f"f{k}.parquet", "", (0,), 0, 10, 0, ()) for k in range(12))
-DASK = SimpleNamespace(options=SimpleNamespace(method="shapley"), placement=Placement(None, None, 2, 0))
+DASK = SimpleNamespace(options=SimpleNamespace(method="shapley"), placement=make_placement(workers=2))
 MEMORY = 1 << 30
 
 
@@ -76,25 +76,26 @@ def run(example, tmp_path):
 def test_what_is_rejected_comes_in_its_turn(run):
     """Serially: parts and refusals in the order of the items."""
     found, tables = run
-    done = pieces(execute.run_serial(Task(found.job.out, tables.recipe, tables.uri), found.plan.items, {}))
+    done = pieces(execute.run_here(Task(found.job.out, tables.recipe, tables.uri), found.plan.items, {}, 1, "shapley"))
     assert [(type(each), each.part) for each in done] == [(Part, 0), (Rejected, 1), (Part, 2), (Part, 3)]
     assert [each.n_rows for each in done] == [item.n_rows for item in found.plan.items]
     assert done[1].reason == f"{found.plan.items[1].uri}: changed since the run was planned"
 
 
-def test_dask_makes_and_rejects_what_a_serial_run_does(in_process, run):
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_dask_makes_and_rejects_what_this_process_does(in_process, run, n_threads):
     """The second finds the parts of the first."""
     found, tables = run
     task = Task(found.job.out, tables.recipe, tables.uri)
     done = {each.part: each for each in pieces(execute.execute(found.job, task, found.plan.items, {}, MEMORY))}
-    again = {each.part: each for each in pieces(execute.run_serial(task, found.plan.items, {}))}
+    again = {each.part: each for each in pieces(execute.run_here(task, found.plan.items, {}, n_threads, "shapley"))}
     assert done[1] == again[1]
     assert {part: each.sha256 for part, each in done.items() if part != 1} == {part: each.sha256 for part, each in again.items() if part != 1}
     assert [each.seconds for each in again.values() if isinstance(each, Part)] == [0.0] * 3
 
 
 def test_a_background_is_counted_to_the_same_bits(in_process, example, tmp_path):
-    """Serially and on Dask, and each piece is told once."""
+    """Serially, on threads and on Dask, and each piece is told once."""
     write_data(example.frame, tmp_path / "data", row_group_size=150)
     job = make_job(example.model, f"{tmp_path}/data", tmp_path / "run", Options(background=f"{tmp_path}/data"))
     planned_run = plan_run(job, load_ensemble(example.model))
@@ -104,10 +105,11 @@ def test_a_background_is_counted_to_the_same_bits(in_process, example, tmp_path)
     def count_and_tell(job, *given):
         return count(job, *given[:-1], told.append)
 
-    for scheduler in ("serial", None):
+    for where in ({"threads": 1}, {"threads": 3}, {"workers": 2}):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(execute, "count", count_and_tell)
-            counted.append(count_run(replace(planned_run, job=replace(job, placement=make_placement(scheduler, None, False)))))
-    for here, there in zip(*map(leaves, counted), strict=True):
-        assert_array_equal(here, there)
-    assert sorted(item.part for item in told) == sorted(2 * [item.part for item in planned_run.game.items])
+            counted.append(count_run(replace(planned_run, job=replace(job, placement=make_placement(**where)))))
+    for one, several, there in zip(*map(leaves, counted), strict=True):
+        assert_array_equal(one, several)
+        assert_array_equal(one, there)
+    assert sorted(item.part for item in told) == sorted(3 * [item.part for item in planned_run.game.items])

@@ -111,4 +111,4 @@ def test_rows_that_cannot_be_read_are_tried_twice(where, monkeypatch, raised, be
     else:
         with pytest.raises(becomes):
             part.make_part_or_reject(*names, item)
-    assert tries == [(*names, item, {})] * n_tries
+    assert tries == [(*names, item, {}, map)] * n_tries

@@ -43,7 +43,7 @@ class Cluster:
 
 
 def dies(uri):
-    return f"{uri}: row groups [0]: the workers that it was given to died, every time"
+    return f"{uri}: row groups [0]: the processes that it was given to died, every time"
 
 
 @st.composite

@@ -134,12 +134,12 @@ def test_parameters_that_cannot_be_read_are_shown_short():
 @pytest.mark.parametrize("scheduler", ["serial", "tls://host:8786"])
 def test_workers_are_of_a_local_cluster(scheduler):
     """Beside a scheduler, which has its own, they would be passed over."""
-    said = rf"^workers is 4, which is for a local cluster, but scheduler is '{scheduler}'; leave out one or the other$"
+    said = rf"^workers is 4, which is for this machine, but scheduler is '{scheduler}'; leave out one or the other$"
     with pytest.raises(UsageError, match=said):
         made(scheduler=scheduler, workers=4)
     with pytest.raises(UsageError, match=said):
-        make_placement(scheduler, 4, plain_tcp=False)
-    assert made(workers=4).placement.workers == 4
+        make_placement(scheduler, None, 4)
+    assert made(workers=4).placement.asked_workers == 4
 
 
 @pytest.mark.parametrize("address", ["tcp://[::1:8786", "[::1", "tls://[host]:8786", "tcp://127.0.0.1:port", "127.0.0.1:99999"])
@@ -147,4 +147,4 @@ def test_workers_are_of_a_local_cluster(scheduler):
 def test_a_scheduler_s_address_is_one(address, plain_tcp):
     """Anything else is refused in one line, before anybody is asked."""
     with pytest.raises(UsageError, match=rf"^scheduler is '{re.escape(address)}', expected an address as tls://host:8786; got: [^\n]+$"):
-        make_placement(address, None, plain_tcp)
+        make_placement(address, plain_tcp=plain_tcp)

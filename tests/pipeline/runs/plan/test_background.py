@@ -97,7 +97,7 @@ def test_the_room_of_a_worker_does_not_show(example, background_uri, tmp_path, m
 
     monkeypatch.setattr(background, "ask_model", ask_within)
     for memory in (room, 7 << 30):
-        monkeypatch.setattr("leafledger.pipeline.cluster.resources._find_memory", lambda memory=memory: memory)
+        monkeypatch.setattr("leafledger.pipeline.cluster.resources.find_memory", lambda memory=memory: memory)
         job = config.make_job(example.model, example.data, tmp_path / "run", Options(background=background_uri, workers=1))
         if memory == room:
             planned_run_.plan_run(job, load.load_model(job))
@@ -144,7 +144,7 @@ def test_mistakes_are_refused_while_planning(example, background_uri, tmp_path, 
 def test_tables_beyond_the_budget_are_refused_with_the_number(example, background_uri, tmp_path, monkeypatch):
     """How much they would take, and how much they may."""
     monkeypatch.setattr(background, "TABLE_BYTES", 1 << 12)
-    monkeypatch.setattr("leafledger.pipeline.cluster.resources._find_memory", lambda: 1 << 12)
+    monkeypatch.setattr("leafledger.pipeline.cluster.resources.find_memory", lambda: 1 << 12)
     with pytest.raises(UsageError, match=r"^tables of the marginal game would have [\d.]+ MiB, [\d.]+ MiB are allowed; "):
         explain(example.model, example.data, tmp_path / "run", background=background_uri, scheduler="serial")
 

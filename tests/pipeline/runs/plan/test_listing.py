@@ -101,42 +101,37 @@ def test_the_first_file_that_does_not_fit_is_told(example, tmp_path, address, bl
     assert str(found.value) == str(expected.value)
 
 
-def test_a_local_cluster_reads_what_takes_longer_than_its_start(example, tmp_path, blocks, started, monkeypatch):
-    """The first block is read here, to see what the others take."""
-    write_copies(example, tmp_path / "data", *NAMES)
+@pytest.mark.parametrize("n_files", [10, 11])
+def test_a_local_cluster_reads_footers_where_it_is_asked_for(example, tmp_path, blocks, started, n_files):
+    """And where there are many of them."""
+    write_copies(example, tmp_path / "data", *NAMES[:n_files])
     for k in (1, 7):
         (tmp_path / "data" / NAMES[k]).write_bytes(b"PAR1 and no more")
-    monkeypatch.setattr(listed, "START_SECONDS", 0.0)
     job, model = job_here(example, tmp_path / "data", workers=2), load_ensemble(example.model)
     found = list_for(job, job.data, model, asked_columns(job))
-    assert (started, sorted(blocks)) == ([3], [0, 1, 2])
+    assert (started, sorted(blocks)) == (([4], [0, 1, 2, 3]) if n_files == 11 else ([], []))
     assert found == list_data(job.data, model, asked_columns(job))
     assert [entry.uri for entry in found.rejected] == [f"{job.data}/{NAMES[k]}" for k in (1, 7)]
 
 
-@pytest.mark.parametrize(("seconds", "workers", "n_files"), [(1e9, 2, 11), (0.0, 1, 11), (0.0, 2, 10)], ids=["quick", "one worker", "few files"])
-def test_no_local_cluster_is_started_that_would_be_later(example, tmp_path, blocks, started, monkeypatch, seconds, workers, n_files):
-    """One worker reads no faster than this process."""
-    write_copies(example, tmp_path / "data", *NAMES[:n_files])
-    monkeypatch.setattr(listed, "START_SECONDS", seconds)
-    job, model = job_here(example, tmp_path / "data", workers), load_ensemble(example.model)
-    found = list_for(job, job.data, model, asked_columns(job))
+def test_without_a_cluster_none_is_started(example, tmp_path, blocks, started):
+    """However many files there are."""
+    write_copies(example, tmp_path / "data", *NAMES)
+    job, model = job_here(example, tmp_path / "data", workers=None), load_ensemble(example.model)
+    assert list_for(job, job.data, model, asked_columns(job)) == list_data(job.data, model, asked_columns(job))
     assert (started, blocks) == ([], [])
-    assert found == list_data(job.data, model, asked_columns(job))
-    assert len(found.files) == n_files
 
 
 @pytest.mark.parametrize("first", [1, 5], ids=["of the first block", "of another"])
-def test_the_first_file_that_does_not_fit_is_told_by_a_local_cluster_too(example, tmp_path, blocks, started, monkeypatch, first):
+def test_the_first_file_that_does_not_fit_is_told_by_a_local_cluster_too(example, tmp_path, blocks, started, first):
     """Whoever reads it."""
     table = write_copies(example, tmp_path / "data", *NAMES)
     for k in (first, 10):
         pq.write_table(table.drop_columns("delay"), tmp_path / "data" / NAMES[k])
-    monkeypatch.setattr(listed, "START_SECONDS", 0.0)
     job = job_here(example, tmp_path / "data", workers=2)
     with pytest.raises(SchemaMismatch, match=rf"{NAMES[first]}: column 'delay' missing"):
         list_for(job, job.data, load_ensemble(example.model))
-    assert started == ([] if first == 1 else [3])
+    assert started == [4]
 
 
 def test_data_of_which_nothing_can_be_read_are_refused(example, tmp_path, address, blocks):
@@ -178,6 +173,5 @@ def test_runs_are_the_same(example, tmp_path, monkeypatch):
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as there:
         explain(example.model, tmp_path / "data", tmp_path / "run", scheduler=there.scheduler_address, tables=tmp_path / "b", **given)
     assert contents(tmp_path / "run") == contents(tmp_path / "serial")
-    monkeypatch.setattr(listed, "START_SECONDS", 0.0)
     explain(example.model, tmp_path / "data", tmp_path / "local", workers=2, tables=tmp_path / "c", **given)
     assert contents(tmp_path / "local") == contents(tmp_path / "serial")
