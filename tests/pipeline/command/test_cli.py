@@ -319,7 +319,7 @@ def test_kernels_compile_one_signature(example, tmp_path):
         f"attribute({example.model!r}, frame.assign(month=frame['month'].astype(int)))\n"
         "walkers = sum(quadrature._WALKERS.values(), [])\n"
         "kernels = [binning.bin_rows, margin._descend, margin._select, lookup.add_lookups, reduction._measure, *walkers]\n"
-        "counts = [len(kernel.signatures) for kernel in kernels]\n"
+        "counts = [len(kernel.compiled.signatures) for kernel in kernels]\n"
         "sys.exit(0 if set(counts) <= {0, 1} and sum(counts) >= 4 else f'signatures: {counts}')"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
