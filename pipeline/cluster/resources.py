@@ -2,8 +2,6 @@
 
 import os
 
-import psutil
-
 from . import cgroups as control_group
 
 WORKER_BYTES = 1 << 30  # least memory of a worker while nothing is known of its needs
@@ -11,6 +9,8 @@ WORKER_BYTES = 1 << 30  # least memory of a worker while nothing is known of its
 
 def _find_memory() -> int:
     """Return the available memory in bytes: the machine's, or the limit of a container, job or unit."""
+    import psutil
+
     total, allowed = int(psutil.virtual_memory().total), control_group.find_memory()
     return total if allowed is None else min(total, allowed)
 
