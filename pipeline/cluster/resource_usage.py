@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-import psutil
-
 from ..stores.traffic import Moved, find_moved
 
 STATUS, PEAK = "/proc/self/status", "VmHWM:"  # Linux
@@ -91,6 +89,8 @@ def find_peak() -> int:
                     return int(line.split()[1]) << 10
     except OSError:
         pass
+    import psutil
+
     return psutil.Process().memory_info().rss
 
 

@@ -59,7 +59,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
     attempt = Attempt()
     with attempt.heard(warn), export_metrics(job, attempt, earlier), emit_lineage(job, attempt):
         with attempt.stage("planning"):
-            run = plan_run(job, load_model(job))
+            run = plan_run(job, load_model(job), unfinished=True)
         matched, codes = say_positions(run.model), say_codes(run.model)
         for said in (f"features {matched}" * bool(matched), f"columns hold {codes}" * bool(codes)):
             if said:

@@ -80,11 +80,16 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
     )
 
 
-def measure_row(draft: Plan, tables: Extent) -> RowSize:
-    """Count what a row has."""
+def _count_columns(draft: Plan) -> int:
+    """Count the columns of a part, as Parquet counts them."""
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns)
     n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns)
-    n_columns += len(draft.value_columns) + bool(draft.label_column)
+    return n_columns + len(draft.value_columns) + bool(draft.label_column)
+
+
+def measure_row(draft: Plan, tables: Extent) -> RowSize:
+    """Count what a row has."""
+    n_columns = _count_columns(draft)
     lots = 2 * N_GROUPS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(len(tables.pairs), draft.interactions)
     n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)
@@ -95,10 +100,19 @@ def measure_row(draft: Plan, tables: Extent) -> RowSize:
 def size_items(draft: Plan, tables: Extent, row: RowSize, found: Listing, item_rows: int | None) -> Plan:
     """Decide how many rows are explained at a time, and go into a row group and a part."""
     slice_rows = max_slice_rows(len(draft.outputs) * (row.n_phi + len(tables.pairs) + row.n_kept + tables.n_steps))
-    group_rows = max_group_rows(slice_rows, row.written)
-    most = max_item_rows(group_rows, row.n_columns)
+    return _cut(draft, slice_rows, max_group_rows(slice_rows, row.written), found, item_rows)
+
+
+def _cut(draft: Plan, slice_rows: int, group_rows: int, found: Listing, item_rows: int | None) -> Plan:
+    most = max_item_rows(group_rows, _count_columns(draft))
     items = make_items(found, min(item_rows or most, most), joins=item_rows is not None)
     return dataclasses.replace(draft, slice_rows=slice_rows, group_rows=group_rows, items=items)
+
+
+def plan_again(earlier: Plan, job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None) -> Plan:
+    """Plan without tables: they decide no more than how many rows go together, which is as in an earlier plan of the same model and options."""
+    draft = draft_plan(job, model, groups, found, background)
+    return _cut(draft, earlier.slice_rows, earlier.group_rows, found, job.options.item_rows)
 
 
 def project_memory(plan: Plan, tables: Extent, row: RowSize, found: Listing, background: Listing | None) -> Memory:
