@@ -276,17 +276,14 @@ def test_a_mistake_gets_one_line(example, tmp_path, monkeypatch, capsys, argumen
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "needed"),
-    [(["--version"], set()), (["--help"], set()), (["check", "--help"], set()), (["explain", "--help"], {"numba"})],
-)
-def test_help_imports_little(arguments, needed):
-    """Help and version answer without importing Numba, but where methods are listed, nor Dask, Arrow or a model library."""
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["check", "--help"], ["explain", "--help"]])
+def test_help_imports_little(arguments):
+    """Help and version answer without importing Numba, Dask, Arrow or a model library, also where methods are listed."""
     program = (
         "import sys; from leafledger.pipeline.command.cli import main\n"
         f"assert main({arguments}) == 0\n"
         "heavy = {'numba', 'dask', 'distributed', 'fsspec', 'pandas', 'pyarrow', 'xgboost', 'lightgbm', 'catboost', 'prefect', 's3fs', 'botocore'}\n"
-        f"sys.exit(heavy & set(sys.modules) != {needed} and f'imported {{heavy & set(sys.modules)}}')"
+        "sys.exit(heavy & set(sys.modules) and f'imported {heavy & set(sys.modules)}')"
     )
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stderr
