@@ -82,13 +82,7 @@ def _read_other(run: str, version: str) -> Replaced | None:
 
 
 def keep_same(standing: ExistingRun, if_changed: IfChanged) -> Resolution | None:
-    """Keep an existing run of the planned run's plan, finished or not.
-
-    Returns
-    -------
-    Resolution or None
-        None where it is to be replaced: it has rejections, whose cause, such as too little memory, may be gone.
-    """
+    """Keep a run of the same plan; None where it is to be replaced, since the cause of its rejections, such as too little memory, may be gone."""
     if standing.manifest is None:
         return Resolution("", None, None, "")
     if if_changed == "replace" and any(each.part is not None for each in standing.manifest.rejected):

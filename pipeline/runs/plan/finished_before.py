@@ -17,29 +17,16 @@ from .planner import plan_again
 
 
 def _read_finished(job: Job, model: Model) -> ExistingRun | None:
-    """Read the finished run in the output's folder; None where there is none of the same model and method."""
+    """Read the finished run in the output's folder; None where there is none of the same model."""
     try:
         found = None if read_manifest(job.out) is None else read_existing_run(job.out)
     except InvalidRun:  # which is told of, or replaced, once the run is planned
         return None
-    if found is None or found.manifest is None or (found.plan.model_digest, found.plan.method) != (model.digest, job.options.method):
-        return None
-    return found
+    return found if found is not None and found.manifest is not None and found.plan.model_digest == model.digest else None
 
 
 def find_finished(job: Job, model: Model, groups: Groups, found: Listing) -> tuple[Plan, Resolution] | None:
-    """Find out whether a run is finished, from what its output depends on.
-
-    Parameters
-    ----------
-    found : Listing
-        Of its data.
-
-    Returns
-    -------
-    tuple of Plan and Resolution, or None
-        None where something is left to do, or only tables can tell, as of a parameter that is left open.
-    """
+    """Find the finished run of a job; None where something is left to do, or only tables can tell, as of a parameter that is left open."""
     standing = _read_finished(job, model)
     if standing is None or find_open(find_method(job.options.method), dict(job.parameters)):
         return None
