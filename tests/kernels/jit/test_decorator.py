@@ -92,6 +92,13 @@ def test_kernels_are_kept_so(monkeypatch):
     assert jit(_same).compiled is _same
 
 
+def test_numba_takes_a_kernel_for_what_it_is_compiled_to(monkeypatch):
+    """Where another one calls it."""
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    kernel = jit(_same)
+    assert numba.typeof(kernel) == numba.typeof(kernel.compiled)
+
+
 @pytest.fixture
 def homeless(tmp_path, monkeypatch):
     """Numba finds no folder but in the temporary one; a function says where kernels may be kept."""
