@@ -68,7 +68,7 @@ def find_folder() -> str | None:
         the folder that NUMBA_CACHE_DIR names, also where it is a temporary one that was found in its place; else this package's, or the user's own
         for a kernel of it; None where none can be written
     """
-    kept = getattr(getattr(bin_rows, "_cache", None), "cache_path", None)
+    kept = getattr(getattr(bin_rows.compiled, "_cache", None), "cache_path", None)
     return None if kept is None else _SETTINGS["CACHE_DIR"] or kept
 
 

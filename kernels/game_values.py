@@ -9,8 +9,6 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import eigh_tridiagonal
-from scipy.special import binom
 
 from .errors import InvalidParameters
 
@@ -58,6 +56,8 @@ def banzhaf(n_players: int, p: float) -> Quadrature:  # noqa: ARG001 - every gam
 
 def _gauss(diagonal: np.ndarray, beside: np.ndarray) -> Quadrature:
     """Compute the Gauss rule of a Jacobi matrix (Golub and Welsch 1969) from its diagonal ``(q,)`` and off-diagonal ``(q - 1,)``."""
+    from scipy.linalg import eigh_tridiagonal  # a tenth of a second to import, which a one-node rule does not need
+
     nodes, vectors = eigh_tridiagonal(diagonal, beside)
     weights = vectors[0] ** 2
     return Quadrature(np.clip(nodes, 0.0, 1.0), weights / weights.sum())
@@ -267,6 +267,8 @@ def weigh_by_size(sizes: np.ndarray) -> Weighing:
     Weighing
         0 for more players than there are
     """
+
+    from scipy.special import binom
 
     def weigh(n_players: int) -> np.ndarray:
         weights, most = np.zeros((n_players, n_players)), min(n_players, sizes.size)

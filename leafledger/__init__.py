@@ -1,7 +1,6 @@
 """Exact explanations of tree ensembles: attribute rows in memory, explain a data set, compare rankings, check what was published."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors read; everything is imported on first use, so that ``import leafledger`` compiles nothing
@@ -111,7 +110,7 @@ if not TYPE_CHECKING:  # or a misspelt name would pass for one of any type
     def __getattr__(name: str) -> Any:
         """Import a public name on first use, and keep it: it is the same object at every access."""
         if name == "__version__":
-            found = version("leafledger")
+            found = import_module("importlib.metadata").version("leafledger")
         elif name in _HOME_OF:
             found = getattr(import_module(_HOME_OF[name]), name)
         else:

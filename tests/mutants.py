@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("kernels", "pipeline")
 COPIED = ("kernels", "pipeline", "flows", "leafledger", "tests", "docs", "infra", "pyproject.toml", "README.md", "CONTRIBUTING.md", "CHANGELOG.md")
 IMPORTED_AS = "leafledger"  # the package in which the others are found, by links
-COMPILED = ("jit", "intrinsic", "lower_builtin", "register_model", "_compiled_as")
+COMPILED = ("jit", "intrinsic", "lower_builtin", "register_model", "_instruction")
 SECONDS = 240  # that the tests of a module may take
 LONGER, BESIDE = 5, 20  # times what they take as the code is, and seconds for what else the machine does: who hangs is noticed
 # Other people's packages are imported once, since that takes longer than the tests of many a module.

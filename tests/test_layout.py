@@ -15,6 +15,9 @@ UNTESTED = {"pipeline/progress.py": "types, and a function that does nothing"}  
 TESTED_WITH = {  # modules whose tests stand beside those of another in the same folder, or in the same place one folder up
     "flows/night_flags.py": "test_deployment.py",
     "flows/work_pool.py": "test_deploy.py",
+    "kernels/jit/instructions.py": "test_lanes.py",
+    "kernels/jit/notices.py": "test_code_files.py",
+    "kernels/jit/widths.py": "test_lanes.py",
     "pipeline/arguments/choices.py": "../runs/job/test_options.py",
     "pipeline/command/app.py": "test_cli.py",
     "pipeline/finished/row_data.py": "test_row_view.py",

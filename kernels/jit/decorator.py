@@ -4,90 +4,32 @@
 no zero-division branches in inner loops. ``fastmath={"contract"}``: multiply-adds may fuse, with the same bits on every run; nothing is reassociated.
 ``cache``: compiled once per machine. Numba keys a cached kernel by its own file only, although code of other files is compiled into it; the key here
 digests all files of this package.
+
+Numba takes a quarter of a second to import, and as long to load its first kernel: both wait until a kernel is called.
 """
 
 import os
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
-from pickle import dumps
 from stat import S_ISDIR
 from tempfile import gettempdir, mkdtemp
 from typing import Any
 
 import numpy as np
-from numba import config, njit
-from numba.core.caching import IndexDataCacheFile
 
 
-def _digest_sources() -> str:
+@cache
+def digest_sources() -> str:
     """Return the SHA-256 of the names and contents of all files of ``kernels``."""
     package, content = Path(__file__).parents[1], sha256()
     for path in sorted(package.rglob("*.py")):
         text = path.read_bytes()
         content.update(f"{path.relative_to(package)} {len(text)} ".encode() + text)
     return content.hexdigest()
-
-
-SOURCES = _digest_sources()
-
-
-_TO_TELL: dict[Callable[[], None], bool] = {}  # callbacks before a compilation, and whether each has been called
-
-
-def when_compiling(tell: Callable[[], None]) -> None:
-    """Register a callback to be called once before a kernel is compiled, which is slow; not if all come from the cache.
-
-    Parameters
-    ----------
-    tell : callable
-        takes nothing; called once in a process, however often it is given
-    """
-    _TO_TELL.setdefault(tell, True)
-
-
-def _announce() -> None:
-    """Call the callbacks that have not been called."""
-    for tell, untold in list(_TO_TELL.items()):
-        if untold:
-            _TO_TELL[tell] = False
-            tell()
-
-
-class _CompiledFiles(IndexDataCacheFile):
-    """Cache files of a kernel's compiled code, named by the sources, signature and processor.
-
-    Numba numbers these files by the entries of its index. Two processes that compile a kernel for two signatures at once then take the same number,
-    and one loads the other's code: wrong results, silently. Here entries never share a file; a lost index entry costs a recompilation at most.
-    Changed sources get a new index; the old one is not read, since its types may be gone.
-    """
-
-    def __init__(self, cache_path: str, filename_base: str, source_stamp: str):
-        super().__init__(cache_path, f"{filename_base}-{source_stamp[:16]}", source_stamp)
-        self._stale = f"{filename_base.rpartition('-')[0]}-*.nb?"  # files of the same kernel, whatever its line number
-
-    def load(self, key: Any) -> Any:
-        """Load the compiled code; return None if there is none."""
-        found = super().load(key)
-        if found is None:
-            _announce()
-        return found
-
-    def save(self, key: Any, data: Any) -> None:
-        """Write the code, then its index entry, so that the index lists existing files only; remove code of other sources.
-
-        On a full disk nothing is cached, and the kernel serves this process only.
-        """
-        name = self._data_name_pattern.format(number=int(sha256(dumps(key)).hexdigest()[:16], 16))
-        with suppress(OSError):
-            self._save_data(name, data)
-            self._save_index(self._load_index() | {key: name})
-            for path in Path(self._cache_path).glob(self._stale):
-                if self._source_stamp[:16] not in path.name:
-                    path.unlink(missing_ok=True)
 
 
 def _make_private_folder() -> str:
@@ -104,6 +46,8 @@ def _make_private_folder() -> str:
 @cache
 def _keep_elsewhere() -> bool:
     """Cache kernels of this process and its children in a temporary folder, with one warning; return whether there is one."""
+    from numba import config
+
     try:
         folder = _make_private_folder()
     except OSError:
@@ -114,7 +58,40 @@ def _keep_elsewhere() -> bool:
     return True
 
 
+class Kernel:
+    """A function that is compiled, or loaded, when it is first called, from Python or in another kernel."""
+
+    def __init__(self, function: Callable[..., Any], compile_it: Callable[[], Any]):
+        self.__doc__, self.__name__, self.__module__ = function.__doc__, function.__name__, function.__module__
+        self.__wrapped__ = function
+        self._compile = compile_it
+
+    @cached_property
+    def compiled(self) -> Any:
+        """What Numba made of the function; with ``NUMBA_DISABLE_JIT`` the function itself."""
+        from numba import config
+
+        _teach_numba()
+        return self.__wrapped__ if vars(config)["DISABLE_JIT"] else self._compile()
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.compiled(*arguments)
+
+
+@cache
+def _teach_numba() -> None:
+    """Let Numba take a Kernel, where another one calls it, for what it is compiled to."""
+    from numba.core.registry import cpu_target
+    from numba.extending import typeof_impl
+
+    from . import instructions  # noqa: F401 - Numba knows those only that are there before it compiles the first kernel that has them
+
+    typeof_impl.register(Kernel)(lambda kernel, _: cpu_target.typing_context.resolve_value_type(kernel.compiled))
+
+
 def _compile(function: Callable[..., Any], keep: bool) -> Any:
+    from numba import njit
+
     return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"})(function)
 
 
@@ -128,8 +105,19 @@ def _compile_and_keep(function: Callable[..., Any]) -> Any:
     return _compile(function, False)
 
 
-def jit(function: Callable[..., Any]) -> Any:
-    """Compile a kernel; with ``NUMBA_DISABLE_JIT``, return the function unchanged.
+def _compile_as_kept(function: Callable[..., Any]) -> Any:
+    """Compile a function whose code is found again until a source changes."""
+    from .code_files import CompiledFiles
+
+    kernel = _compile_and_keep(function)
+    files = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    if files is not None:
+        kernel._cache._cache_file = CompiledFiles(files._cache_path, files._index_name.removesuffix(".nbi"), digest_sources())
+    return kernel
+
+
+def jit(function: Callable[..., Any]) -> Kernel:
+    """Make a kernel of a function.
 
     Parameters
     ----------
@@ -138,15 +126,11 @@ def jit(function: Callable[..., Any]) -> Any:
 
     Returns
     -------
-    callable
+    Kernel
         of the same signature: compiled when it is first called with new types, and kept on disk for later processes; with
-        ``NUMBA_DISABLE_JIT`` the function itself
+        ``NUMBA_DISABLE_JIT`` it calls the function itself
     """
-    kernel: Any = _compile_and_keep(function)
-    files = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
-    if files is not None:
-        kernel._cache._cache_file = _CompiledFiles(files._cache_path, files._index_name.removesuffix(".nbi"), SOURCES)
-    return kernel
+    return Kernel(function, lambda: _compile_as_kept(function))
 
 
 def frozen(tables: Any) -> Any:

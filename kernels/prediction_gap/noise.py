@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr
 
 from ..method.method import refuse_arrays, refuse_other, refuse_unless
 from ..trees.binning import BinTables, bin_dtype
@@ -31,6 +30,12 @@ def _symmetric(name: str, lower: Distribution) -> Noise:
     return Noise(name, lower, lambda z: lower(-z))
 
 
+def _normal(z: np.ndarray) -> np.ndarray:
+    from scipy.special import ndtr
+
+    return ndtr(z)
+
+
 def _uniform(z: np.ndarray) -> np.ndarray:
     return np.clip((z / SPREAD["uniform"] + 1) / 2, 0.0, 1.0)
 
@@ -41,7 +46,7 @@ def _laplace(z: np.ndarray) -> np.ndarray:
 
 
 # Each has standard deviation 1.
-NOISES = (_symmetric("normal", ndtr), _symmetric("uniform", _uniform), _symmetric("laplace", _laplace))
+NOISES = (_symmetric("normal", _normal), _symmetric("uniform", _uniform), _symmetric("laplace", _laplace))
 NOISE_NAMES = (*(noise.name for noise in NOISES), EMPIRICAL)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import binom
 
 from .. import game_values
 from ..errors import InvalidParameters
@@ -136,6 +135,8 @@ def _read_sizes(forest: Forest, given: Parameters) -> np.ndarray:
     if sizes.size != forest.n_all:
         raise InvalidParameters(f"parameter {name!r} has {sizes.size} numbers, expected one for each of {forest.n_all} players")
     if name == "weights":
+        from scipy.special import binom
+
         with np.errstate(invalid="ignore"):
             sizes = sizes * binom(forest.n_all - 1, np.arange(forest.n_all))
         if not np.isfinite(sizes).all():

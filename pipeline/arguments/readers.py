@@ -8,8 +8,6 @@ from numbers import Integral, Number, Real
 from os import PathLike
 from typing import Any
 
-import numpy as np
-
 from ..errors import UsageError
 
 ALL = "all"  # all interactions
@@ -189,6 +187,8 @@ def read_numbers(name: str, given: Any, whole: bool = False) -> tuple[Any, ...]:
     UsageError
         It is something else.
     """
+    import numpy as np
+
     expected = f"{'whole ' if whole else ''}numbers"
     try:
         found = np.asarray(given)

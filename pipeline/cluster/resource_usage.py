@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import NamedTuple, TypeVar
 
-import psutil
-
 from ..stores.traffic import Moved, find_moved
 
 T = TypeVar("T")
@@ -95,6 +93,8 @@ def find_peak() -> int:
                     return int(line.split()[1]) << 10
     except OSError:
         pass
+    import psutil
+
     return psutil.Process().memory_info().rss
 
 

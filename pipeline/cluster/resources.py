@@ -2,13 +2,13 @@
 
 import os
 
-import psutil
-
 from . import cgroups as control_group
 
 
 def find_memory() -> int:
     """Return the available memory in bytes: the machine's, or the limit of a container, job or unit."""
+    import psutil
+
     total, allowed = int(psutil.virtual_memory().total), control_group.find_memory()
     return total if allowed is None else min(total, allowed)
 

@@ -1,13 +1,19 @@
 """The cyclopts application that commands register with."""
 
-from importlib.metadata import version
-
 from cyclopts import App, Group
+
+
+def _find_version() -> str:
+    from importlib.metadata import version
+
+    return version("leafledger")
+
 
 app = App(
     name="leafledger",
     help="Explain every row of a Parquet data set with an XGBoost, LightGBM, CatBoost or scikit-learn model.",
-    version=lambda: version("leafledger"),
+    version=_find_version,
+    version_format="plaintext",
     version_flags=["--version"],
     result_action="return_value",
     suppress_keyboard_interrupt=False,  # main reports how to resume

@@ -150,7 +150,6 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     from ..runs.job.table_option import choose_table
     from ..runs.publish.move_latest import why_latest_stays
     from .terminal.progress import watched
-    from .terminal.show import show_summaries
 
     console = open_console(quiet or as_json)
     with watched(quiet) as progress, named(job.out):
@@ -193,6 +192,8 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
         say(console, f"{'SHA-256:':<14}{done.inputs.sha256}")
     if latest is not None and why_stays is None:
         say(console, f"{'latest:':<14}{job.options.latest}{stays}")
+    from .terminal.show import show_summaries
+
     show_summaries(console, job.out, manifest)
     return _tell(finished)
 

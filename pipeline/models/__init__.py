@@ -1,7 +1,7 @@
 """Models of any library, loaded from a file or the library's object into one kind of ensemble."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from numbers import Real
 from os import PathLike
@@ -16,26 +16,35 @@ from ..display.text import is_whole
 from ..errors import InvalidModel, UnsupportedModel, UsageError
 from ..stores import commit, storage
 from ..stores.uris import normalise
-from .catboost.loader import LOADER as CATBOOST
-from .lightgbm.loader import LOADER as LIGHTGBM
 from .model import Loader, Model
 from .objectives import Margin, Objective
-from .portable_format import LOADER as NEUTRAL
-from .portable_format import write_trees
 from .selection import select
-from .sklearn.loader import LOADER as SKLEARN
-from .sklearn.loader import unwrap
-from .sklearn.skops_file import is_stored, read_estimator, sound
 from .source import read_source
-from .unsupported_formats import recognise_foreign
-from .xgboost.loader import LOADER as XGBOOST
 
-LOADERS = (XGBOOST, LIGHTGBM, CATBOOST, NEUTRAL, SKLEARN)  # the last one recognises all scikit-learn objects, including wrappers of other libraries
 OTHERS = "save others as their library does: save_model of XGBoost and CatBoost"
 OWN = Objective("", Margin.OTHER, None)  # a custom objective, about which nothing is known
 FEW_OUTPUTS = 100  # outputs that a model may have without trees for each
 
-__all__ = ["LOADERS", "Feature", "Loader", "Model", "load_ensemble", "parse_model", "save_model"]
+__all__ = ["Feature", "Loader", "Model", "list_loaders", "load_ensemble", "parse_model", "save_model"]
+
+
+def list_loaders() -> Iterator[Loader]:
+    """Import one library's loader after the other; the last one recognises all scikit-learn objects, including wrappers of other libraries."""
+    from .xgboost.loader import LOADER as XGBOOST
+
+    yield XGBOOST
+    from .lightgbm.loader import LOADER as LIGHTGBM
+
+    yield LIGHTGBM
+    from .catboost.loader import LOADER as CATBOOST
+
+    yield CATBOOST
+    from .portable_format import LOADER as NEUTRAL
+
+    yield NEUTRAL
+    from .sklearn.loader import LOADER as SKLEARN
+
+    yield SKLEARN
 
 
 def _parse(loader: Loader, data: bytes, where: str) -> Model:
@@ -155,7 +164,7 @@ def load_ensemble(
 
 def _convert(model: Any, where: str, missing: float | None) -> Model | None:
     """Convert a fitted model, or an object with its attributes; return None if no loader recognises it."""
-    for loader in LOADERS:
+    for loader in list_loaders():
         if loader.owns(model):
             parsed = _parse(loader, loader.serialise(model), where)
             if loader.has_own(model):
@@ -171,6 +180,8 @@ def _load(source: str | PathLike | Any, missing: float | None) -> Model:
     if isinstance(source, str | PathLike):
         found = read_source(str(source))
         return replace(parse_model(found.data, found.where, missing), origin=found.origin)
+    from .sklearn.loader import unwrap
+
     source = unwrap(source)
     model = _convert(source, f"{type(source).__name__} object", missing)
     if model is None:
@@ -180,9 +191,12 @@ def _load(source: str | PathLike | Any, missing: float | None) -> Model:
 
 def parse_model(data: bytes, where: str, missing: float | None = None) -> Model:
     """Parse the bytes of a model file."""
-    for loader in LOADERS:
+    for loader in list_loaders():
         if loader.recognise(data):
             return _mark_missing(_parse(loader, data, where), missing, where)
+    from .sklearn.skops_file import is_stored, read_estimator, sound
+    from .unsupported_formats import recognise_foreign
+
     if is_stored(data):
         with sound(where):
             stored = read_estimator(data)
@@ -220,6 +234,8 @@ def save_model(model: Model | Any, uri: str | PathLike) -> None:
     StorageError
         The file cannot be written.
     """
+    from .portable_format import write_trees
+
     data = write_trees(load_ensemble(model))
     with storage.scratch() as folder:
         local = folder / "model"

@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ..errors import HIDDEN, InvalidModel, LeafledgerError, NotThere, StorageError, UnsupportedModel, UsageError
 from ..extras import needing
 from ..stores import storage
@@ -111,6 +109,8 @@ def _download(repository: Any, name: str, folder: Path, most: int, where: str) -
 
 def _find_file(text: bytes, uri: str) -> tuple[str, str]:
     """Return a model's flavour and file according to MLmodel."""
+    import yaml
+
     where = f"{uri}/{DESCRIPTION}"
     try:
         flavours = yaml.safe_load(text)["flavors"]

@@ -59,7 +59,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
     attempt = Attempt()
     with attempt.heard(warn), export_metrics(job, attempt, earlier), emit_lineage(job, attempt):
         with attempt.stage("planning"):
-            run = plan_run(job, load_model(job))
+            run = plan_run(job, load_model(job), unfinished=True)
         matched, codes = say_positions(run.model), say_codes(run.model)
         for said in (f"features {matched}" * bool(matched), f"columns hold {codes}" * bool(codes)):
             if said:
@@ -194,7 +194,7 @@ def explain(
     item_rows : int or "file", optional
         Make parts of about so many rows, at most as many as parts have by default: small files go into one where they follow each other in one
         partition, and larger files are cut. "file" makes a part of every file, or several. By default files of fewer than 100,000 rows go together,
-        into parts of 100,000 to 260,000, or of 64 MiB. The order of rows stays.
+        into parts of 100,000 to 260,000, fewer where rows are large. The order of rows stays.
     date : date or str, optional
         Fills ``{date}`` in every path and URI.
     method : str

@@ -14,7 +14,7 @@ from typing import Any
 from rich.console import Console
 
 from leafledger.pipeline.cluster.resources import count_cores
-from tests.bench.bars import TOTALS, judge, judge_calls, judge_forecasts, judge_gaps, judge_interactions, judge_runs, judge_usual
+from tests.bench.bars import TOTALS, judge, judge_calls, judge_forecasts, judge_gaps, judge_interactions, judge_runs, judge_starts, judge_usual
 from tests.bench.calls import measure_calls
 from tests.bench.compare import compare
 from tests.bench.forecasts import measure_forecasts
@@ -39,11 +39,13 @@ from tests.bench.report import (
     show_rankings,
     show_runs,
     show_scaling,
+    show_starts,
     show_totals,
     show_usual,
 )
 from tests.bench.runs import measure_first, measure_memory, measure_warm, race_runs
 from tests.bench.scaling import measure_scaling
+from tests.bench.starts import measure_starts
 from tests.bench.totals import race_totals
 from tests.bench.usual import measure_usual
 
@@ -161,7 +163,10 @@ def main() -> None:
         starts = measure_warm(model) if quick else measure_first(model, trained(CASES[1], folder), 3)
         keep("first_attribution", {start: asdict(first) for start, first in starts.items()})
         console.print(show_first(starts))
-        bars += judge_calls(calls) + judge_runs(runs, starts)
+        processes = measure_starts(model, repeats)
+        keep("starts", processes)
+        console.print(show_starts(processes))
+        bars += judge_calls(calls) + judge_runs(runs, starts) + judge_starts(processes)
     keep("bars", [asdict(bar) | {"met": bar.met} for bar in bars])
     console.print(show_bars(bars))
     console.print(f"{folder}/results.json written; {time.perf_counter() - started:.0f} s in all", highlight=False, soft_wrap=True)

@@ -16,6 +16,7 @@ from tests.bench.ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
 from tests.bench.peers import OWN, SHAPIQ, WOODELF
 from tests.bench.rankings import CURVES, RANKER, Rankings
 from tests.bench.runs import CHOSEN_RUN, CLUSTER_RUN, COLD, OTHER, SERIAL_RUN, STARTS, First
+from tests.bench.starts import AGAIN, EXPLAINED, IMPORTS, VERSION
 from tests.bench.timing import Speed
 from tests.bench.totals import Total
 from tests.bench.usual import SHAP, Usual
@@ -49,6 +50,8 @@ AREAS = {"xgboost-100x6": 30}  # microseconds of a row, both curves of a ranking
 AS_FAST = 0.9  # of the quicker way's speed, or nearly: runs differ by some percent
 CALLS = {1: 0.3, 100: 1.0}  # milliseconds of a call, by its rows
 FIRST_SECONDS = {COLD: 2.0, OTHER: 0.5}  # of compiling, where nothing is compiled yet, and where another model was explained before
+START_SECONDS = {VERSION: 0.25, AGAIN: 1.0, EXPLAINED: 1.8}  # of processor time
+AGAIN_TIMES = 5  # the imports that no run does without
 USUAL_TIMES = {"categories": 10, "forest": 10}  # a data frame in, attributions out
 SHAP_DIFFERENCE = 1e-12  # of the largest attribution of scikit-learn's models
 FORESEEN = 0.2  # of what a run takes, by which its forecast may be off
@@ -157,6 +160,12 @@ def judge_runs(speeds: Sequence[Speed], firsts: Mapping[str, First]) -> list[Bar
         for start, most in FIRST_SECONDS.items()
         if start in firsts
     ]
+
+
+def judge_starts(found: Mapping[str, float]) -> list[Bar]:
+    """How soon a command is done that has little to do."""
+    bars = [Bar("starts", f"s of {start}", found[start], most, most=True) for start, most in START_SECONDS.items()]
+    return [*bars, Bar("starts", f"times {IMPORTS}, {AGAIN}", found[AGAIN] / found[IMPORTS], AGAIN_TIMES, most=True)]
 
 
 def judge(

@@ -183,6 +183,13 @@ def show_first(found: dict[str, First]) -> Table:
     return table
 
 
+def show_starts(found: dict[str, float]) -> Table:
+    table = _columns("Starts of whole processes", "seconds of processor time")
+    for start, seconds in found.items():
+        table.add_row(start, f"{seconds:.2f}")
+    return table
+
+
 def show_bars(bars: list[Bar]) -> Table:
     caption = f"a peer is exact where it is within {EXACT:g} of the largest phi; rates on one thread unless said"
     table = _columns("Bars", "", "measured", "bar", "", caption=caption)

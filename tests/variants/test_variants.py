@@ -5,7 +5,7 @@ import json
 import pytest
 
 from docs import generated
-from leafledger.pipeline.models import LOADERS
+from leafledger.pipeline.models import list_loaders
 from tests.variants.__main__ import VARIANTS, main, within
 from tests.variants.variant import BOUNDS, Measured, measure
 
@@ -26,7 +26,7 @@ def test_the_table_is_of_these_variants():
     assert len(set(found)) == len(found)
     assert all(map(within, found))
     assert kept["bounds"] == BOUNDS
-    assert {each.library.lower() for each in found} == {loader.library for loader in LOADERS} - {"neutral"}
+    assert {each.library.lower() for each in found} == {loader.library for loader in list_loaders()} - {"neutral"}
 
 
 def test_the_command_writes_the_table_and_fails_with_a_variant(tmp_path, monkeypatch, capsys):

@@ -11,7 +11,6 @@ from rich.text import Text
 from leafledger.kernels.methods import METHODS, SHARED
 from leafledger.kernels.reductions.summary import Shown
 
-from ...comparisons.comparison import REMOVAL
 from ...display.text import printable
 from ...errors import InvalidRun
 from ...runs.records.folder import RunFolder
@@ -106,6 +105,8 @@ def show_comparison(console: Console, found: Any) -> None:
     found : pa.Table
         As `compare` returns it.
     """
+    from ...comparisons.comparison import REMOVAL
+
     console.width = max(console.width, WIDE)
     rows = found.to_pylist()
     outputs = dict.fromkeys(row["output"] for row in rows)

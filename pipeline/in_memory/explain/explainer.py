@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from leafledger.kernels.jit.decorator import SOURCES, when_compiling
+from leafledger.kernels.jit.decorator import digest_sources
+from leafledger.kernels.jit.notices import when_compiling
 from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.choices import MARGIN, SHARED, Space
@@ -112,7 +113,7 @@ class Explainer:
         return found
 
     def __reduce__(self) -> Any:
-        return _restore, (SOURCES, self._question, pack_tables(self._prepared) if self._tables is None else self._tables)
+        return _restore, (digest_sources(), self._question, pack_tables(self._prepared) if self._tables is None else self._tables)
 
     def __repr__(self) -> str:
         asked = self._question
@@ -124,7 +125,7 @@ class Explainer:
 
 def _restore(sources: str, question: Question, tables: Any) -> Explainer:
     """Restore a pickled explainer; tables of other versions are refused, since kernels follow their indices unchecked."""
-    if sources != SOURCES:
+    if sources != digest_sources():
         raise UsageError("the explainer was pickled by another version of leafledger, expected this one; prepare it again")
     find_method(question.method)
     return Explainer(question, open_tables(tables), tables) if isinstance(tables, str) else Explainer(question, unpack_tables(*tables))

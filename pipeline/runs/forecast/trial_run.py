@@ -27,7 +27,7 @@ from ..job.job import Job
 from ..monitor.attempt import Attempt
 from ..monitor.make_provenance import keep_provenance
 from ..plan.background import MarginalPlan
-from ..plan.planned_run import Run
+from ..plan.planned_run import Run, Tables
 from ..records.manifest import Manifest
 from ..records.part import Part
 from ..records.plan import to_json
@@ -116,7 +116,7 @@ def _count(run: Run, place: str) -> tuple[BackgroundStatistics | None, ResourceU
 
         return on_done
 
-    counted = count_run(replace(_with(run, place, (), ONE_THREAD), game=few), follow)
+    counted = count_run(replace(_with(run, place, (), ONE_THREAD), tables=Tables(few, run.memory)), follow)
     return counted, ResourceUsage(done[-1] - done[0], done[-1] - done[0], moved[-1] - moved[0]), sum(item.n_rows for item in rest)
 
 
@@ -201,7 +201,7 @@ def try_run(run: Run, n_workers: int) -> Trial:
         counted, counting, counted_rows = _count(run, place)
         few = _with(run, place, ())
         if isinstance(run.game, MarginalPlan):
-            few = replace(few, game=replace(run.game, counts=storage.join(place, "counts")))
+            few = replace(few, tables=Tables(replace(run.game, counts=storage.join(place, "counts")), run.memory))
         with measure_usage(found):
             tables = broadcast_run(few, counted)
         preparing = found.pop()._replace(written=0)

@@ -81,11 +81,17 @@ def _read_other(run: str, version: str) -> Replaced | None:
     return Replaced(None, None if manifest is None else hashlib.sha256(manifest).hexdigest(), f"version (was {shorten(found)}, is {version!r})")
 
 
-def resolve_existing_run(run: str, plan: Plan, if_changed: IfChanged) -> Resolution:
-    """Decide where a run is made: in its folder, or beside an existing run that it replaces.
+def keep_same(standing: ExistingRun, if_changed: IfChanged) -> Resolution | None:
+    """Keep a run of the same plan; None where it is to be replaced, since the cause of its rejections, such as too little memory, may be gone."""
+    if standing.manifest is None:
+        return Resolution("", None, None, "")
+    if if_changed == "replace" and any(each.part is not None for each in standing.manifest.rejected):
+        return None
+    return Resolution(standing.manifest.place, standing.manifest, None, "")
 
-    A finished run of the same plan is also replaced if it has rejections, since their cause, such as too little memory, may be gone.
-    """
+
+def resolve_existing_run(run: str, plan: Plan, if_changed: IfChanged) -> Resolution:
+    """Decide where a run is made: in its folder, or beside an existing run that it replaces."""
     try:
         standing = read_existing_run(run)
     except InvalidRun:
@@ -97,15 +103,13 @@ def resolve_existing_run(run: str, plan: Plan, if_changed: IfChanged) -> Resolut
         return Resolution(find_place(plan, replaced.manifest), None, replaced, "")
     if standing is None:
         return Resolution("", None, None, "")
-    place = "" if standing.manifest is None else standing.manifest.place
-    same = standing.plan == plan
-    left_out = standing.manifest is not None and any(each.part is not None for each in standing.manifest.rejected)
-    if same and not (left_out and if_changed == "replace"):
-        return Resolution(place, standing.manifest, None, "")
-    differs = "" if same else differences(standing.plan, plan)
+    same = keep_same(standing, if_changed) if standing.plan == plan else None
+    if same is not None:
+        return same
+    differs = differences(standing.plan, plan)
     if if_changed == "replace":
         replaced = Replaced(standing, None if standing.manifest is None else standing.manifest.sha256, differs)
         return Resolution(find_place(plan, replaced.manifest), None, replaced, "")
     if if_changed == "keep" and standing.manifest is not None:
-        return Resolution(place, standing.manifest, None, differs)
+        return Resolution(standing.manifest.place, standing.manifest, None, differs)
     raise other_run(run, differs)

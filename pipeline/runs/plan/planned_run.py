@@ -7,6 +7,7 @@ from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.choices import OWN
 from ...dataset.columns.partition import read_groups
+from ...dataset.files.listing import Listing
 from ...errors import UsageError
 from ...methods.parameters import find_method
 from ...methods.precision import check_precision
@@ -25,10 +26,19 @@ from ..records.manifest import Manifest
 from ..records.plan import Plan
 from ..records.rejected import Limit
 from .background import MarginalPlan, plan_marginal
-from .existing_run import Replaced, resolve_existing_run
+from .existing_run import Replaced, Resolution, resolve_existing_run
+from .finished_before import find_finished
 from .listing import list_for
 from .planner import make_plan
 from .tune_parameters import tune_job
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """What rows are explained with, and what a worker needs for that."""
+
+    game: Prepared | MarginalPlan  # tables of the path-dependent game, or the planned marginal game
+    memory: Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +50,27 @@ class Run:
     job: Job  # with the place as output
     model: Model
     plan: Plan
-    memory: Memory
-    game: Prepared | MarginalPlan  # tables of the path-dependent game, or the planned marginal game
+    tables: Tables | None  # None if finished, where they were not asked for
     finished: Manifest | None
     digested: Inputs | None  # digests of the inputs by an earlier attempt
     replaced: Replaced | None  # the run to be replaced
     kept: str  # differences of a kept finished run
+
+    @property
+    def game(self) -> Prepared | MarginalPlan:
+        """Tables of the path-dependent game, or the planned marginal game."""
+        return self._planned_tables.game
+
+    @property
+    def memory(self) -> Memory:
+        """What a worker needs."""
+        return self._planned_tables.memory
+
+    @property
+    def _planned_tables(self) -> Tables:
+        if self.tables is None:
+            raise ValueError(f"{self.out}: is finished, and was planned without tables")
+        return self.tables
 
     @property
     def undigested(self) -> bool:
@@ -68,11 +93,16 @@ class Run:
         return len(self.game.query.pairs if isinstance(self.game, MarginalPlan) else self.game.pairs.players)
 
 
-def plan_run(job: Job, model: Model) -> Run:
+def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     """Plan a run: list inputs, match them with the model, prepare tables if no rows are needed, and project memory (stage 2).
 
     Open parameters are tuned on the first rows. Refusals happen here. Nothing lasting is written: stores are tested with an object that is deleted
     again.
+
+    Parameters
+    ----------
+    unfinished : bool
+        Make tables for what is left to do alone: none where the run is finished.
 
     Raises
     ------
@@ -94,6 +124,9 @@ def plan_run(job: Job, model: Model) -> Run:
     model = found.model
     groups = read_groups(job.options.partition, model.features)
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
+    finished = find_finished(job, model, groups, found) if unfinished else None
+    if finished is not None:
+        return _settle(job, model, found, *finished, None)
     job = tune_job(job, model, groups, found)
     game: Prepared | MarginalPlan | None = plan_marginal(job, model, groups)
     if isinstance(game, MarginalPlan):
@@ -106,6 +139,11 @@ def plan_run(job: Job, model: Model) -> Run:
     if job.placement.scheduler is None:
         memory.check(job.placement.worker_memory, job.placement.threads if job.placement.is_here else 1)
     settled = resolve_existing_run(job.out, plan, job.options.if_changed)
+    return _settle(job, model, found, plan, settled, Tables(game, memory))
+
+
+def _settle(job: Job, model: Model, found: Listing, plan: Plan, settled: Resolution, tables: Tables | None) -> Run:
+    """Check the places that the run is written to and named in."""
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
     check_table(job, found, plan)
@@ -113,11 +151,12 @@ def plan_run(job: Job, model: Model) -> Run:
         read_latest(job.options.latest)  # refuses other objects at the pointer
         commit.check_writable(storage.beside(job.options.latest, ""))
     out, job = job.out, replace(job, out=RunFolder(job.out).at(settled.place).uri)
+    game = None if tables is None else tables.game
     counts = [job.tables] if isinstance(game, MarginalPlan) and game.uncounted else []
     unwritten = [] if settled.finished else [RunFolder(job.out).tables, *counts]
     _check_stores(job, unwritten, [] if settled.replaced is None else [RunFolder(out).manifest])
     digested = read_inputs(job.out)
-    return Run(out, settled.place, job, model, plan, memory, game, settled.finished, digested, settled.replaced, settled.kept)
+    return Run(out, settled.place, job, model, plan, tables, settled.finished, digested, settled.replaced, settled.kept)
 
 
 def _check_stores(job: Job, unwritten: Sequence[str], swapped: Sequence[str]) -> None:

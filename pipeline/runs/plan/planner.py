@@ -16,7 +16,7 @@ from ...dataset.columns.grouping import make_group_columns
 from ...dataset.columns.partition import Groups
 from ...dataset.columns.players import combination_names
 from ...dataset.files.bundling import bundle_small, fill_items
-from ...dataset.files.listing import Listing, WorkItem, make_items
+from ...dataset.files.listing import Listing, make_items
 from ...dataset.files.row_groups import READ_BYTES
 from ...methods.interaction_lists import count_kept
 from ...methods.output_space import choose_link
@@ -29,7 +29,7 @@ from ..records.plan import Plan
 
 STATE_BYTES = 272  # of a player and output in states of summaries: as they are, as they were before a slice, as bytes, as text, and in the footer
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
-LEAST_ROWS, LEAST_BYTES = 100_000, 1 << 26  # of a part that is made of small files, whichever is less
+LEAST_ROWS, LEAST_GROUPS = 100_000, 4  # rows and row groups of a part that is made of small files, whichever is less
 TOP_LEAVES, REASON_LEAVES = 3, 7  # columns that a list of the largest attributions, and one of reasons, is made of
 
 
@@ -82,11 +82,16 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
     )
 
 
-def measure_row(draft: Plan, tables: Extent) -> RowSize:
-    """Count what a row has."""
+def _count_columns(draft: Plan) -> int:
+    """Count the columns of a part, as Parquet counts them."""
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns)
     n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns)
-    n_columns += len(draft.value_columns) + bool(draft.label_column)
+    return n_columns + len(draft.value_columns) + bool(draft.label_column)
+
+
+def measure_row(draft: Plan, tables: Extent) -> RowSize:
+    """Count what a row has."""
+    n_columns = _count_columns(draft)
     lots = 2 * N_GROUPS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(len(tables.pairs), draft.interactions)
     n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)
@@ -94,23 +99,27 @@ def measure_row(draft: Plan, tables: Extent) -> RowSize:
     return RowSize(n_columns, tables.n_players * (1 + lots), n_kept, written)
 
 
-def divide(found: Listing, row: RowSize, most: int, item_rows: int | str | None) -> tuple[WorkItem, ...]:
-    """Divide the rows into work items: of small files, of about so many rows, or of single files."""
-    items = make_items(found, min(item_rows, most) if isinstance(item_rows, int) else most)
-    if item_rows == FILE or not found.alike:
-        return items
-    if isinstance(item_rows, int):
-        return fill_items(items, min(item_rows, most))
-    return bundle_small(items, max(1, min(LEAST_ROWS, LEAST_BYTES // max(1, row.written), most // 2)), most)
-
-
 def size_items(draft: Plan, tables: Extent, row: RowSize, found: Listing, item_rows: int | str | None) -> Plan:
     """Decide how many rows are explained at a time, and go into a row group and a part."""
     slice_rows = max_slice_rows(len(draft.outputs) * (row.n_phi + len(tables.pairs) + row.n_kept + tables.n_steps))
-    group_rows = max_group_rows(slice_rows, row.written)
-    most = max_item_rows(group_rows, row.n_columns)
-    items = divide(found, row, most, item_rows)
+    return _cut(draft, slice_rows, max_group_rows(slice_rows, row.written), found, item_rows)
+
+
+def _cut(draft: Plan, slice_rows: int, group_rows: int, found: Listing, item_rows: int | str | None) -> Plan:
+    """Divide the rows into work items: of small files, of about so many rows, or of single files."""
+    most = max_item_rows(group_rows, _count_columns(draft))
+    items = make_items(found, min(item_rows, most) if isinstance(item_rows, int) else most)
+    if isinstance(item_rows, int) and found.alike:
+        items = fill_items(items, min(item_rows, most))
+    elif item_rows != FILE and found.alike:
+        items = bundle_small(items, max(1, min(LEAST_ROWS, LEAST_GROUPS * group_rows, most // 2)), most)
     return dataclasses.replace(draft, slice_rows=slice_rows, group_rows=group_rows, items=items)
+
+
+def plan_again(earlier: Plan, job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None) -> Plan:
+    """Plan without tables: they decide no more than how many rows go together, which is as in an earlier plan of the same model and options."""
+    draft = draft_plan(job, model, groups, found, background)
+    return _cut(draft, earlier.slice_rows, earlier.group_rows, found, job.options.item_rows)
 
 
 def project_memory(plan: Plan, tables: Extent, row: RowSize, found: Listing, background: Listing | None) -> Memory:

@@ -13,7 +13,8 @@ import pytest
 
 import leafledger.kernels
 from leafledger.kernels.jit import decorator
-from leafledger.kernels.jit.decorator import _CompiledFiles, jit
+from leafledger.kernels.jit.code_files import CompiledFiles
+from leafledger.kernels.jit.decorator import jit
 
 PACKAGE = Path(leafledger.kernels.__file__).parent
 RUN = """
@@ -83,42 +84,19 @@ def test_an_edited_file_reaches_the_kernels_of_others(tmp_path):
     assert sorted(stems) == sorted(set(stems)), "code of sources that are there no more was left behind"
 
 
-@pytest.fixture
-def files(tmp_path):
-    return [_CompiledFiles(cache_path=str(tmp_path), filename_base="file.kernel-1.py311", source_stamp=stamp) for stamp in ("one", "one")]
-
-
-def test_two_writers_at_once_never_share_a_file(tmp_path, files, monkeypatch):
-    """The second has read the index before the first wrote it: an entry is lost and compiled again, and no file holds the code of the other."""
-    mine, other = files
-    with monkeypatch.context() as patch:
-        patch.setattr(other, "_load_index", dict)
-        mine.save("for float32", "code for float32")
-        listed = mine._load_index()
-        other.save("for float64", "code for float64")
-    assert (mine.load("for float32"), mine.load("for float64")) == (None, "code for float64")
-    assert [mine._load_data(name) for name in listed.values()] == ["code for float32"]
-    assert len(list(tmp_path.glob("*.nbc"))) == 2
-
-
-def test_code_is_found_again_until_its_source_changes(tmp_path, files):
-    """By a process that starts later."""
-    mine, later = files
-    mine.save("for float32", "code for float32")
-    mine.save("for float64", "code for float64")
-    assert [later.load(key) for key in ("for float32", "for float64", "for int64")] == ["code for float32", "code for float64", None]
-    changed = _CompiledFiles(cache_path=str(tmp_path), filename_base="file.kernel-2.py311", source_stamp="two")
-    assert changed.load("for float32") is None
-    changed.save("for float32", "changed code")
-    assert (changed.load("for float32"), later.load("for float32")) == ("changed code", None)
-
-
 def test_kernels_are_kept_so(monkeypatch):
     """Whether or not kernels are compiled where this runs."""
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
-    assert isinstance(jit(_same)._cache._cache_file, _CompiledFiles)
+    assert isinstance(jit(_same).compiled._cache._cache_file, CompiledFiles)
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    assert jit(_same) is _same
+    assert jit(_same).compiled is _same
+
+
+def test_numba_takes_a_kernel_for_what_it_is_compiled_to(monkeypatch):
+    """Where another one calls it."""
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 0)
+    kernel = jit(_same)
+    assert numba.typeof(kernel) == numba.typeof(kernel.compiled)
 
 
 @pytest.fixture
@@ -147,7 +125,7 @@ def test_without_a_folder_kernels_are_kept_in_a_temporary_one(homeless, tmp_path
     homeless.append(tmp_path)
     folder = tmp_path / f"leafledger-{os.getuid()}"
     with pytest.warns(UserWarning, match=rf"they are kept in {folder}; set NUMBA_CACHE_DIR$") as said:
-        kernels = [jit(_same), jit(_same)]
+        kernels = [jit(_same).compiled, jit(_same).compiled]
     assert len(said) == 1
     assert all(kernel._cache._cache_path.startswith(str(folder)) for kernel in kernels)
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -169,7 +147,7 @@ def test_code_is_not_read_from_where_others_may_write(homeless, tmp_path, taken)
         folder.mkdir()
         folder.chmod(0o777)
     with pytest.warns(UserWarning, match="they are kept in"):
-        kernel = jit(_same)
+        kernel = jit(_same).compiled
     assert not kernel._cache._cache_path.startswith(f"{folder}/")
     assert kernel._cache._cache_path.startswith(f"{folder.parent}/leafledger-")
 
@@ -182,18 +160,6 @@ def test_without_any_folder_kernels_are_compiled_anew(homeless, tmp_path, monkey
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
     with pytest.warns(UserWarning, match="no folder for compiled kernels can be written, every process compiles them anew"):
         assert jit(_same)(3) == 3
-
-
-def test_a_full_disk_costs_the_kept_code_alone(files, monkeypatch):
-    """The kernel is there."""
-    mine, later = files
-
-    def refuse(*_):
-        raise OSError(errno.ENOSPC, "no space left on device")
-
-    monkeypatch.setattr(mine, "_save_data", refuse)
-    mine.save("for float32", "code for float32")
-    assert later.load("for float32") is None
 
 
 def test_an_image_that_cannot_be_written_runs(tmp_path):
@@ -210,21 +176,3 @@ def test_an_image_that_cannot_be_written_runs(tmp_path):
 
 def _same(number):
     return number
-
-
-def test_who_waits_is_told_once_before_a_kernel_is_compiled(files, monkeypatch):
-    """Not where its code is found."""
-    monkeypatch.setattr(decorator, "_TO_TELL", {})
-    told = []
-
-    def tell():
-        told.append("compiling")
-
-    mine, later = files
-    mine.save("for float32", "code")
-    decorator.when_compiling(tell)
-    assert (later.load("for float32"), told) == ("code", [])
-    assert later.load("for float64") is None
-    decorator.when_compiling(tell)
-    assert later.load("for int64") is None
-    assert told == ["compiling"]

@@ -4,8 +4,19 @@ import numpy as np
 import pytest
 from numba import config
 
+from leafledger.kernels.jit import instructions
+from leafledger.kernels.jit import lanes as twins
 from leafledger.kernels.jit.decorator import jit
 from leafledger.kernels.jit.lanes import LANES, LINE, QUAD, WIDE, aligned, choose, constant, inside, load, mark, splat, store, take, zeros
+
+
+@pytest.mark.parametrize("name", ["load", "store", "splat", "constant", "inside", "mark", "choose", "take"])
+def test_a_function_of_lanes_is_the_instruction_of_its_name(name, monkeypatch):
+    """In compiled code, whether or not kernels are compiled where this runs."""
+    monkeypatch.setattr(config, "DISABLE_JIT", 0)
+    function = getattr(twins, name)
+    assert twins._instruction(function.__wrapped__).compiled is getattr(instructions, name)
+    assert (function.__name__, function.__doc__) == (name, function.__wrapped__.__doc__)
 
 
 @jit

@@ -163,7 +163,7 @@ def test_pickles_that_do_not_fit_are_refused(boosters, tmp_path, monkeypatch):
     """Of another version, and of a folder that is gone: in one line."""
     kept = pickle.dumps(prepare(boosters["xgboost"], tables=tmp_path / "tables"))
     with monkeypatch.context() as changed:
-        changed.setattr("leafledger.pipeline.in_memory.explain.explainer.SOURCES", "other")
+        changed.setattr("leafledger.pipeline.in_memory.explain.explainer.digest_sources", lambda: "other")
         with pytest.raises(UsageError, match="pickled by another version of leafledger, expected this one"):
             pickle.loads(kept)
     (tmp_path / "tables").rename(tmp_path / "elsewhere")

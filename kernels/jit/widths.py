@@ -1,0 +1,6 @@
+"""Numbers of rows and bytes that go together."""
+
+LANES = 8  # doubles in a register
+QUAD = 4  # numbers of a table row loaded at once
+WIDE = 32  # rows whose codes are computed at once
+LINE = 64  # bytes of a cache line
