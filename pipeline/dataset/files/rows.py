@@ -94,15 +94,16 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             parquet = _open_parquet(file)
             if not has_footer(item.etag, file):
                 raise InvalidData(f"{item.uri}: changed since the run was planned")
-            present = set(parquet.schema_arrow.names)
+            schema = parquet.schema_arrow  # made anew at every call
+            present = set(schema.names)
             columns = [name for name in wanted if name in present]
             pieces = choose_pieces(parquet.metadata, item.row_groups, columns)
-            texts, others = find_texts(parquet, item.row_groups, columns)
+            texts, others = find_texts(parquet, schema, item.row_groups, columns)
             source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns are read in turns
             known = {"metadata": parquet.metadata, "read_dictionary": texts}
             encoded = _open_parquet(source, **known, **pieces) if texts or pieces else parquet
             read = read_batches(encoded, item.row_groups, columns, min(slice_rows, FEW_ROWS) if others else slice_rows)
-            for batch in decode(window(read, item.skip, item.n_rows), parquet.schema_arrow, slice_rows):
+            for batch in decode(window(read, item.skip, item.n_rows), schema, slice_rows):
                 for name in wanted:
                     if name not in present and name not in carried:
                         raise InvalidData(f"{item.uri}: column {name!r} is neither in the file nor in its path")

@@ -15,9 +15,9 @@ FEW_ROWS = 256  # rows read at a time of such columns, since long texts repeat
 TEXT_BYTES = 1 << 26  # bytes of texts decoded at a time, unless a single row has more
 
 
-def find_texts(parquet: pq.ParquetFile, row_groups: Sequence[int], names: Iterable[str]) -> tuple[list[str], list[str]]:
+def find_texts(parquet: pq.ParquetFile, schema: pa.Schema, row_groups: Sequence[int], names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Choose the text columns to read as dictionaries."""
-    found = [name for name in names if parquet.schema_arrow.field(name).type in TEXTS]
+    found = [name for name in names if schema.field(name).type in TEXTS]
     chunks = [parquet.metadata.row_group(group).column(c) for group in row_groups for c in columns_of(parquet.metadata, found)]
     differing = {chunk.path_in_schema for chunk in chunks if not DIFFERENCES.isdisjoint(chunk.encodings)}
     return [name for name in found if name not in differing], [name for name in found if name in differing]

@@ -1,7 +1,6 @@
 """The Question: a validated request for attributions, with its tables, independent of the rows."""
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +15,8 @@ from leafledger.kernels.trees.binning import read_columns
 
 from ...arguments.choices import COMBINATIONS, MODEL, OWN, SPACES, Space
 from ...arguments.readers import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text
-from ...cluster.resources import count_cores, table_budget
+from ...cluster.resources import table_budget
+from ...cluster.threads import do_all
 from ...dataset.columns.partition import Groups, Partition, read_groups
 from ...dataset.columns.players import join_names, number_players
 from ...dataset.columns.values import read_features
@@ -105,8 +105,7 @@ def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.Record
         fill_columns(features, query.bins, part, values)
         return measure_rows(query, values, first)
 
-    with ThreadPoolExecutor(count_cores()) as threads:
-        counted = merge_counts(*threads.map(work, range(0, batch.num_rows, SLICE_ROWS)))
+    counted = merge_counts(*do_all(work, range(0, batch.num_rows, SLICE_ROWS)))
     if not allow_unseen:
         refuse_counted(counted.seen, read_features(features, query.bins), BACKGROUND)
     return counted.statistics

@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +16,7 @@ from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.row_outputs import take_outputs
 from leafledger.kernels.trees.binning import padded
 
+from ...cluster.threads import do_all
 from ...dataset.columns.labels import lay_out
 from ...dataset.columns.values import read_features
 from ...methods.interaction_lists import count_kept, keep_largest
@@ -157,12 +157,7 @@ def attribute_rows(
         _keep(out, prepared, found.kept, margin, first, size)
         return [summary.update(summary.init(found.kept), found.kept, size) for summary in summaries]
 
-    starts = range(0, n, slice_rows)
-    if len(starts) > 1 and n_threads > 1:
-        with ThreadPoolExecutor(n_threads) as threads:
-            states = list(threads.map(work, starts))
-    else:
-        states = [work(first) for first in starts]
+    states = do_all(work, range(0, n, slice_rows), n_threads)
     inputs = read_features(model.features, prepared.bins)
     used, untold = tuple(feature.name for feature in inputs), frozenset(feature.name for feature in inputs if not feature.tells_seen)
     subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used, untold=untold)

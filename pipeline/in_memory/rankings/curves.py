@@ -1,7 +1,6 @@
 """Insertion and deletion curves of rankings in memory, and gradients of the multilinear extension."""
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +15,7 @@ from leafledger.kernels.trees.binning import BinTables
 from leafledger.kernels.trees.forest import Forest, make_forest
 
 from ...arguments.readers import optional, read_flag, read_partition
-from ...cluster.resources import count_cores
+from ...cluster.threads import do_all
 from ...dataset.columns.partition import Partition, read_groups
 from ...dataset.columns.players import number_players
 from ...display.text import count
@@ -109,8 +108,7 @@ class _Rows:
         def each(rows: slice) -> None:
             work(rows, bin_batch(self.features, self.bins, self.batch.slice(rows.start, rows.stop - rows.start))[1])
 
-        with ThreadPoolExecutor(count_cores()) as threads:
-            list(threads.map(each, parts))
+        do_all(each, parts)
 
 
 def _set_up(given: Any, rows: Any, partition: Partition | None, allow_unseen: bool) -> _Rows:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ from leafledger.kernels.trees.binning import BinTables
 from leafledger.kernels.trees.forest import Forest, make_forest
 
 from ...arguments.readers import optional, read_flag, read_names, read_partition, shorten
-from ...cluster.resources import count_cores
+from ...cluster.threads import do_all
 from ...dataset.columns.names import name_at
 from ...dataset.columns.partition import Groups, Partition, read_groups
 from ...dataset.columns.players import number_players
@@ -113,9 +112,8 @@ def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, d
         values, binned = _values(features, bins, batch.slice(first, 1 << 13))
         return measure(values, binned, forest.player, drawn)
 
-    with ThreadPoolExecutor(count_cores()) as threads:
-        first, *others = threads.map(work, range(0, batch.num_rows, 1 << 13))
-        return first.merge(others)
+    first, *others = do_all(work, range(0, batch.num_rows, 1 << 13))
+    return first.merge(others)
 
 
 def _prepare(
@@ -264,8 +262,7 @@ def prediction_gap(
             prefixes = place_units(tables, orders[some])
         gaps[some], errors[some] = measure_rows(tables, chosen, values, binned, prefixes, first_seed)
 
-    with ThreadPoolExecutor(count_cores()) as threads:
-        list(threads.map(work, range(0, n, SLICE_ROWS)))
+    do_all(work, range(0, n, SLICE_ROWS))
     return (gaps, errors) if approximate else gaps
 
 
@@ -330,6 +327,5 @@ def rank_by_gap(
         some, found = slice(first, first + SLICE_ROWS), rank_rows_greedily(tables, chosen, values, binned, top, first_seed)
         order[some], gaps[some], errors[some] = found.order, found.gaps, found.gap_errors
 
-    with ThreadPoolExecutor(count_cores()) as threads:
-        list(threads.map(work, range(0, batch.num_rows, SLICE_ROWS)))
+    do_all(work, range(0, batch.num_rows, SLICE_ROWS))
     return (order, gaps, errors) if approximate else (order, gaps)

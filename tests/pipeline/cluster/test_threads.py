@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from leafledger.pipeline.cluster.threads import AHEAD, GivenUp, Threads
+from leafledger.pipeline.cluster.threads import AHEAD, GivenUp, Threads, do_all
 
 N_ITEMS = 40
 
@@ -147,3 +147,15 @@ def test_who_stops_taking_stops_the_work():
     n = len(begun)
     time.sleep(0.02)
     assert len(begun) == n < 10
+
+
+@pytest.mark.parametrize("n_threads", [1, 3, None])
+def test_all_are_done_in_order(n_threads):
+    """Whichever ends first; of none there is nothing."""
+
+    def work(item):
+        time.sleep(0.003 if item % 3 == 0 else 0)
+        return -item
+
+    assert do_all(work, range(0, 20, 2), n_threads) == list(range(0, -20, -2))
+    assert do_all(work, (), n_threads) == []

@@ -18,7 +18,7 @@ LONG = "é" * 10_000  # of two bytes each
 def read(path, slice_rows, columns=None):
     """Batches as rows of an item are read."""
     parquet = pq.ParquetFile(path)
-    dictionaries, others = find_texts(parquet, range(parquet.num_row_groups), parquet.schema_arrow.names)
+    dictionaries, others = find_texts(parquet, parquet.schema_arrow, range(parquet.num_row_groups), parquet.schema_arrow.names)
     encoded, n_rows = pq.ParquetFile(path, read_dictionary=dictionaries), min(slice_rows, FEW_ROWS) if others else slice_rows
     return list(decode(encoded.iter_batches(n_rows, columns=columns, use_threads=False), parquet.schema_arrow, slice_rows))
 
@@ -78,7 +78,7 @@ def test_texts_that_are_stored_as_differences_are_read(tmp_path, monkeypatch):
     for encoding in ("DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"):
         pq.write_table(table, tmp_path / "t.parquet", use_dictionary=["t"], column_encoding={"s": encoding})
         parquet = pq.ParquetFile(tmp_path / "t.parquet")
-        assert find_texts(parquet, [0], ["s", "t"]) == (["t"], ["s"])
+        assert find_texts(parquet, parquet.schema_arrow, [0], ["s", "t"]) == (["t"], ["s"])
         batches = read(tmp_path / "t.parquet", 1000)
         assert pa.Table.from_batches(batches).equals(table)
         assert max(batch.num_rows for batch in batches) == (1 << 20) // 20_000
