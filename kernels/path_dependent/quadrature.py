@@ -28,11 +28,14 @@ in that cache reaches 245. The rest is instruction issue, and one unpredictable 
 GB/s for 500 trees of depth 8, far from a limit. With AVX-512 it takes 30 ns, 66 GFLOP/s and 290 GB/s with stacks aligned to cache lines, and up to 40
 ns otherwise.
 
-A call of one row takes as long as one of 128, to which rows are padded: 0.51 ms for 100 trees of depth 6, where eight rows would take 0.10. Loops
-over the actual rows made all other calls 4 to 18 % slower, and a second kernel takes 3 s more to compile.
+Up to FEW_ROWS are walked eight at a time, by kernels of their own: with AVX-512, eight rows of 100 trees of depth 6 take 58 µs, 64 rows 196 µs.
+Numbers of nodes and rows are constants of the kernels, so that loops unroll and constants stay in registers; with both as variables it takes half as
+long again. Numba's part of the compilation, two thirds of the time, is the same for all: it is done once, for ``_walk_trees``, which LLVM puts into
+each kernel with its constants.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
@@ -41,7 +44,6 @@ from ..jit.lanes import LANES, Lanes, aligned, constant, inside, load, splat, st
 from ..trees.binning import BATCH, copy_batch, is_member
 from .interactions import PairWalkTables, StepPartners
 from .walks import (
-    MAX_NODES,
     STEP_ABOVE,
     STEP_CONSTANTS,
     STEP_FEATURE,
@@ -61,6 +63,9 @@ from .walks import (
     Walks,
     WalkTables,
 )
+
+FEW_ROWS = 3 * LANES  # up to which rows are walked LANES at a time, or PAIR_ROWS
+PAIR_ROWS = 2 * LANES  # two vectors of rows per load of a partner
 
 
 @jit
@@ -110,20 +115,15 @@ def _add_pair(
     store(gained, at, load(gained, at) + (common + load(bits, bit) * more))
 
 
-def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray], None]:
-    """Make the kernel for Q nodes, with one number in leaves (``scalar``) or many, for single values or ``pairs``.
+def _make_walk(pairs: bool) -> Callable[..., None]:
+    """Make the kernel for single values, or for ``pairs``."""
 
-    Larger batches amortise the cost of a step, as long as stacks stay in the first-level cache.
-    """
-    ROWS = BATCH if Q == 1 else BATCH // 2
-
-    @jit
-    def walk_trees(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray) -> None:
-        """Add the attributions of all walks, or the interactions; see ``add_walks`` and ``add_pair_walks``."""
-        n_used, n = bins.shape
+    def walk_trees(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n: int, Q: int, ROWS: int, width: int) -> None:
+        """Add the attributions of all walks, or the interactions, of the first n rows, ROWS at a time; see ``add_walks`` and ``add_pair_walks``."""
+        n_used, n_padded = bins.shape
         n_rows = phi.shape[1]
         flat_phi, steps, constants = phi.reshape(-1), walks.steps, walks.constants
-        levels, width = walks.levels[0] + 1, 1 if scalar else walks.width[0]
+        levels = walks.levels[0] + 1
         STACK = Q * ROWS
         SUMS = width * STACK
         S, G = aligned(2 * levels * STACK), aligned(2 * levels * SUMS)  # by place: products above; sums below (places, width, Q, ROWS)
@@ -290,7 +290,7 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                                 else:
                                     store(gained, to + i, load(gained, to + i) + change * total)
                         if pairs:
-                            for i in range(0, ROWS, 2 * LANES):  # two vectors of rows per load of a partner
+                            for i in range(0, ROWS, PAIR_ROWS):
                                 common0, products0 = _multiply(changes, products, absent, i, Q, ROWS)
                                 common1, products1 = _multiply(changes, products, absent, i + LANES, Q, ROWS)
                                 for partner in range(partners.start[s], partners.start[s + 1]):
@@ -301,40 +301,72 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                 if w + 1 == walks.start.size or walks.output[w + 1] != walks.output[w]:
                     for k in range(width):
                         for j in range(n_rows):
-                            at = ((walks.output[w] + k) * n_rows + j) * n + row
+                            at = ((walks.output[w] + k) * n_rows + j) * n_padded + row
                             for i in range(0, ROWS, LANES):
                                 store(flat_phi, at + i, load(flat_phi, at + i) + load(gained, k * GAINED + j * ROWS + i))
                     gained[:] = 0.0
 
-    return walk_trees
+    return jit(walk_trees, inline=True)
 
 
-_KINDS = ((True, False), (False, False), (True, True), (False, True))  # scalar leaves or not, and pairs or not
-_WALKERS = {kind: [_make_walker(q, *kind) for q in range(1, MAX_NODES + 1)] for kind in _KINDS}
+_walk_trees, _walk_pairs = _make_walk(pairs=False), _make_walk(pairs=True)  # names that kernels can call and still be kept on disk
+
+
+@cache
+def _fix_trees(Q: int, ROWS: int, scalar: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray, int], None]:
+    """Make the kernel for Q nodes, ROWS rows at a time, and one number in leaves (``scalar``) or many."""
+
+    @jit
+    def walk(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n: int) -> None:
+        _walk_trees(bins, walks, partners, phi, n, Q, ROWS, 1 if scalar else walks.width[0])
+
+    return walk
+
+
+@cache
+def _fix_pairs(Q: int, ROWS: int, scalar: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray, int], None]:
+    """Make the kernel of pairs, as ``_fix_trees`` does that of single values."""
+
+    @jit
+    def walk(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n: int) -> None:
+        _walk_pairs(bins, walks, partners, phi, n, Q, ROWS, 1 if scalar else walks.width[0])
+
+    return walk
+
+
+def _choose_rows(Q: int, n_rows: int, fewest: int) -> int:
+    """Choose how many rows are walked at a time: more amortise the cost of a step, as long as stacks stay in the first-level cache."""
+    return fewest if n_rows <= FEW_ROWS else BATCH if Q == 1 else BATCH // 2
+
+
 _NOBODY = frozen(StepPartners(np.zeros(0, np.int64), np.zeros((0, 3), np.int32), np.zeros(0)))
 
 
-def add_walks(bins: np.ndarray, walks: WalkTables, phi: np.ndarray) -> None:
+def add_walks(bins: np.ndarray, walks: WalkTables, phi: np.ndarray, n_rows: int) -> None:
     """Add every row's attributions to ``phi``.
 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
     phi : (outputs, rows, n) float64, margin units
+    n_rows : int
+        how many rows count, the first; others may be left out
     """
-    for q, some in enumerate(walks):
+    for q, some in enumerate(walks, 1):
         if some.start.size:
-            _WALKERS[some.width[0] == 1, False][q](bins, some, _NOBODY, phi)
+            _fix_trees(q, _choose_rows(q, n_rows, LANES), bool(some.width[0] == 1))(bins, some, _NOBODY, phi, n_rows)
 
 
-def add_pair_walks(bins: np.ndarray, tables: PairWalkTables, pairs: np.ndarray) -> None:
+def add_pair_walks(bins: np.ndarray, tables: PairWalkTables, pairs: np.ndarray, n_rows: int) -> None:
     """Add every row's interactions to ``pairs``.
 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    pairs : (outputs, rows, n) float64, margin units
+    pairs : (outputs, pairs, n) float64, margin units
+    n_rows : int
+        as ``add_walks`` takes it
     """
-    for q, (some, partners) in enumerate(zip(tables.walks, tables.partners, strict=True)):
+    for q, (some, partners) in enumerate(zip(tables.walks, tables.partners, strict=True), 1):
         if some.start.size:
-            _WALKERS[some.width[0] == 1, True][q](bins, some, partners, pairs)
+            _fix_pairs(q, _choose_rows(q, n_rows, PAIR_ROWS), bool(some.width[0] == 1))(bins, some, partners, pairs, n_rows)

@@ -41,7 +41,8 @@ NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of metho
 def call_kernels(method: Method, prepared: Prepared) -> None:
     """Call every kernel of a run."""
     buffers = make_buffers(prepared, 1)
-    attribute_batch(method, prepared, buffers)
+    for n_rows in (1, None):
+        attribute_batch(method, prepared, buffers, n_rows)
     for summary in dict.fromkeys((*method.summaries, *list_grouped(method.summaries), *SHARED)):
         summary.update(summary.init(buffers), buffers, 1)
 
