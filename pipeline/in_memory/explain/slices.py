@@ -17,6 +17,7 @@ from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.row_outputs import take_outputs
 from leafledger.kernels.trees.binning import padded
 
+from ...cluster.resources import count_cores
 from ...dataset.columns.labels import lay_out
 from ...dataset.columns.values import read_features
 from ...methods.interaction_lists import count_kept, keep_largest
@@ -111,9 +112,16 @@ def _keep(out: Attributions, prepared: Prepared, buffers: Buffers, margin: np.nd
 
 
 def attribute_rows(
-    question: Question, prepared: Prepared, names: Names, rows: Any, read: tuple[int, Fill], targets: Targets | None, scratch: Scratch, n_threads: int
+    question: Question,
+    prepared: Prepared,
+    names: Names,
+    rows: Any,
+    read: tuple[int, Fill],
+    targets: Targets | None,
+    scratch: Scratch,
+    n_threads: int | None,
 ) -> Attributions:
-    """Attribute rows by the request's tables."""
+    """Attribute rows by the request's tables, on as many threads, or as there are cores."""
     (n, fill), method, row_output = read, find_method(question.method), question.row_output
     n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
     model, step = names.model, SliceStep(method, method.check_of(question.parameters), question.link, row_output, prepared)
@@ -158,8 +166,8 @@ def attribute_rows(
         return [summary.update(summary.init(found.kept), found.kept, size) for summary in summaries]
 
     starts = range(0, n, slice_rows)
-    if len(starts) > 1 and n_threads > 1:
-        with ThreadPoolExecutor(n_threads) as threads:
+    if len(starts) > 1 and n_threads != 1:
+        with ThreadPoolExecutor(n_threads or count_cores()) as threads:
             states = list(threads.map(work, starts))
     else:
         states = [work(first) for first in starts]
