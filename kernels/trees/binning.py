@@ -9,7 +9,7 @@ from .ensemble import WORD_BITS, TreeEnsemble
 from .statistics import Statistics
 
 BATCH = 128  # buffers are padded to a multiple of this many rows; kernels take as many at a time, or half
-BIN_TYPES: dict[int, type[np.unsignedinteger]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # by bytes
+BIN_TYPES: dict[int, type[np.unsignedinteger]] = {2: np.uint16, 4: np.uint32}  # by bytes; of one byte they would gain next to nothing, and need kernels of their own
 ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold, a float32 literal there
 
 
@@ -25,7 +25,7 @@ class BinTables(NamedTuple):
     n_codes: np.ndarray  # (used,) int64, number of known categories; 0 on numeric features
     zero_missing: np.ndarray  # (used,) int32, number of known categories; 0 on numeric features
     single_precision: np.ndarray  # (1,) bool
-    width: np.ndarray  # (1,) int64, bytes of a bin: 1, 2 or 4
+    width: np.ndarray  # (1,) int64, bytes of a bin: 2 or 4
     statistics: Statistics  # with bins in place of codes
 
     @property
@@ -59,7 +59,7 @@ def bin_dtype(tables: BinTables) -> type[np.unsignedinteger]:
     Returns
     -------
     type
-        np.uint8, np.uint16 or np.uint32
+        np.uint16 or np.uint32
     """
     return BIN_TYPES[int(tables.width[0])]
 
