@@ -115,7 +115,8 @@ def _keep_elsewhere() -> bool:
 
 
 def _compile(function: Callable[..., Any], inline: bool, keep: bool) -> Any:
-    return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"}, forceinline=inline)(function)
+    wrappers: dict[str, bool] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inline}  # which take time to compile too
+    return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"}, forceinline=inline, **wrappers)(function)  # type: ignore[call-overload]
 
 
 def _compile_and_keep(function: Callable[..., Any], inline: bool) -> Any:
@@ -136,8 +137,8 @@ def jit(function: Callable[..., Any], inline: bool = False) -> Any:
     function : callable
         takes numbers, arrays, and tuples or NamedTuples of them; compiled anew when a file of this package changes, no other file counts
     inline : bool
-        LLVM puts its code into kernels that call it. Called with constants, it is as fast as if it were written for them, and a kernel for other
-        constants takes a third of the time to compile: Numba's part, before LLVM's, is done once
+        LLVM puts its code into kernels, which alone can call it. Called with constants, it is as fast as if it were written for them, and a kernel
+        for other constants takes a fraction of the time to compile: Numba's part, before LLVM's, is done once
 
     Returns
     -------

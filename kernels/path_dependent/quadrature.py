@@ -31,7 +31,8 @@ ns otherwise.
 Up to FEW_ROWS are walked eight at a time, by kernels of their own: with AVX-512, eight rows of 100 trees of depth 6 take 58 µs, 64 rows 196 µs.
 Numbers of nodes and rows are constants of the kernels, so that loops unroll and constants stay in registers; with both as variables it takes half as
 long again. Numba's part of the compilation, two thirds of the time, is the same for all: it is done once, for ``_walk_trees``, which LLVM puts into
-each kernel with its constants.
+each kernel with its constants. Loops over nodes have MAX_NODES turns and end at Q: so LLVM unrolls them before it knows Q, where it would otherwise
+make loops of them that it does not unroll any more.
 """
 
 from collections.abc import Callable
@@ -42,8 +43,9 @@ import numpy as np
 from ..jit.decorator import frozen, jit
 from ..jit.lanes import LANES, Lanes, aligned, constant, inside, load, splat, store
 from ..trees.binning import BATCH, copy_batch, is_member
-from .interactions import PairWalkTables, StepPartners
+from .interactions import NO_PARTNERS, PairWalkTables, StepPartners
 from .walks import (
+    MAX_NODES,
     STEP_ABOVE,
     STEP_CONSTANTS,
     STEP_FEATURE,
@@ -118,25 +120,31 @@ def _add_pair(
 def _make_walk(pairs: bool) -> Callable[..., None]:
     """Make the kernel for single values, or for ``pairs``."""
 
-    def walk_trees(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n: int, Q: int, ROWS: int, width: int) -> None:
-        """Add the attributions of all walks, or the interactions, of the first n rows, ROWS at a time; see ``add_walks`` and ``add_pair_walks``."""
+    def walk_trees(
+        bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n_phi: int, n: int, Q: int, ROWS: int, width: int
+    ) -> None:
+        """Add the attributions of all walks, or the interactions, of the first n rows, ROWS at a time.
+
+        ``phi (outputs * n_phi * rows,) float64`` is ``add_walks``'s or ``add_pair_walks``'s, its axes joined. ``width`` is the numbers in a leaf.
+        """
         n_used, n_padded = bins.shape
-        n_rows = phi.shape[1]
-        flat_phi, steps, constants = phi.reshape(-1), walks.steps, walks.constants
+        steps, constants = walks.steps, walks.constants
         levels = walks.levels[0] + 1
         STACK = Q * ROWS
         SUMS = width * STACK
         S, G = aligned(2 * levels * STACK), aligned(2 * levels * SUMS)  # by place: products above; sums below (places, width, Q, ROWS)
         bits = aligned(2 * levels * ROWS)  # by place: o of the edge into the node
         bits[:ROWS] = 1.0
-        GAINED = (n_rows + 1) * ROWS  # an extra row for players without a row of phi
+        GAINED = (n_phi + 1) * ROWS  # an extra row for players without a row of phi
         gained = aligned(width * GAINED)
         changes, products, absent = aligned(ROWS), aligned(STACK), np.empty(Q)  # of the split that an upward step leaves, for pairs
-        batch = np.zeros((n_used + 1) * ROWS, bins.dtype)  # an extra row for membership in a category set
+        batch = np.empty((n_used + 1) * ROWS, bins.dtype)  # an extra row for membership in a category set
         for row in range(0, n, ROWS):
             copy_batch(bins, row, ROWS, batch)
             for w in range(walks.start.size):
-                for q in range(Q):
+                for q in range(MAX_NODES):
+                    if q == Q:
+                        break
                     S[q * ROWS : (q + 1) * ROWS] = walks.weights[w, q]
                     if pairs:
                         absent[q] = -1.0 / (1.0 - walks.nodes[w, q])
@@ -153,7 +161,9 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                             other = splat(1.0) - o
                             store(bits, o_first + i, o)
                             store(bits, o_second + i, other)
-                            for q in range(Q):
+                            for q in range(MAX_NODES):
+                                if q == Q:
+                                    break
                                 k, at = c + 3 * q, q * ROWS + i
                                 product, gain = load(S, here + at), constant(constants, k + 2)
                                 store(S, S_first + at, product * (constant(constants, k) + o * gain))
@@ -166,7 +176,9 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                             other = above - o
                             store(bits, o_first + i, o)
                             store(bits, o_second + i, other)
-                            for q in range(Q):
+                            for q in range(MAX_NODES):
+                                if q == Q:
+                                    break
                                 k, at = c + 5 * q, q * ROWS + i
                                 product, gain = load(S, here + at), constant(constants, k + 4)
                                 share = constant(constants, k) + above * constant(constants, k + 1) + o * gain
@@ -181,7 +193,9 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                             for i in range(0, ROWS, LANES):
                                 o = load(bits, o_first + i)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = c + 1 + 2 * q, q * ROWS + i
                                     share = constant(constants, k) + o * constant(constants, k + 1)
                                     second = load(G, G_second + at)
@@ -201,7 +215,9 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                             for i in range(0, ROWS, LANES):
                                 o = load(bits, o_first + i)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = c + 1 + 2 * q, q * ROWS + i
                                     share = constant(constants, k) + o * constant(constants, k + 1)
                                     step = load(G, G_first + at) - second
@@ -220,7 +236,9 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                             for i in range(0, ROWS, LANES):
                                 o = inside(batch, compared + i, lower, span)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     at = q * ROWS + i
                                     product = load(S, here + at)
                                     if pairs:
@@ -236,7 +254,9 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                             for i in range(0, ROWS, LANES):
                                 above, o = load(bits, o_above + i), load(bits, o_first + i)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = c + 2 + 4 * q, q * ROWS + i
                                     share = constant(constants, k) + above * constant(constants, k + 1) + o * constant(constants, k + 2)
                                     second = load(G, G_second + at)
@@ -256,7 +276,9 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                             for i in range(0, ROWS, LANES):
                                 above, o = load(bits, o_above + i), load(bits, o_first + i)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = c + 2 + 4 * q, q * ROWS + i
                                     share = constant(constants, k) + above * constant(constants, k + 1) + o * constant(constants, k + 2)
                                     step = load(G, G_first + at) - second
@@ -276,7 +298,9 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                                 above = load(bits, o_above + i)
                                 o = above * inside(batch, compared + i, lower, span)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = b + 3 * q, q * ROWS + i
                                     sum_below = constant(constants, k) + above * constant(constants, k + 1) + o * constant(constants, k + 2)
                                     store(G, G_here + at, sum_below)
@@ -300,10 +324,10 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                                     _add_pair(gained, at + LANES, common1, products1, partners.present, k, bits, bit + LANES, Q)
                 if w + 1 == walks.start.size or walks.output[w + 1] != walks.output[w]:
                     for k in range(width):
-                        for j in range(n_rows):
-                            at = ((walks.output[w] + k) * n_rows + j) * n_padded + row
+                        for j in range(n_phi):
+                            at = ((walks.output[w] + k) * n_phi + j) * n_padded + row
                             for i in range(0, ROWS, LANES):
-                                store(flat_phi, at + i, load(flat_phi, at + i) + load(gained, k * GAINED + j * ROWS + i))
+                                store(phi, at + i, load(phi, at + i) + load(gained, k * GAINED + j * ROWS + i))
                     gained[:] = 0.0
 
     return jit(walk_trees, inline=True)
@@ -313,23 +337,23 @@ _walk_trees, _walk_pairs = _make_walk(pairs=False), _make_walk(pairs=True)  # na
 
 
 @cache
-def _fix_trees(Q: int, ROWS: int, scalar: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray, int], None]:
+def _fix_trees(Q: int, ROWS: int, scalar: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray, int, int], None]:
     """Make the kernel for Q nodes, ROWS rows at a time, and one number in leaves (``scalar``) or many."""
 
     @jit
-    def walk(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n: int) -> None:
-        _walk_trees(bins, walks, partners, phi, n, Q, ROWS, 1 if scalar else walks.width[0])
+    def walk(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n_phi: int, n: int) -> None:
+        _walk_trees(bins, walks, partners, phi, n_phi, n, np.int64(Q), np.int64(ROWS), np.int64(1) if scalar else walks.width[0])
 
     return walk
 
 
 @cache
-def _fix_pairs(Q: int, ROWS: int, scalar: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray, int], None]:
+def _fix_pairs(Q: int, ROWS: int, scalar: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray, int, int], None]:
     """Make the kernel of pairs, as ``_fix_trees`` does that of single values."""
 
     @jit
-    def walk(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n: int) -> None:
-        _walk_pairs(bins, walks, partners, phi, n, Q, ROWS, 1 if scalar else walks.width[0])
+    def walk(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n_phi: int, n: int) -> None:
+        _walk_pairs(bins, walks, partners, phi, n_phi, n, np.int64(Q), np.int64(ROWS), np.int64(1) if scalar else walks.width[0])
 
     return walk
 
@@ -339,7 +363,7 @@ def _choose_rows(Q: int, n_rows: int, fewest: int) -> int:
     return fewest if n_rows <= FEW_ROWS else BATCH if Q == 1 else BATCH // 2
 
 
-_NOBODY = frozen(StepPartners(np.zeros(0, np.int64), np.zeros((0, 3), np.int32), np.zeros(0)))
+_NOBODY = frozen(NO_PARTNERS)
 
 
 def add_walks(bins: np.ndarray, walks: WalkTables, phi: np.ndarray, n_rows: int) -> None:
@@ -354,7 +378,7 @@ def add_walks(bins: np.ndarray, walks: WalkTables, phi: np.ndarray, n_rows: int)
     """
     for q, some in enumerate(walks, 1):
         if some.start.size:
-            _fix_trees(q, _choose_rows(q, n_rows, LANES), bool(some.width[0] == 1))(bins, some, _NOBODY, phi, n_rows)
+            _fix_trees(q, _choose_rows(q, n_rows, LANES), bool(some.width[0] == 1))(bins, some, _NOBODY, phi.reshape(-1), phi.shape[1], n_rows)
 
 
 def add_pair_walks(bins: np.ndarray, tables: PairWalkTables, pairs: np.ndarray, n_rows: int) -> None:
@@ -369,4 +393,6 @@ def add_pair_walks(bins: np.ndarray, tables: PairWalkTables, pairs: np.ndarray, 
     """
     for q, (some, partners) in enumerate(zip(tables.walks, tables.partners, strict=True), 1):
         if some.start.size:
-            _fix_pairs(q, _choose_rows(q, n_rows, PAIR_ROWS), bool(some.width[0] == 1))(bins, some, partners, pairs, n_rows)
+            _fix_pairs(q, _choose_rows(q, n_rows, PAIR_ROWS), bool(some.width[0] == 1))(
+                bins, some, partners, pairs.reshape(-1), pairs.shape[1], n_rows
+            )

@@ -6,15 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays.ordering import group_starts, pack_pairs, unpack_pairs
-from ..game_values import shapley
 from ..jit.decorator import frozen
 from ..marginal.interactions import add_pair_patterns, add_pair_subsets
 from ..marginal.patterns import PatternTables, add_patterns, no_patterns
 from ..marginal.subsets import SubsetTables, add_subsets, no_subsets
-from ..path_dependent.games import Game, play
-from ..path_dependent.interactions import PairGame, PairWalkTables, lay_out_pair_walks, play_pairs
+from ..path_dependent.games import Game
+from ..path_dependent.interactions import PairGame, PairWalkTables, lay_out_pair_walks, no_pair_walk_tables
 from ..path_dependent.quadrature import add_pair_walks, add_walks
-from ..path_dependent.walks import WalkTables, lay_out_walks
+from ..path_dependent.walks import WalkTables, lay_out_walks, no_walk_tables
 from ..trees.binning import padded
 from ..trees.forest import Forest
 from ..trees.lookup import LookupTables, add_lookups, look_up, outcomes, worth_looking_up
@@ -120,13 +119,13 @@ def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
 def no_semivalues(forest: Forest) -> SemivalueTables:
     """Make empty tables, so that kernels always take the same records."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
-    return SemivalueTables(lay_out_walks(play(forest, shapley), ()), looked_up, no_subsets(words), no_patterns(words))
+    return SemivalueTables(no_walk_tables(forest.ensemble.value.shape[1], words), looked_up, no_subsets(words), no_patterns(words))
 
 
 def no_interactions(forest: Forest) -> InteractionTables:
     """Make empty interaction tables, see ``no_semivalues``."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
-    return InteractionTables(lay_out_pair_walks(play_pairs(forest, shapley)[0], ()), looked_up, no_subsets(words), no_patterns(words))
+    return InteractionTables(no_pair_walk_tables(forest.ensemble.value.shape[1], words), looked_up, no_subsets(words), no_patterns(words))
 
 
 def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray, n_rows: int) -> None:

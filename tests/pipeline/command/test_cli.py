@@ -318,7 +318,7 @@ def test_kernels_compile_one_signature(example, tmp_path):
         f"frame = pandas.read_parquet({example.data!r})\n"
         f"attribute({example.model!r}, frame.assign(month=frame['month'].astype(int)))\n"
         "walks = quadrature._walk_trees, quadrature._walk_pairs\n"
-        "kernels = [binning.bin_rows, margin._descend, margin._select, lookup.add_lookups, reduction._measure, *walks]\n"
+        "kernels = [binning._bin_columns, margin._descend, margin._select, lookup.add_lookups, reduction._measure, *walks]\n"
         "counts = [len(kernel.signatures) for kernel in kernels]\n"
         "sys.exit(0 if set(counts) <= {0, 1} and sum(counts) >= 4 else f'signatures: {counts}')"
     )
