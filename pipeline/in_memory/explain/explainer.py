@@ -36,7 +36,7 @@ def say_compiling() -> None:
 
 
 def _say() -> None:
-    logging.getLogger("leafledger").warning("Leafledger compiles its kernels, once on this machine: the first call takes some seconds")
+    logging.getLogger("leafledger").warning("Leafledger compiles kernels that this machine has not needed before: this call takes some seconds")
 
 
 HEADERS = 100  # kinds of rows whose columns are cached

@@ -121,7 +121,7 @@ def attribute_rows(
     scratch: Scratch,
     n_threads: int | None,
 ) -> Attributions:
-    """Attribute rows by the request's tables, on as many threads, or as there are cores."""
+    """Attribute rows by the request's tables, on ``n_threads`` threads, or one for each core."""
     (n, fill), method, row_output = read, find_method(question.method), question.row_output
     n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
     model, step = names.model, SliceStep(method, method.check_of(question.parameters), question.link, row_output, prepared)
