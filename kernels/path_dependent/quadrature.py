@@ -71,13 +71,12 @@ PAIR_ROWS = 2 * LANES  # two vectors of rows per load of a partner
 
 
 @jit
-def _find_members(walks: Walks, s: int, batch: np.ndarray, spare: int, ROWS: int) -> int:
-    """Return where in ``batch`` the bins of step s start: the feature's own, or category set membership, written to row ``spare``."""
-    bins, members = walks.steps[s, STEP_FEATURE] * ROWS, walks.steps[s, STEP_MEMBERS]
+def _find_members(words: np.ndarray, members: int, batch: np.ndarray, bins: int, spare: int, ROWS: int) -> int:
+    """Return where in ``batch`` the bins of a step start: at ``bins``, or its category set membership, written to row ``spare``."""
     if members < 0:
         return bins
     for i in range(ROWS):
-        batch[spare * ROWS + i] = is_member(walks.words, members, np.int64(batch[bins + i]))
+        batch[spare * ROWS + i] = is_member(words, members, np.int64(batch[bins + i]))
     return spare * ROWS
 
 
@@ -128,7 +127,7 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
         ``phi (outputs * n_phi * rows,) float64`` is ``add_walks``'s or ``add_pair_walks``'s, its axes joined. ``width`` is the numbers in a leaf.
         """
         n_used, n_padded = bins.shape
-        steps, constants = walks.steps, walks.constants
+        steps, constants, words = walks.steps, walks.constants, walks.words
         levels = walks.levels[0] + 1
         STACK = Q * ROWS
         SUMS = width * STACK
@@ -153,7 +152,7 @@ def _make_walk(pairs: bool) -> Callable[..., None]:
                     level = place // 2
                     here, S_first, S_second = place * STACK, 2 * (level + 1) * STACK, (2 * level + 3) * STACK
                     o_above, o_first, o_second = steps[s, STEP_ABOVE] * ROWS, 2 * (level + 1) * ROWS, (2 * level + 3) * ROWS
-                    compared = _find_members(walks, s, batch, n_used, ROWS)
+                    compared = _find_members(words, steps[s, STEP_MEMBERS], batch, steps[s, STEP_FEATURE] * ROWS, n_used, ROWS)
                     lower, span = np.int64(steps[s, STEP_LOWER]), np.int64(steps[s, STEP_SPAN])
                     if kind == WALK_DOWN:
                         for i in range(0, ROWS, LANES):
