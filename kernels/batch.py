@@ -34,7 +34,7 @@ def _play(method: Method, prepared: Prepared, tables: Any, buffers: Buffers) -> 
         method.kernel(buffers, tables)
 
 
-def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> None:
+def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers, n_rows: int | None = None) -> None:
     """Bin ``buffers.values`` and overwrite every other buffer that the kernel writes; labels stay.
 
     Parameters
@@ -43,8 +43,12 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
         by which ``prepared`` was made
     buffers : Buffers
         as ``make_buffers`` makes them for ``prepared``. ``values`` hold the rows, NaN where missing; they are changed where the library compares
-        float32 or reads zeros as missing. ``labels`` hold the rows' own where the method needs them. All rows are worked on, those that only pad too
+        float32 or reads zeros as missing. ``labels`` hold the rows' own where the method needs them
+    n_rows : int, optional
+        how many rows count, the first; of others anything may be found. All of the buffers' if not given
     """
+    if n_rows is not None:
+        buffers = buffers._replace(n_rows=n_rows)
     buffers.pairs[:] = 0.0
     buffers.margin[:] = 0.0
     bin_rows(buffers.values, prepared.bins, buffers.bins)
@@ -53,7 +57,7 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers) -> Non
     _play(method, prepared, prepared.method, buffers)
     for lot, tables in enumerate(prepared.without.tables):
         _play(method, prepared, tables, buffers._replace(phi=buffers.without[lot]))
-    add_interactions(buffers.bins, prepared.pairs.tables, buffers.pairs)
+    add_interactions(buffers.bins, prepared.pairs.tables, buffers.pairs, buffers.n_rows)
 
 
 def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:

@@ -9,7 +9,7 @@ from llvmlite import binding
 from numba.core import config
 from numba.core.event import install_recorder
 
-from .trees.binning import bin_rows
+from .trees.binning import is_member
 
 _SETTINGS = vars(config)  # Numba's settings from the environment
 LEVELS = {  # x86-64 levels: features that each adds to the level before, by LLVM's names
@@ -68,7 +68,7 @@ def find_folder() -> str | None:
         the folder that NUMBA_CACHE_DIR names, also where it is a temporary one that was found in its place; else this package's, or the user's own
         for a kernel of it; None where none can be written
     """
-    kept = getattr(getattr(bin_rows.compiled, "_cache", None), "cache_path", None)
+    kept = getattr(getattr(is_member.compiled, "_cache", None), "cache_path", None)
     return None if kept is None else _SETTINGS["CACHE_DIR"] or kept
 
 

@@ -89,40 +89,44 @@ def _teach_numba() -> None:
     typeof_impl.register(Kernel)(lambda kernel, _: cpu_target.typing_context.resolve_value_type(kernel.compiled))
 
 
-def _compile(function: Callable[..., Any], keep: bool) -> Any:
+def _compile(function: Callable[..., Any], inline: bool, keep: bool) -> Any:
     from numba import njit
 
-    return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"})(function)
+    wrappers: dict[str, bool] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inline}  # which take time to compile too
+    return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"}, forceinline=inline, **wrappers)(function)  # type: ignore[call-overload]
 
 
-def _compile_and_keep(function: Callable[..., Any]) -> Any:
+def _compile_and_keep(function: Callable[..., Any], inline: bool) -> Any:
     """Compile a cached function; use a temporary cache folder where Numba finds no writable one, as in a read-only image without a home."""
     with suppress(RuntimeError):
-        return _compile(function, True)
+        return _compile(function, inline, True)
     if _keep_elsewhere():
         with suppress(RuntimeError):
-            return _compile(function, True)
-    return _compile(function, False)
+            return _compile(function, inline, True)
+    return _compile(function, inline, False)
 
 
-def _compile_as_kept(function: Callable[..., Any]) -> Any:
+def _compile_as_kept(function: Callable[..., Any], inline: bool) -> Any:
     """Compile a function whose code is found again until a source changes."""
     from .code_files import CompiledFiles
 
-    kernel = _compile_and_keep(function)
+    kernel = _compile_and_keep(function, inline)
     files = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
     if files is not None:
         kernel._cache._cache_file = CompiledFiles(files._cache_path, files._index_name.removesuffix(".nbi"), digest_sources())
     return kernel
 
 
-def jit(function: Callable[..., Any]) -> Kernel:
+def jit(function: Callable[..., Any], inline: bool = False) -> Kernel:
     """Make a kernel of a function.
 
     Parameters
     ----------
     function : callable
         takes numbers, arrays, and tuples or NamedTuples of them; compiled anew when a file of this package changes, no other file counts
+    inline : bool
+        LLVM puts its code into kernels, which alone can call it. Called with constants, it is as fast as if it were written for them, and a kernel
+        for other constants takes a fraction of the time to compile: Numba's part, before LLVM's, is done once
 
     Returns
     -------
@@ -130,7 +134,7 @@ def jit(function: Callable[..., Any]) -> Kernel:
         of the same signature: compiled when it is first called with new types, and kept on disk for later processes; with
         ``NUMBA_DISABLE_JIT`` it calls the function itself
     """
-    return Kernel(function, lambda: _compile_as_kept(function))
+    return Kernel(function, lambda: _compile_as_kept(function, inline))
 
 
 def frozen(tables: Any) -> Any:

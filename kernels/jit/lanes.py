@@ -48,8 +48,10 @@ def aligned(n: int, value: float = 0.0) -> np.ndarray:
     -------
     filled : (n,) float64, contiguous
     """
-    room = np.full(n + LINE // 8, value)
+    room = np.empty(n + LINE // 8)
     first = -room.ctypes.data % LINE // 8
+    for i in range(n):
+        room[first + i] = value
     return room[first : first + n]
 
 

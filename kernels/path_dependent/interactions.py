@@ -22,7 +22,18 @@ from ..jit.decorator import jit
 from ..trees.forest import Forest
 from ..trees.paths import first_splits, most_on_a_path, trace
 from .games import Game, points_of_trees, same_points
-from .walks import STEP_KIND, WALK_DOWN, WALK_DOWN_AGAIN, Walks, WalkTables, find_places, lay_out_steps, lay_out_walks, order_splits
+from .walks import (
+    STEP_KIND,
+    WALK_DOWN,
+    WALK_DOWN_AGAIN,
+    Walks,
+    WalkTables,
+    find_places,
+    lay_out_steps,
+    lay_out_walks,
+    no_walk_tables,
+    order_splits,
+)
 
 MOST_GROWTH = 100.0  # mean of 1 / t + 1 / (1 - t), which bounds the digits lost in divisions by factors; Gauss-Legendre rules of 40 points have 17
 
@@ -48,6 +59,9 @@ class StepPartners(NamedTuple):
     start: np.ndarray  # (steps + 1,) int64, step s has partners[start[s]:start[s + 1]]
     partners: np.ndarray  # (partners, 3) int32: the pair's row, the place of the partner's bit, and the start of its constants
     present: np.ndarray  # float64, for every edge and node: increase of D_k / F_k if the bit is 1
+
+
+NO_PARTNERS = StepPartners(np.zeros(1, np.int64), np.zeros((0, 3), np.int32), np.zeros(0))  # of no steps
 
 
 class PairWalkTables(NamedTuple):
@@ -146,6 +160,8 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
 
 
 def _find_step_partners(played: PairGame, walks: Walks, q: int) -> StepPartners:
+    if not walks.tree.size:
+        return NO_PARTNERS
     game, partners = played
     splits = order_splits(game)
     steps = lay_out_steps(game, splits, game.splits, walks.tree)
@@ -167,6 +183,18 @@ def _find_step_partners(played: PairGame, walks: Walks, q: int) -> StepPartners:
         partners=narrow(np.stack((partners.row[taken], find_places(game, splits)[edge], constants), axis=1)),
         present=((1 - a) / ((1 - t) * a + t) + 1 / (1 - t)).reshape(-1),
     )
+
+
+def no_pair_walk_tables(width: int, words: np.ndarray) -> PairWalkTables:
+    """Make the tables of no walks.
+
+    Parameters
+    ----------
+    width : int
+        numbers in a leaf of the model
+    words : uint32, sets of bins, see BinnedSplits
+    """
+    return PairWalkTables(no_walk_tables(width, words), (NO_PARTNERS, NO_PARTNERS, NO_PARTNERS, NO_PARTNERS))
 
 
 def lay_out_pair_walks(played: PairGame, trees: Iterable[int]) -> PairWalkTables:

@@ -28,18 +28,22 @@ in that cache reaches 245. The rest is instruction issue, and one unpredictable 
 GB/s for 500 trees of depth 8, far from a limit. With AVX-512 it takes 30 ns, 66 GFLOP/s and 290 GB/s with stacks aligned to cache lines, and up to 40
 ns otherwise.
 
-A call of one row takes as long as one of 128, to which rows are padded: 0.51 ms for 100 trees of depth 6, where eight rows would take 0.10. Loops
-over the actual rows made all other calls 4 to 18 % slower, and a second kernel takes 3 s more to compile.
+Up to FEW_ROWS are walked eight at a time, by kernels of their own: with AVX-512, eight rows of 100 trees of depth 6 take 58 µs, 64 rows 196 µs.
+Numbers of nodes and rows are constants of the kernels, so that loops unroll and constants stay in registers; with both as variables it takes half as
+long again. Numba's part of the compilation, two thirds of the time, is the same for all: it is done once, for ``_walk_trees``, which LLVM puts into
+each kernel with its constants. Loops over nodes have MAX_NODES turns and end at Q: so LLVM unrolls them before it knows Q, where it would otherwise
+make loops of them that it does not unroll any more.
 """
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 
 from ..jit.decorator import frozen, jit
 from ..jit.lanes import LANES, Lanes, aligned, constant, inside, load, splat, store
 from ..trees.binning import BATCH, copy_batch, is_member
-from .interactions import PairWalkTables, StepPartners
+from .interactions import NO_PARTNERS, PairWalkTables, StepPartners
 from .walks import (
     MAX_NODES,
     STEP_ABOVE,
@@ -62,15 +66,17 @@ from .walks import (
     WalkTables,
 )
 
+FEW_ROWS = 3 * LANES  # up to which rows are walked LANES at a time, or PAIR_ROWS
+PAIR_ROWS = 2 * LANES  # two vectors of rows per load of a partner
+
 
 @jit
-def _find_members(walks: Walks, s: int, batch: np.ndarray, spare: int, ROWS: int) -> int:
-    """Return where in ``batch`` the bins of step s start: the feature's own, or category set membership, written to row ``spare``."""
-    bins, members = walks.steps[s, STEP_FEATURE] * ROWS, walks.steps[s, STEP_MEMBERS]
+def _find_members(words: np.ndarray, members: int, batch: np.ndarray, bins: int, spare: int, ROWS: int) -> int:
+    """Return where in ``batch`` the bins of a step start: at ``bins``, or its category set membership, written to row ``spare``."""
     if members < 0:
         return bins
     for i in range(ROWS):
-        batch[spare * ROWS + i] = is_member(walks.words, members, np.int64(batch[bins + i]))
+        batch[spare * ROWS + i] = is_member(words, members, np.int64(batch[bins + i]))
     return spare * ROWS
 
 
@@ -110,33 +116,34 @@ def _add_pair(
     store(gained, at, load(gained, at) + (common + load(bits, bit) * more))
 
 
-def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray], None]:
-    """Make the kernel for Q nodes, with one number in leaves (``scalar``) or many, for single values or ``pairs``.
+def _make_walk(pairs: bool) -> Callable[..., None]:
+    """Make the kernel for single values, or for ``pairs``."""
 
-    Larger batches amortise the cost of a step, as long as stacks stay in the first-level cache.
-    """
-    ROWS = BATCH if Q == 1 else BATCH // 2
+    def walk_trees(
+        bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n_phi: int, n: int, Q: int, ROWS: int, width: int
+    ) -> None:
+        """Add the attributions of all walks, or the interactions, of the first n rows, ROWS at a time.
 
-    @jit
-    def walk_trees(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray) -> None:
-        """Add the attributions of all walks, or the interactions; see ``add_walks`` and ``add_pair_walks``."""
-        n_used, n = bins.shape
-        n_rows = phi.shape[1]
-        flat_phi, steps, constants = phi.reshape(-1), walks.steps, walks.constants
-        levels, width = walks.levels[0] + 1, 1 if scalar else walks.width[0]
+        ``phi (outputs * n_phi * rows,) float64`` is ``add_walks``'s or ``add_pair_walks``'s, its axes joined. ``width`` is the numbers in a leaf.
+        """
+        n_used, n_padded = bins.shape
+        steps, constants, words = walks.steps, walks.constants, walks.words
+        levels = walks.levels[0] + 1
         STACK = Q * ROWS
         SUMS = width * STACK
         S, G = aligned(2 * levels * STACK), aligned(2 * levels * SUMS)  # by place: products above; sums below (places, width, Q, ROWS)
         bits = aligned(2 * levels * ROWS)  # by place: o of the edge into the node
         bits[:ROWS] = 1.0
-        GAINED = (n_rows + 1) * ROWS  # an extra row for players without a row of phi
+        GAINED = (n_phi + 1) * ROWS  # an extra row for players without a row of phi
         gained = aligned(width * GAINED)
         changes, products, absent = aligned(ROWS), aligned(STACK), np.empty(Q)  # of the split that an upward step leaves, for pairs
-        batch = np.zeros((n_used + 1) * ROWS, bins.dtype)  # an extra row for membership in a category set
+        batch = np.empty((n_used + 1) * ROWS, bins.dtype)  # an extra row for membership in a category set
         for row in range(0, n, ROWS):
             copy_batch(bins, row, ROWS, batch)
             for w in range(walks.start.size):
-                for q in range(Q):
+                for q in range(MAX_NODES):
+                    if q == Q:
+                        break
                     S[q * ROWS : (q + 1) * ROWS] = walks.weights[w, q]
                     if pairs:
                         absent[q] = -1.0 / (1.0 - walks.nodes[w, q])
@@ -145,7 +152,7 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                     level = place // 2
                     here, S_first, S_second = place * STACK, 2 * (level + 1) * STACK, (2 * level + 3) * STACK
                     o_above, o_first, o_second = steps[s, STEP_ABOVE] * ROWS, 2 * (level + 1) * ROWS, (2 * level + 3) * ROWS
-                    compared = _find_members(walks, s, batch, n_used, ROWS)
+                    compared = _find_members(words, steps[s, STEP_MEMBERS], batch, steps[s, STEP_FEATURE] * ROWS, n_used, ROWS)
                     lower, span = np.int64(steps[s, STEP_LOWER]), np.int64(steps[s, STEP_SPAN])
                     if kind == WALK_DOWN:
                         for i in range(0, ROWS, LANES):
@@ -153,7 +160,9 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                             other = splat(1.0) - o
                             store(bits, o_first + i, o)
                             store(bits, o_second + i, other)
-                            for q in range(Q):
+                            for q in range(MAX_NODES):
+                                if q == Q:
+                                    break
                                 k, at = c + 3 * q, q * ROWS + i
                                 product, gain = load(S, here + at), constant(constants, k + 2)
                                 store(S, S_first + at, product * (constant(constants, k) + o * gain))
@@ -166,7 +175,9 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                             other = above - o
                             store(bits, o_first + i, o)
                             store(bits, o_second + i, other)
-                            for q in range(Q):
+                            for q in range(MAX_NODES):
+                                if q == Q:
+                                    break
                                 k, at = c + 5 * q, q * ROWS + i
                                 product, gain = load(S, here + at), constant(constants, k + 4)
                                 share = constant(constants, k) + above * constant(constants, k + 1) + o * gain
@@ -181,7 +192,9 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                             for i in range(0, ROWS, LANES):
                                 o = load(bits, o_first + i)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = c + 1 + 2 * q, q * ROWS + i
                                     share = constant(constants, k) + o * constant(constants, k + 1)
                                     second = load(G, G_second + at)
@@ -201,7 +214,9 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                             for i in range(0, ROWS, LANES):
                                 o = load(bits, o_first + i)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = c + 1 + 2 * q, q * ROWS + i
                                     share = constant(constants, k) + o * constant(constants, k + 1)
                                     step = load(G, G_first + at) - second
@@ -220,7 +235,9 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                             for i in range(0, ROWS, LANES):
                                 o = inside(batch, compared + i, lower, span)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     at = q * ROWS + i
                                     product = load(S, here + at)
                                     if pairs:
@@ -236,7 +253,9 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                             for i in range(0, ROWS, LANES):
                                 above, o = load(bits, o_above + i), load(bits, o_first + i)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = c + 2 + 4 * q, q * ROWS + i
                                     share = constant(constants, k) + above * constant(constants, k + 1) + o * constant(constants, k + 2)
                                     second = load(G, G_second + at)
@@ -256,7 +275,9 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                             for i in range(0, ROWS, LANES):
                                 above, o = load(bits, o_above + i), load(bits, o_first + i)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = c + 2 + 4 * q, q * ROWS + i
                                     share = constant(constants, k) + above * constant(constants, k + 1) + o * constant(constants, k + 2)
                                     step = load(G, G_first + at) - second
@@ -276,7 +297,9 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                                 above = load(bits, o_above + i)
                                 o = above * inside(batch, compared + i, lower, span)
                                 total = splat(0.0)
-                                for q in range(Q):
+                                for q in range(MAX_NODES):
+                                    if q == Q:
+                                        break
                                     k, at = b + 3 * q, q * ROWS + i
                                     sum_below = constant(constants, k) + above * constant(constants, k + 1) + o * constant(constants, k + 2)
                                     store(G, G_here + at, sum_below)
@@ -290,7 +313,7 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                                 else:
                                     store(gained, to + i, load(gained, to + i) + change * total)
                         if pairs:
-                            for i in range(0, ROWS, 2 * LANES):  # two vectors of rows per load of a partner
+                            for i in range(0, ROWS, PAIR_ROWS):
                                 common0, products0 = _multiply(changes, products, absent, i, Q, ROWS)
                                 common1, products1 = _multiply(changes, products, absent, i + LANES, Q, ROWS)
                                 for partner in range(partners.start[s], partners.start[s + 1]):
@@ -300,41 +323,75 @@ def _make_walker(Q: int, scalar: bool, pairs: bool) -> Callable[[np.ndarray, Wal
                                     _add_pair(gained, at + LANES, common1, products1, partners.present, k, bits, bit + LANES, Q)
                 if w + 1 == walks.start.size or walks.output[w + 1] != walks.output[w]:
                     for k in range(width):
-                        for j in range(n_rows):
-                            at = ((walks.output[w] + k) * n_rows + j) * n + row
+                        for j in range(n_phi):
+                            at = ((walks.output[w] + k) * n_phi + j) * n_padded + row
                             for i in range(0, ROWS, LANES):
-                                store(flat_phi, at + i, load(flat_phi, at + i) + load(gained, k * GAINED + j * ROWS + i))
+                                store(phi, at + i, load(phi, at + i) + load(gained, k * GAINED + j * ROWS + i))
                     gained[:] = 0.0
 
-    return walk_trees
+    return jit(walk_trees, inline=True)
 
 
-_KINDS = ((True, False), (False, False), (True, True), (False, True))  # scalar leaves or not, and pairs or not
-_WALKERS = {kind: [_make_walker(q, *kind) for q in range(1, MAX_NODES + 1)] for kind in _KINDS}
-_NOBODY = frozen(StepPartners(np.zeros(0, np.int64), np.zeros((0, 3), np.int32), np.zeros(0)))
+_walk_trees, _walk_pairs = _make_walk(pairs=False), _make_walk(pairs=True)  # names that kernels can call and still be kept on disk
 
 
-def add_walks(bins: np.ndarray, walks: WalkTables, phi: np.ndarray) -> None:
+@cache
+def _fix_trees(Q: int, ROWS: int, scalar: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray, int, int], None]:
+    """Make the kernel for Q nodes, ROWS rows at a time, and one number in leaves (``scalar``) or many."""
+
+    @jit
+    def walk(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n_phi: int, n: int) -> None:
+        _walk_trees(bins, walks, partners, phi, n_phi, n, np.int64(Q), np.int64(ROWS), np.int64(1) if scalar else walks.width[0])
+
+    return walk
+
+
+@cache
+def _fix_pairs(Q: int, ROWS: int, scalar: bool) -> Callable[[np.ndarray, Walks, StepPartners, np.ndarray, int, int], None]:
+    """Make the kernel of pairs, as ``_fix_trees`` does that of single values."""
+
+    @jit
+    def walk(bins: np.ndarray, walks: Walks, partners: StepPartners, phi: np.ndarray, n_phi: int, n: int) -> None:
+        _walk_pairs(bins, walks, partners, phi, n_phi, n, np.int64(Q), np.int64(ROWS), np.int64(1) if scalar else walks.width[0])
+
+    return walk
+
+
+def _choose_rows(Q: int, n_rows: int, fewest: int) -> int:
+    """Choose how many rows are walked at a time: more amortise the cost of a step, as long as stacks stay in the first-level cache."""
+    return fewest if n_rows <= FEW_ROWS else BATCH if Q == 1 else BATCH // 2
+
+
+_NOBODY = frozen(NO_PARTNERS)
+
+
+def add_walks(bins: np.ndarray, walks: WalkTables, phi: np.ndarray, n_rows: int) -> None:
     """Add every row's attributions to ``phi``.
 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
     phi : (outputs, rows, n) float64, margin units
+    n_rows : int
+        how many rows count, the first; others may be left out
     """
-    for q, some in enumerate(walks):
+    for q, some in enumerate(walks, 1):
         if some.start.size:
-            _WALKERS[some.width[0] == 1, False][q](bins, some, _NOBODY, phi)
+            _fix_trees(q, _choose_rows(q, n_rows, LANES), bool(some.width[0] == 1))(bins, some, _NOBODY, phi.reshape(-1), phi.shape[1], n_rows)
 
 
-def add_pair_walks(bins: np.ndarray, tables: PairWalkTables, pairs: np.ndarray) -> None:
+def add_pair_walks(bins: np.ndarray, tables: PairWalkTables, pairs: np.ndarray, n_rows: int) -> None:
     """Add every row's interactions to ``pairs``.
 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
-    pairs : (outputs, rows, n) float64, margin units
+    pairs : (outputs, pairs, n) float64, margin units
+    n_rows : int
+        as ``add_walks`` takes it
     """
-    for q, (some, partners) in enumerate(zip(tables.walks, tables.partners, strict=True)):
+    for q, (some, partners) in enumerate(zip(tables.walks, tables.partners, strict=True), 1):
         if some.start.size:
-            _WALKERS[some.width[0] == 1, True][q](bins, some, partners, pairs)
+            _fix_pairs(q, _choose_rows(q, n_rows, PAIR_ROWS), bool(some.width[0] == 1))(
+                bins, some, partners, pairs.reshape(-1), pairs.shape[1], n_rows
+            )

@@ -264,6 +264,26 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
     )
 
 
+def _no_walks(q: int, width: int, words: np.ndarray) -> Walks:
+    """Make the tables of no walks, which ``_lay_out`` would make."""
+    offsets, numbers = np.zeros(0, np.int64), np.zeros(0, np.int32)
+    nodes, constants = np.zeros((0, q)), np.zeros(0)
+    steps = np.zeros((0, STEP_CONSTANTS + 1), np.int32)
+    return Walks(offsets, offsets, numbers, numbers, nodes, nodes, np.array([width], np.int64), np.zeros(1, np.int64), steps, constants, words)
+
+
+def no_walk_tables(width: int, words: np.ndarray) -> WalkTables:
+    """Make the tables of no walks.
+
+    Parameters
+    ----------
+    width : int
+        numbers in a leaf of the model
+    words : uint32, sets of bins, see BinnedSplits
+    """
+    return WalkTables(*(_no_walks(q, width, words) for q in range(1, MAX_NODES + 1)))
+
+
 def _parts(points: Points) -> list[Points]:
     """Cut points into parts of at most MAX_NODES."""
     return [Points(points.nodes[i : i + MAX_NODES], points.weights[i : i + MAX_NODES]) for i in range(0, points.weights.size, MAX_NODES)]
@@ -298,8 +318,10 @@ def lay_out_walks(game: Game, trees: Iterable[int]) -> WalkTables:
     trees : iterable of int
         trees of the game; walks keep their order
     """
+    walks, width = [_Walk(tree, part) for tree in trees for part in _parts(game.points[tree])], game.ensemble.value.shape[1]
+    if not walks:
+        return no_walk_tables(width, game.splits.words)
     splits = order_splits(game)
-    walks = [_Walk(tree, part) for tree in trees for part in _parts(game.points[tree])]
     cost = np.zeros(MAX_NODES + 1)
     for walk in walks:
         cost[walk.points.weights.size] += splits.n_steps[game.ensemble.root[walk.tree]] * (walk.points.weights.size + STEP_COST)
@@ -308,4 +330,4 @@ def lay_out_walks(game: Game, trees: Iterable[int]) -> WalkTables:
     for walk in walks:
         q = int(sizes[walk.points.weights.size])
         groups[q].append(_Walk(walk.tree, _grow(walk.points, q)))
-    return WalkTables(*(_lay_out(game, splits, some, q) for q, some in groups.items()))
+    return WalkTables(*(_lay_out(game, splits, some, q) if some else _no_walks(q, width, game.splits.words) for q, some in groups.items()))

@@ -22,6 +22,27 @@ class InputCounts(NamedTuple):
 
 
 @jit
+def _classify(bins: np.ndarray, start: np.ndarray, threshold: np.ndarray, n_codes: np.ndarray, top: int, out: np.ndarray) -> None:
+    """Classify every value; see ``classify``. Arrays that it does not need would cost time to compile and to call."""
+    for j in range(out.shape[0]):
+        missing, unseen, above = top, top, 0
+        if n_codes[j] > 0:
+            missing, unseen = n_codes[j] + 1, n_codes[j]
+        else:
+            while above < start[j + 1] - start[j] and threshold[start[j] + above] < np.inf:
+                above += 1
+        for i in range(bins.shape[1]):
+            bin_ = np.int64(bins[j, i])
+            if bin_ == missing:
+                out[j, i] = 1
+            elif n_codes[j] > 0:
+                out[j, i] = 2 * (bin_ == unseen)
+            elif above == 0:  # a feature that is split on missingness alone
+                out[j, i] = 0
+            else:
+                out[j, i] = 3 if bin_ == 0 else 4 * (bin_ == above)
+
+
 def classify(bins: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
     """Classify every value.
 
@@ -33,25 +54,7 @@ def classify(bins: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
     out : (read, n) uint8, of the first features, overwritten: 0, or 1 + a position in KINDS. Below all thresholds of the model is a number that
         is no larger than the smallest, above all one that is larger than the largest
     """
-    top = np.iinfo(bins.dtype).max
-    for j in range(out.shape[0]):
-        start, stop, n_codes = tables.start[j], tables.start[j + 1], tables.n_codes[j]
-        missing, unseen, above = top, top, 0
-        if n_codes > 0:
-            missing, unseen = n_codes + 1, n_codes
-        else:
-            while above < stop - start and tables.threshold[start + above] < np.inf:
-                above += 1
-        for i in range(bins.shape[1]):
-            bin_ = np.int64(bins[j, i])
-            if bin_ == missing:
-                out[j, i] = 1
-            elif n_codes > 0:
-                out[j, i] = 2 * (bin_ == unseen)
-            elif above == 0:  # a feature that is split on missingness alone
-                out[j, i] = 0
-            else:
-                out[j, i] = 3 if bin_ == 0 else 4 * (bin_ == above)
+    _classify(bins, tables.start, tables.threshold, tables.n_codes, np.iinfo(bins.dtype).max, out)
 
 
 def _update(state: InputCounts, kinds: np.ndarray, n: int, labels: Any = None) -> InputCounts:  # noqa: ARG001 - the shape of an update

@@ -28,7 +28,7 @@ EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits in 
 
 
 def _attribute(buffers: Buffers, tables: SemivalueTables) -> None:
-    add_semivalues(buffers.bins, tables, buffers.phi)
+    add_semivalues(buffers.bins, tables, buffers.phi, buffers.n_rows)
 
 
 def _against(game: MarginalGame, views: Views, levels: Levels, n_rows: int) -> SemivalueTables:
@@ -167,7 +167,7 @@ def _look_up_probabilistic(game: MarginalGame, given: Parameters) -> Probabilist
 def _attribute_probabilistic(buffers: Buffers, tables: ProbabilisticGames) -> None:
     if tables.walked.passes.start.size:
         add_probabilistic(buffers.bins, tables.walked, buffers.phi)
-    add_semivalues(buffers.bins, tables.against, buffers.phi)
+    add_semivalues(buffers.bins, tables.against, buffers.phi, buffers.n_rows)
 
 
 PROBABILISTIC = Method(
@@ -230,7 +230,7 @@ def absent_others(n_players: int) -> game_values.Quadrature:
 
 
 def _attribute_two_step(buffers: Buffers, tables: TwoStepTables) -> None:
-    add_two_step(buffers.bins, tables, buffers.phi)
+    add_two_step(buffers.bins, tables, buffers.phi, buffers.n_rows)
 
 
 TWO_STEP = Method(

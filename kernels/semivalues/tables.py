@@ -6,15 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from ..arrays.ordering import group_starts, pack_pairs, unpack_pairs
-from ..game_values import shapley
 from ..jit.decorator import frozen
 from ..marginal.interactions import add_pair_patterns, add_pair_subsets
 from ..marginal.patterns import PatternTables, add_patterns, no_patterns
 from ..marginal.subsets import SubsetTables, add_subsets, no_subsets
-from ..path_dependent.games import Game, play
-from ..path_dependent.interactions import PairGame, PairWalkTables, lay_out_pair_walks, play_pairs
+from ..path_dependent.games import Game
+from ..path_dependent.interactions import PairGame, PairWalkTables, lay_out_pair_walks, no_pair_walk_tables
 from ..path_dependent.quadrature import add_pair_walks, add_walks
-from ..path_dependent.walks import WalkTables, lay_out_walks
+from ..path_dependent.walks import WalkTables, lay_out_walks, no_walk_tables
 from ..trees.binning import padded
 from ..trees.forest import Forest
 from ..trees.lookup import LookupTables, add_lookups, look_up, outcomes, worth_looking_up
@@ -99,7 +98,7 @@ def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
     gain[asked] = local
     bits = _as_bits(game, forest, most)._replace(gain=gain)
     filling = frozen(lay_out_walks(bits, np.flatnonzero(np.isin(game.source, chosen))))
-    looked_up = _look_up(game, forest, chosen, rows, start, lambda tree, bins, phi: add_walks(bins, filling.of_tree(tree), phi))
+    looked_up = _look_up(game, forest, chosen, rows, start, lambda tree, bins, phi: add_walks(bins, filling.of_tree(tree), phi, bins.shape[1]))
     words = forest.splits.words
     return SemivalueTables(lay_out_walks(game, walked), looked_up, no_subsets(words), no_patterns(words))
 
@@ -112,7 +111,7 @@ def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
     chosen, walked, most = _choose(game, forest, start)
     bits = PairGame(_as_bits(game, forest, most)._replace(gain=np.full_like(game.gain, most)), partners._replace(row=local))
     filling = frozen(lay_out_pair_walks(bits, chosen))
-    looked_up = _look_up(game, forest, chosen, rows, start, lambda tree, bins, phi: add_pair_walks(bins, filling.of_tree(tree), phi))
+    looked_up = _look_up(game, forest, chosen, rows, start, lambda tree, bins, phi: add_pair_walks(bins, filling.of_tree(tree), phi, bins.shape[1]))
     words = forest.splits.words
     return InteractionTables(lay_out_pair_walks(played, walked), looked_up, no_subsets(words), no_patterns(words))
 
@@ -120,37 +119,39 @@ def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
 def no_semivalues(forest: Forest) -> SemivalueTables:
     """Make empty tables, so that kernels always take the same records."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
-    return SemivalueTables(lay_out_walks(play(forest, shapley), ()), looked_up, no_subsets(words), no_patterns(words))
+    return SemivalueTables(no_walk_tables(forest.ensemble.value.shape[1], words), looked_up, no_subsets(words), no_patterns(words))
 
 
 def no_interactions(forest: Forest) -> InteractionTables:
     """Make empty interaction tables, see ``no_semivalues``."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words
-    return InteractionTables(lay_out_pair_walks(play_pairs(forest, shapley)[0], ()), looked_up, no_subsets(words), no_patterns(words))
+    return InteractionTables(no_pair_walk_tables(forest.ensemble.value.shape[1], words), looked_up, no_subsets(words), no_patterns(words))
 
 
-def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray) -> None:
-    """Add every row's attributions to ``phi``."""
+def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray, n_rows: int) -> None:
+    """Add the attributions of the first ``n_rows`` rows to ``phi``; others may be left out."""
     if tables.looked_up.first.size:
         add_lookups(bins, tables.looked_up, phi.reshape(-1, phi.shape[2]))
-    add_walks(bins, tables.walked, phi)
+    add_walks(bins, tables.walked, phi, n_rows)
     if tables.subsets.first.size:
         add_subsets(bins, tables.subsets, phi)
     if tables.patterns.leaves.output.size:
         add_patterns(bins, tables.patterns, phi)
 
 
-def add_interactions(bins: np.ndarray, tables: InteractionTables, pairs: np.ndarray) -> None:
+def add_interactions(bins: np.ndarray, tables: InteractionTables, pairs: np.ndarray, n_rows: int) -> None:
     """Add every row's interactions to ``pairs``.
 
     Parameters
     ----------
     bins : (used, n) unsigned integers, n a multiple of BATCH
     pairs : (outputs, pairs, n) float64, margin units
+    n_rows : int
+        how many rows count, the first; others may be left out
     """
     if tables.looked_up.first.size:
         add_lookups(bins, tables.looked_up, pairs.reshape(-1, pairs.shape[2]))
-    add_pair_walks(bins, tables.walked, pairs)
+    add_pair_walks(bins, tables.walked, pairs, n_rows)
     if tables.subsets.first.size:
         add_pair_subsets(bins, tables.subsets, pairs)
     if tables.patterns.leaves.output.size:

@@ -31,13 +31,13 @@ def share_equally(forest: Forest, alone: SemivalueTables, groups: SemivalueTable
     )
 
 
-def add_two_step(bins: np.ndarray, tables: TwoStepTables, phi: np.ndarray) -> None:
-    """Add every row's attributions to ``phi``."""
+def add_two_step(bins: np.ndarray, tables: TwoStepTables, phi: np.ndarray, n_rows: int) -> None:
+    """Add the attributions of the first ``n_rows`` rows to ``phi``; others may be left out."""
     outputs, _, n = phi.shape
     size = np.bincount(tables.group)
     alone, groups = np.zeros((outputs, tables.row.size, n)), np.zeros((outputs, size.size, n))
-    add_semivalues(bins, tables.alone, alone)
-    add_semivalues(bins, tables.groups, groups)
+    add_semivalues(bins, tables.alone, alone, n_rows)
+    add_semivalues(bins, tables.groups, groups, n_rows)
     for feature, row in enumerate(tables.row):
         phi[:, row] += alone[:, feature]
         groups[:, tables.group[row]] -= alone[:, feature]

@@ -73,6 +73,7 @@ class Buffers(NamedTuple):
     margin: np.ndarray  # (outputs, n) float64
     labels: Labels
     without: np.ndarray  # (N_GROUPS, outputs, rows, n) float64, phi without each group of the background
+    n_rows: int  # rows that count, the first; kernels may leave out others
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
@@ -102,4 +103,5 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
         margin=zeros(outputs, n),
         labels=no_labels(n),
         without=zeros(len(prepared.without.tables), outputs, prepared.players.size, n),
+        n_rows=n,
     )

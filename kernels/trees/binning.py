@@ -9,7 +9,10 @@ from .ensemble import WORD_BITS, TreeEnsemble
 from .statistics import Statistics
 
 BATCH = 128  # buffers are padded to a multiple of this many rows; kernels take as many at a time, or half
-BIN_TYPES: dict[int, type[np.unsignedinteger]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}  # by bytes
+BIN_TYPES: dict[int, type[np.unsignedinteger]] = {
+    2: np.uint16,
+    4: np.uint32,
+}  # by bytes; of one byte they would gain next to nothing, and need kernels of their own
 ZERO = float(np.float32(1e-35))  # LightGBM's kZeroThreshold, a float32 literal there
 
 
@@ -25,7 +28,7 @@ class BinTables(NamedTuple):
     n_codes: np.ndarray  # (used,) int64, number of known categories; 0 on numeric features
     zero_missing: np.ndarray  # (used,) int32, number of known categories; 0 on numeric features
     single_precision: np.ndarray  # (1,) bool
-    width: np.ndarray  # (1,) int64, bytes of a bin: 1, 2 or 4
+    width: np.ndarray  # (1,) int64, bytes of a bin: 2 or 4
     statistics: Statistics  # with bins in place of codes
 
     @property
@@ -59,7 +62,7 @@ def bin_dtype(tables: BinTables) -> type[np.unsignedinteger]:
     Returns
     -------
     type
-        np.uint8, np.uint16 or np.uint32
+        np.uint16 or np.uint32
     """
     return BIN_TYPES[int(tables.width[0])]
 
@@ -238,6 +241,37 @@ def _bin_codes(values: np.ndarray, n_codes: int, position: np.ndarray) -> None:
 
 
 @jit
+def _bin_columns(
+    values: np.ndarray,
+    start: np.ndarray,
+    threshold: np.ndarray,
+    n_codes: np.ndarray,
+    zero_missing: np.ndarray,
+    single_precision: bool,
+    top: int,
+    out: np.ndarray,
+) -> None:
+    """Bin the values of features of the data; see ``bin_rows``. Arrays that it does not need would cost time to compile and to call."""
+    position = np.empty(BATCH, np.uint64)
+    for j in range(out.shape[0]):
+        for first in range(0, out.shape[1], BATCH):
+            x = values[j, first : first + BATCH]
+            if single_precision:
+                for i in range(x.size):
+                    x[i] = np.float64(np.float32(x[i]))
+            if zero_missing[j]:
+                for i in range(x.size):
+                    if abs(x[i]) <= ZERO:
+                        x[i] = np.nan
+            found = position[: x.size]
+            if n_codes[j] > 0:
+                _bin_codes(x, n_codes[j], found)
+            else:
+                _bin_numbers(x, threshold, start[j], start[j + 1], found)
+            for i in range(x.size):
+                out[j, first + i] = found[i] if n_codes[j] > 0 or not np.isnan(x[i]) else top
+
+
 def bin_rows(values: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
     """Bin values.
 
@@ -248,30 +282,10 @@ def bin_rows(values: np.ndarray, tables: BinTables, out: np.ndarray) -> None:
     out : (used, n) of type ``bin_dtype(tables)``, overwritten: the number of the feature's distinct thresholds below the value, the type's highest
         number where missing; on categorical features the code, then unseen, then missing
     """
-    position = np.empty(BATCH, np.uint64)
-    top = np.iinfo(out.dtype).max
-    n_statistics = tables.statistics.column.size
-    for j in range(out.shape[0] - n_statistics, out.shape[0]):
-        for i in range(out.shape[1]):
-            out[j, i] = np.uint8(values[j, i])
-    for j in range(out.shape[0] - n_statistics):
-        start, stop, n_codes = tables.start[j], tables.start[j + 1], tables.n_codes[j]
-        for first in range(0, out.shape[1], BATCH):
-            x = values[j, first : first + BATCH]
-            if tables.single_precision[0]:
-                for i in range(x.size):
-                    x[i] = np.float64(np.float32(x[i]))
-            if tables.zero_missing[j]:
-                for i in range(x.size):
-                    if abs(x[i]) <= ZERO:
-                        x[i] = np.nan
-            found = position[: x.size]
-            if n_codes > 0:
-                _bin_codes(x, n_codes, found)
-            else:
-                _bin_numbers(x, tables.threshold, start, stop, found)
-            for i in range(x.size):
-                out[j, first + i] = found[i] if n_codes > 0 or not np.isnan(x[i]) else top
+    n_read = out.shape[0] - tables.statistics.column.size
+    out[n_read:] = values[n_read:]
+    single_precision, top = bool(tables.single_precision[0]), np.iinfo(out.dtype).max
+    _bin_columns(values, tables.start, tables.threshold, tables.n_codes, tables.zero_missing, single_precision, top, out[:n_read])
 
 
 @jit

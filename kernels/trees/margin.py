@@ -162,14 +162,13 @@ def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, c
 
 
 @jit
-def _select(bins: np.ndarray, tables: Selection, out: np.ndarray) -> None:
-    """Add the selected leaf values of the rows in ``bins (used, n)`` to ``out (outputs, n)``."""
-    n = bins.shape[1]
-    flat, steps = bins.reshape(-1), tables.steps
+def _select(flat: np.ndarray, tables: Selection, out: np.ndarray) -> None:
+    """Add the selected leaf values of the rows in ``flat (used * n,)`` bins to ``out (outputs, n)``."""
+    n, steps = out.shape[1], tables.steps
     pool = np.empty(POOL_LEAVES + tables.places[0] * SELECTED_ROWS, np.uint8)
     for leaf in range(MOST_LEAVES):
         pool[leaf * WIDE : (leaf + 1) * WIDE] = leaf
-    members = np.empty(SELECTED_ROWS, bins.dtype)
+    members = np.empty(SELECTED_ROWS, flat.dtype)
     for row in range(0, n, SELECTED_ROWS):
         size = min(SELECTED_ROWS, n - row)
         for t in range(tables.first.size):
@@ -236,6 +235,6 @@ def add_margins(bins: np.ndarray, tables: MarginTables, out: np.ndarray) -> None
     if tables.looked_up.first.size:
         add_lookups(bins, tables.looked_up, out)
     if tables.selected.first.size:
-        _select(bins, tables.selected, out)
+        _select(bins.reshape(-1), tables.selected, out)
     if tables.descended.root.size:
         _descend(bins, tables.descended, out)

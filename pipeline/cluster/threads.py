@@ -122,6 +122,9 @@ class Threads:
 
 def do_all(work: Callable[[W], T], items: Sequence[W], n_threads: int | None = None) -> list[T]:
     """Do every item, on one thread per core unless told otherwise; the results in the order of the items. The first failure gives up the rest."""
-    n_threads = min(resources.count_cores() if n_threads is None else n_threads, len(items))
-    made = dict(Threads(max(1, n_threads)).map(lambda place: work(items[place]), range(len(items))))
+    if len(items) <= 1:
+        n_threads = 1
+    elif n_threads is None:
+        n_threads = min(resources.count_cores(), len(items))
+    made = dict(Threads(n_threads).map(lambda place: work(items[place]), range(len(items))))
     return [made[place] for place in range(len(items))]

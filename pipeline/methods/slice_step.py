@@ -129,7 +129,7 @@ class SliceStep:
         AdditivityBreach
             A row misses by more than TOLERANCE, or something of it is not finite.
         """
-        attribute_batch(self.method, self.prepared, buffers)
+        attribute_batch(self.method, self.prepared, buffers, n_rows)
         found = check_rows(self.check, self.prepared, buffers, n_rows, where, first_row)
         every, missed = _enter_space(self.link, self.prepared, buffers, n_rows, where, first_row)
         output = None if self.row_output is None else self.row_output.choose(buffers.margin, first_row)

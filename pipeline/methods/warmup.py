@@ -24,7 +24,7 @@ from leafledger.kernels.trees.statistics import NO_STATISTICS, look_up
 from ..errors import UsageError
 
 N_NUMERIC = 24  # numeric features, followed by a categorical one
-CATEGORIES = (3, 1000)  # numbers of categories that give bins of one and two bytes; four bytes need more than 65,000 values, which is rare
+N_CATEGORIES = 3  # bins of two bytes; four need more than 65,000 values, which is rare
 WIDTHS = (1, 2)  # numbers of values in a leaf
 CHAIN = 12  # splits: too many comparisons for look-up, so that trees are walked
 PLAYERS = (2, 4, 6, 8)  # players of walked trees, one case for each number of quadrature nodes
@@ -41,7 +41,8 @@ NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of metho
 def call_kernels(method: Method, prepared: Prepared) -> None:
     """Call every kernel of a run."""
     buffers = make_buffers(prepared, 1)
-    attribute_batch(method, prepared, buffers)
+    for n_rows in (1, None):
+        attribute_batch(method, prepared, buffers, n_rows)
     for summary in dict.fromkeys((*method.summaries, *list_grouped(method.summaries), *SHARED)):
         summary.update(summary.init(buffers), buffers, 1)
 
@@ -89,7 +90,7 @@ def _full(levels: int) -> _Tree:
     return _Tree(np.where(split, level % 2, -1), left, right, 2.0 ** (levels - level))
 
 
-def _join(trees: Iterable[_Tree], n_categories: int, width: int) -> TreeEnsemble:
+def _join(trees: Iterable[_Tree], width: int) -> TreeEnsemble:
     """Make a model of trees with distinct thresholds and leaves."""
     trees = tuple(trees)
     root = np.cumsum([0, *(tree.feature.size for tree in trees[:-1])])
@@ -111,10 +112,10 @@ def _join(trees: Iterable[_Tree], n_categories: int, width: int) -> TreeEnsemble
         root=root.astype(np.int32),
         output=np.zeros(root.size, np.int32),
         base=np.zeros(width),
-        n_categories=np.append(np.zeros(N_NUMERIC), n_categories).astype(np.int32),
+        n_categories=np.append(np.zeros(N_NUMERIC), N_CATEGORIES).astype(np.int32),
         zero_missing=np.zeros(N_NUMERIC + 1, bool),
-        set_start=np.array([0, bit_set((), n_categories).size]),
-        set_words=bit_set([0], n_categories),
+        set_start=np.array([0, bit_set((), N_CATEGORIES).size]),
+        set_words=bit_set([0], N_CATEGORIES),
         single_precision=False,
     )
     check(ensemble)
@@ -141,19 +142,19 @@ def _warm(method: Method, ensemble: TreeEnsemble, against: bool = False) -> None
         call_kernels(method, prepare(ensemble, method, given, group, shared={0: (0, 1)}))
 
 
-def _warm_all(method: Method, n_categories: int) -> None:
-    """Call all kernels of a method for one bin type."""
+def _warm_all(method: Method) -> None:
+    """Call all kernels of a method."""
     value, background = method.games.value, method.games.background
     for width in WIDTHS[: 1 if method.labelled else None]:  # methods with labels need models of one output
         looked_up = _chain([0, 1, N_NUMERIC])
-        walked = _join([*(_chain(k % n for k in range(CHAIN)) for n in PLAYERS), looked_up], n_categories, width)
-        for ensemble in (walked, _join([looked_up], n_categories, width)):
+        walked = _join([*(_chain(k % n for k in range(CHAIN)) for n in PLAYERS), looked_up], width)
+        for ensemble in (walked, _join([looked_up], width)):
             _warm(method, ensemble)
             if background is not None:
                 _warm(method, ensemble, against=True)
         if value is not None:  # methods that accept any tree
-            _warm(method, _join([_full(FULL), looked_up], n_categories, width))
-            _warm(method, _join([_chain(range(DEEP)), looked_up], n_categories, width), against=True)
+            _warm(method, _join([_full(FULL), looked_up], width))
+            _warm(method, _join([_chain(range(DEEP)), looked_up], width), against=True)
 
 
 def _warm_rest() -> None:
@@ -193,9 +194,4 @@ def list_pieces(methods: Iterable[str] | None = None) -> list[tuple[str, Callabl
     for name in names:
         if name not in METHODS:
             raise UsageError(f"unknown method {name!r}, expected one of {', '.join(METHODS)}")
-    of_methods = (
-        (f"{name}, bins of {k} byte{'s' * (k > 1)}", partial(_warm_all, METHODS[name], n_categories))
-        for k, n_categories in enumerate(CATEGORIES, 1)
-        for name in names
-    )
-    return [("what all methods share", _warm_rest), *of_methods]
+    return [("what all methods share", _warm_rest), *((name, partial(_warm_all, METHODS[name])) for name in names)]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -10,6 +10,7 @@ from leafledger.kernels.batch import attribute_batch, find_breach, find_not_fini
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.method.method import TOLERANCE
 from leafledger.kernels.methods import METHODS
+from leafledger.kernels.path_dependent.quadrature import FEW_ROWS
 from leafledger.kernels.prepare import prepare
 from leafledger.kernels.slices.buffers import make_buffers
 from tests.kernels.attributing import ATOL, defaults, leaves, run
@@ -80,6 +81,23 @@ def test_buffers_are_reused_without_a_trace(data, ensemble):
         found.append((buffers.phi[:, :, 0].copy(), buffers.margin[:, 0].copy()))
     assert (found[0][0] == found[1][0]).all()
     assert (found[0][1] == found[1][1]).all()
+
+
+@pytest.mark.usefixtures("trees")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), ensemble=forests(max_depth=6))
+@pytest.mark.parametrize("n_rows", [1, 8, FEW_ROWS, FEW_ROWS + 1])
+def test_few_rows_have_the_bits_that_they_have_among_many(data, ensemble, n_rows):
+    """Values and interactions of rows that are walked eight at a time, as far as rows count, are those of the kernel for many."""
+    rows = np.resize(data.draw(batches(ensemble)), (n_rows, ensemble.n_features))
+    prepared = prepare(ensemble, SHAPLEY, {}, interactions=True)
+    found = []
+    for counting in (n_rows, None):
+        buffers = make_buffers(prepared, n_rows)
+        buffers.values[:, :n_rows] = rows.T[prepared.bins.column]
+        attribute_batch(SHAPLEY, prepared, buffers, counting)
+        found.append([values[..., :n_rows].tobytes() for values in (buffers.phi, buffers.pairs, buffers.margin)])
+    assert found[0] == found[1]
 
 
 @given(forests())

@@ -59,9 +59,9 @@ def test_the_processor_and_the_folder_are_those_of_the_environment(tmp_path, mon
 def test_without_a_folder_there_is_none(monkeypatch, compiled):
     """As where every folder is read-only, or nothing is compiled."""
     assert name_cpu()
-    monkeypatch.setattr(compiling, "bin_rows", Kernel(_double, lambda: numba.njit(_double)))
+    monkeypatch.setattr(compiling, "is_member", Kernel(_double, lambda: numba.njit(_double)))
     assert find_folder() is None
-    monkeypatch.setattr(compiling, "bin_rows", Kernel(_double, lambda: _double))
+    monkeypatch.setattr(compiling, "is_member", Kernel(_double, lambda: _double))
     assert find_folder() is None
-    monkeypatch.setattr(compiling, "bin_rows", jit(_double))
+    monkeypatch.setattr(compiling, "is_member", jit(_double))
     assert find_folder() is not None

@@ -13,7 +13,6 @@ from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.choices import MARGIN, SHARED, Space
 from ...arguments.readers import read_names, read_place
-from ...cluster.resources import count_cores
 from ...dataset.columns.partition import Partition
 from ...display.text import count
 from ...errors import UsageError
@@ -38,7 +37,7 @@ def say_compiling() -> None:
 
 
 def _say() -> None:
-    logging.getLogger("leafledger").warning("Leafledger compiles its kernels, once on this machine: the first call takes some seconds")
+    logging.getLogger("leafledger").warning("Leafledger compiles kernels that this machine has not needed before: this call takes some seconds")
 
 
 HEADERS = 100  # kinds of rows whose columns are cached
@@ -60,7 +59,7 @@ class Explainer:
         """Attribute every row."""
         if is_dask(rows):
             return explain_partitions(self._explain_frame, rows, label, weight)
-        return self._explain(rows, label, weight, count_cores())
+        return self._explain(rows, label, weight, None)
 
     def to_batch(self, rows: Any, ids: Any = (), *, label: Any = None, weight: Any = None) -> Any:
         """Attribute the rows of a batch of Arrow, on the thread that asks: for engines that hand over batches and have their own workers.
@@ -91,7 +90,7 @@ class Explainer:
             return made
         return pa.record_batch([column.combine_chunks() for column in made.columns], schema=made.schema)
 
-    def _explain(self, rows: Any, label: Any, weight: Any, n_threads: int) -> Attributions:
+    def _explain(self, rows: Any, label: Any, weight: Any, n_threads: int | None) -> Attributions:
         say_compiling()
         rows, prepared = as_rows(rows), self._prepared
         names = self._find_names(read_header(rows, label, weight))

@@ -111,9 +111,16 @@ def _keep(out: Attributions, prepared: Prepared, buffers: Buffers, margin: np.nd
 
 
 def attribute_rows(
-    question: Question, prepared: Prepared, names: Names, rows: Any, read: tuple[int, Fill], targets: Targets | None, scratch: Scratch, n_threads: int
+    question: Question,
+    prepared: Prepared,
+    names: Names,
+    rows: Any,
+    read: tuple[int, Fill],
+    targets: Targets | None,
+    scratch: Scratch,
+    n_threads: int | None,
 ) -> Attributions:
-    """Attribute rows by the request's tables."""
+    """Attribute rows by the request's tables, on ``n_threads`` threads, or one for each core."""
     (n, fill), method, row_output = read, find_method(question.method), question.row_output
     n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
     model, step = names.model, SliceStep(method, method.check_of(question.parameters), question.link, row_output, prepared)

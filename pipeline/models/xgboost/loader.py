@@ -53,8 +53,8 @@ class _Header:
 
 
 def _refuse_outside(array: np.ndarray, low: int, high: int, name: str, where: str) -> None:
-    bad = np.flatnonzero((array < low) | (array > high))
-    if bad.size:
+    if array.size and (array.min() < low or array.max() > high):
+        bad = np.flatnonzero((array < low) | (array > high))
         raise InvalidModel(f"{where}: position {bad[0]}: {name} is {array[bad[0]]}, expected {low}..{high}")
 
 

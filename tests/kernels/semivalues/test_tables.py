@@ -65,6 +65,6 @@ def test_tables_of_nothing_add_nothing(ensemble):
     forest = make_forest(ensemble)[1]
     tables = no_semivalues(forest)
     phi = np.ones((ensemble.base.size, forest.n_players, BATCH))
-    add_semivalues(np.zeros((forest.n_used, BATCH), forest.bin_type), tables, phi)
+    add_semivalues(np.zeros((forest.n_used, BATCH), forest.bin_type), tables, phi, BATCH)
     assert (phi == 1).all()
     assert type(tables) is type(prepare_semivalue(play(forest, shapley), forest))

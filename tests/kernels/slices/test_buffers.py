@@ -33,7 +33,8 @@ def test_buffers_have_room_for_all_that_is_written(name, ensemble, n_rows):
     assert buffers.pairs.shape == (outputs, 0, n)
     assert buffers.margin.shape == (outputs, n)
     assert buffers.bins.dtype.itemsize == prepared.bins.width[0]
-    for array in leaves(buffers._replace(labels=buffers.labels._replace(names=np.zeros(0)))):
+    assert buffers.n_rows == n
+    for array in leaves(buffers._replace(labels=buffers.labels._replace(names=np.zeros(0)))[:-1]):
         assert not array.any()
     for array in (buffers.values, buffers.phi, buffers.path, buffers.margin):
         assert array.size == 0 or array.ctypes.data % LINE == 0

@@ -91,7 +91,7 @@ def _stumps(thresholds):
     )
 
 
-@pytest.mark.parametrize(("n_thresholds", "dtype"), [(1, np.uint8), (254, np.uint8), (255, np.uint16), (65534, np.uint16), (65535, np.uint32)])
+@pytest.mark.parametrize(("n_thresholds", "dtype"), [(1, np.uint16), (300, np.uint16), (65534, np.uint16), (65535, np.uint32)])
 def test_bins_are_as_narrow_as_they_can_be(n_thresholds, dtype):
     """The highest bin of a type is kept for missing; one threshold more and bins are wider."""
     thresholds = np.arange(n_thresholds) / 8
@@ -122,7 +122,7 @@ def test_zeros_are_missing_where_the_library_says_so():
     ensemble = _stumps(np.array([-0.5, 0.5]))._replace(zero_missing=np.ones(1, bool))
     rows = np.array([[0.0], [-0.0], [1e-36], [-1e-36], [np.nan], [1e-34], [-1.0]])
     bins, _, _ = binned(ensemble, rows)
-    assert bins[0].tolist() == [255] * 5 + [1, 0]
+    assert bins[0].tolist() == [65535] * 5 + [1, 0]
 
 
 def test_statistics_are_bins_where_they_are_looked_up():
