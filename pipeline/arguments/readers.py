@@ -289,7 +289,7 @@ def read_number_or(word: str) -> Callable[[str, Any], int | str]:
     def read(name: str, given: Any) -> int | str:
         if isinstance(given, str) and given == word:
             return given
-        number = int(given) if isinstance(given, str) and given.isdecimal() else given
+        number = int(given) if isinstance(given, str) and given.isascii() and given.isdecimal() else given
         if not isinstance(number, Integral) or isinstance(number, bool) or number < 1:
             raise refuse(name, given, f"a number of at least 1, or {word!r}")
         return int(number)

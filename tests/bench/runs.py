@@ -30,7 +30,7 @@ from tests.bench.models import NAMES, make_rows
 from tests.bench.timing import Contender, Speed, race
 
 ROW_GROUP = 1 << 16
-SERIAL_RUN, CLUSTER_RUN, CHOSEN_RUN = "explain, serial", "explain, local cluster with its start", "explain, left to choose where"
+SERIAL_RUN, CLUSTER_RUN, THREADS_RUN = "explain, serial", "explain, local cluster with its start", "explain, threads"
 COLD, WARM, OTHER = "cold", "warm", "other"
 STARTS = {COLD: "kernels compiled", WARM: "kernels from the cache", OTHER: "kernels from the cache, another model's compiled"}
 # Peak memory by the kernel's own count for this process: what getrusage gives a child starts at its parent's.
@@ -122,7 +122,7 @@ def _fresh(folder: Path, work: Callable[[Path], object]) -> Callable[[], None]:
 
 
 def race_runs(model: Path, n_rows: int, rows_by_hand: int, n_threads: int, repeats: int) -> list[Speed]:
-    """A run in this process, on a local cluster that it starts and stops itself, where it chooses, and on one that is there; and the same by hand."""
+    """A run on one thread and on several, on a local cluster that it starts and stops itself, and on one that is there; and the same by hand."""
     with tempfile.TemporaryDirectory(dir=model.parent) as name:
         folder = Path(name)
         data, little = write_rows(folder / "data", n_rows, 4 * n_threads), write_rows(folder / "little", rows_by_hand, 1)
@@ -141,7 +141,7 @@ def race_runs(model: Path, n_rows: int, rows_by_hand: int, n_threads: int, repea
             contenders = [
                 contender(SERIAL_RUN, 1, n_rows, partial(run, scheduler=SERIAL)),
                 contender(CLUSTER_RUN, n_threads, n_rows, partial(run, workers=n_threads)),
-                contender(CHOSEN_RUN, n_threads, n_rows, run),
+                contender(THREADS_RUN, n_threads, n_rows, partial(run, threads=n_threads)),
                 contender("explain, cluster started before", n_threads, n_rows, partial(run, scheduler=cluster.scheduler_address)),
                 contender("XGBoost by hand", n_threads, rows_by_hand, lambda out: _by_hand(model, little, out, n_threads)),
             ]

@@ -38,7 +38,7 @@ def start(many, monkeypatch):
 def test_a_process_killed_at_random(many, tally, tmp_path, start, seed):
     """Again and again: what it committed stays, and the last one publishes the bytes of the fault-free run."""
     rng, out, before = random.Random(seed), str(tmp_path / "run"), {}
-    for k in range(20):
+    for k in range(60):
         process = start(out, **{SECONDS: "0.3"})
         try:
             process.wait(rng.uniform(1.5, 4.0) + 0.5 * k)

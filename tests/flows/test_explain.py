@@ -43,7 +43,7 @@ def test_a_flow_publishes_the_bytes_of_a_plain_run(finished, example, tmp_path):
     leafledger.explain(example.model, example.data, tmp_path / "run", ids=["flight"], scheduler="serial")
     assert contents(out) == contents(tmp_path / "run")
     assert state.is_completed()
-    assert state.message == f"{out}: explained (400 rows in 2 parts)"
+    assert state.message == f"{out}: explained (400 rows in 1 part)"
     assert state.result().n_rows == 400
 
 
@@ -53,7 +53,7 @@ def test_a_run_says_which_flow_run_made_it(finished, client):
     made = leafledger.read_run(out).provenance()
     found = client.read_flow_run(state.state_details.flow_run_id)
     assert (made.flow.name, made.flow.id, made.flow.deployment) == (found.name, str(found.id), None)
-    assert made.parts_made == 2
+    assert made.parts_made == 1
     assert list(made.seconds) == ["planning", "preparing", "explaining", "merging", "publishing"]
 
 
@@ -155,7 +155,7 @@ def test_a_finished_run_is_left_alone(finished, example, client):
     before = contents(out)
     state = explain(example.model, example.data, str(out), ids=["flight"], scheduler="serial", return_state=True)
     assert state.is_completed()
-    assert state.message == f"{out}: finished before, nothing to do (400 rows in 2 parts)"
+    assert state.message == f"{out}: finished before, nothing to do (400 rows in 1 part)"
     assert contents(out) == before
     assert stages_of(client, state) == STAGES[:2]
 
@@ -262,7 +262,7 @@ def test_a_link_that_mlflow_did_not_take_is_said(server, example, tmp_path, monk
     state = explain(example.model, example.data, str(tmp_path / "run"), **asked, return_state=True)
     assert "last_success_timestamp_seconds{" not in file.read_text()
     assert (state.name, state.is_completed()) == ("PartlyDone", True)
-    assert state.message == f"{tmp_path}/run: explained (400 rows in 2 parts); {tmp_path}/run: no link in 0123"
+    assert state.message == f"{tmp_path}/run: explained (400 rows in 1 part); {tmp_path}/run: no link in 0123"
 
 
 def test_lineage_of_a_run_that_is_kept_is_its_own(server, example, tmp_path):

@@ -16,7 +16,7 @@ from ...stores.storage import list_folder
 from ...stores.table_arrays import FOLDER
 from ..records.current_run import is_current
 from ..records.derived import remove_after
-from ..records.folder import INPUTS, PARTS, PLAN, PROVENANCE, REJECTED, REPLACEMENTS, SUMMARY, RunFolder, _end
+from ..records.folder import ATTEMPT, INPUTS, PARTS, PLAN, PROVENANCE, REJECTED, REPLACEMENTS, SUMMARY, RunFolder, _end
 from ..records.manifest import Manifest
 
 
@@ -72,6 +72,6 @@ def remove_replaced(run: str, manifest: Manifest) -> None:
     for place in places:
         if place != manifest.place and not place.endswith(_end(manifest.sha256)):
             commit.remove(storage.join(run, place))
-    for name in (REJECTED, INPUTS, PROVENANCE, PLAN):
+    for name in (ATTEMPT, REJECTED, INPUTS, PROVENANCE, PLAN):
         if name in here.files:
             commit.remove(storage.join(run, name))

@@ -82,7 +82,7 @@ def test_flipped_bits_never_change_a_value(example, data, tmp_path, seed):
     damaged[generator.integers(4, end)] ^= 1 << generator.integers(8)
     (data / "b.parquet").write_bytes((data / "a.parquet").read_bytes())
     (data / "a.parquet").write_bytes(damaged)
-    manifest = explain(example.model, data, tmp_path / "run", ids=["flight"], scheduler="serial")
+    manifest = explain(example.model, data, tmp_path / "run", ids=["flight"], scheduler="serial", item_rows="file")
     assert len(manifest.parts) + len(manifest.rejected) == 2
     for entry in manifest.parts:
         assert pq.read_table(tmp_path / "run" / entry["uri"]).equals(pq.read_table(tmp_path / "sound" / sound.parts[0]["uri"]))

@@ -86,12 +86,20 @@ def test_a_wrong_value_is_refused_as_in_python(arguments, says):
 
 
 @pytest.mark.parametrize("number", ["2.7", "0.5", "3.0", "0.05", "0x10", "1_0", "1e3", "+3", " 3", "３", "--", ""])
-@pytest.mark.parametrize("flag", ["--max-rejected", "--workers", "--top", "--item-rows"])
+@pytest.mark.parametrize("flag", ["--max-rejected", "--workers", "--threads", "--top"])
 def test_what_is_no_whole_number_is_refused(flag, number):
     """Nor rounded: 0.05 of the files is not none of them."""
     with pytest.raises(CycloptsError, match=rf"Invalid value for {flag}: unable to convert .* into int\.") as refused:
         typed(f"{flag}={number}")
     assert f'"{number}"' in str(refused.value)
+
+
+@pytest.mark.parametrize("number", ["2.7", "3.0", "0x10", "1_0", "1e3", "+3", " 3", "３", "--", "", "0", "files"])
+def test_rows_of_an_item_are_a_whole_number_or_a_word(number):
+    """In the words of Options, as Python's."""
+    assert (typed("--item-rows=file").item_rows, typed("--item-rows=30").item_rows, typed().item_rows) == ("file", 30, None)
+    with pytest.raises(UsageError, match=r"^item_rows is .*, expected a number of at least 1, or 'file'$"):
+        typed(f"--item-rows={number}")
 
 
 @pytest.mark.parametrize("name", ["explain", "plan", "compare", "check", "show", "drift", "report", "certificates", "deploy"])
