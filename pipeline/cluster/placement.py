@@ -10,6 +10,7 @@ from ..arguments.readers import optional, read_flag, read_float, read_number, re
 from ..display.text import count
 from ..errors import UsageError
 from . import resources
+from .threads import AHEAD
 
 SERIAL = "serial"  # one thread, the specification
 ENCRYPTED = ("tls", "wss")  # protocols with TLS
@@ -56,7 +57,8 @@ class Placement:
         """
         if not self.is_here or self.asked_threads is not None:
             return self
-        return replace(self, threads=max(1, min(self.threads, (self.worker_memory - shared) // max(1, least - shared))))
+        n_items = (self.worker_memory - shared) // max(1, least - shared)
+        return replace(self, threads=max(1, min(self.threads, n_items - AHEAD)))
 
     def describe(self, n_tasks: int) -> str:
         """Describe the placement in words, such as "in this process"."""

@@ -13,7 +13,7 @@ S = TypeVar("S")  # a slice of an item, such as a batch of rows
 T = TypeVar("T")  # what is made of it
 W = TypeVar("W")  # one or several work items
 
-AHEAD = 2  # items that wait for a thread, so that no thread waits for an item
+AHEAD = 2  # items beyond one for each thread: they wait for a thread, or for a store while threads compute
 
 
 class GivenUp(Exception):
@@ -27,13 +27,15 @@ class Threads:
     ----------
     n_threads : int
         At least 1.
+    far : bool
+        Items are read from a store that is slow to answer, or written to one: AHEAD more of them are begun, so that threads compute meanwhile.
     """
 
-    def __init__(self, n_threads: int):
+    def __init__(self, n_threads: int, far: bool = False):
         self._n_threads, self._lock = n_threads, threading.Lock()
         self._left = self._lent = 0  # items that are not done, and threads that help with slices
         self._given_up = False
-        self._items = ThreadPoolExecutor(n_threads, "leafledger-item")
+        self._items = ThreadPoolExecutor(n_threads + AHEAD * far, "leafledger-item")
         self._slices = ThreadPoolExecutor(n_threads, "leafledger-slice")
 
     def map(self, work: Callable[[W], T], items: Sequence[W]) -> Iterator[tuple[W, T]]:

@@ -7,6 +7,7 @@ import numpy as np
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.binning import BATCH
 
+from ..cluster.threads import AHEAD
 from ..errors import UsageError
 from ..stores.table_arrays import table_bytes
 
@@ -50,8 +51,9 @@ class Memory:
         return self.of(1)
 
     def of(self, n_threads: int) -> int:
-        """Total bytes of a worker with several threads."""
-        return self.shared + n_threads * (self.slice + self.row_group + self.footer)
+        """Total bytes of a worker with several threads, and with the items that are ahead of them."""
+        n_items = n_threads + AHEAD if n_threads > 1 else 1
+        return self.shared + n_items * (self.slice + self.row_group + self.footer)
 
     def check(self, available: int, n_threads: int = 1) -> None:
         """Refuse workers with less memory.

@@ -26,12 +26,12 @@ MORNINGS = {  # name, state, how its message begins, the day of the run that is 
     "tuesday again": ("24", "Completed", "s3://explained/2026-03-23: explained (3,000 rows in 1 part)", "23", 0),
     "wednesday": ("25", "Completed", "s3://explained/2026-03-24: explained (3,000 rows in 1 part)", "24", 0),
     "tuesday refused": ("24", "Failed", f"{OTHER} replace it with --if-changed replace", "24", 7),
-    "tuesday replaced": ("24", "Completed", "s3://explained/2026-03-23: explained (6,000 rows in 2 parts)", "24", 0),
+    "tuesday replaced": ("24", "Completed", "s3://explained/2026-03-23: explained (6,000 rows in 1 part)", "24", 0),
     "thursday": ("26", "Drifted", "s3://explained/2026-03-25: explained (3,000 rows in 1 part); ", "25", 0),
     "friday": ("27", "Failed", AWAY, None, 9),
     "friday again": ("27", "Completed", "s3://explained/2026-03-26: explained (3,000 rows in 1 part)", "26", 0),
     "saturday": ("28", "PartlyRejected", "s3://explained/2026-03-27: explained (3,000 rows in 1 part); ", "27", 3),
-    "saturday replaced": ("28", "Completed", "s3://explained/2026-03-27: explained (6,000 rows in 2 parts)", "27", 0),
+    "saturday replaced": ("28", "Completed", "s3://explained/2026-03-27: explained (6,000 rows in 1 part)", "27", 0),
     "sunday": ("29", "Drifted", "s3://explained/2026-03-28: explained (3,000 rows in 1 part); ", "28", 0),
 }
 BY_HAND = {"tuesday refused", "tuesday replaced", "saturday replaced"}

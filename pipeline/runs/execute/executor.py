@@ -9,6 +9,7 @@ from ...cluster.threads import Threads
 from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun, WorkersDied
 from ...methods.background_counts import BackgroundCounts, merge_in_tree
+from ...stores import storage
 from ..job.job import Job
 from ..records.plan_file import open_recipe
 from . import count_background as count_background_
@@ -21,7 +22,7 @@ from .poison_items import retry_isolated
 
 def _do_here(task: Task, bundles: Sequence[Bundle], n_threads: int, method: str) -> Iterator[BundleResult]:
     """Do bundles on threads of this process, in turn on one."""
-    threads = Threads(n_threads)
+    threads = Threads(n_threads, far=any(storage.local_path(uri) is None for uri in (task.run, *(bundle.items[0].uri for bundle in bundles[:1]))))
     if n_threads > 1 and bundles:  # one thread loads for all
         open_recipe(task.run, task.recipe)
         part.warm(task.tables, method)

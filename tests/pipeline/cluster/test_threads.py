@@ -23,6 +23,24 @@ def test_every_item_is_done_once():
     assert len(names) == 4
 
 
+def test_more_items_are_begun_where_a_store_is_far():
+    """So that some wait for it while others compute; no more of them than that."""
+    lock, at_work, seen, together = threading.Lock(), [0], [], threading.Event()
+
+    def work(_):
+        with lock:
+            at_work[0] += 1
+            seen.append(at_work[0])
+            if at_work[0] == 2 + AHEAD:
+                together.set()
+        together.wait(5)
+        with lock:
+            at_work[0] -= 1
+
+    list(Threads(2, far=True).map(work, range(20)))
+    assert max(seen) == 2 + AHEAD
+
+
 def test_one_thread_is_the_caller_s():
     """Each item is done when it is asked for, none before."""
     done = []
