@@ -65,7 +65,7 @@ def check_script() -> None:
         raise UsageError(f"a worker imports the script that started it, which calls Leafledger again; {GUARD}")
     script = getattr(sys.modules["__main__"], "__file__", None) or ""
     if script.startswith("<"):
-        raise UsageError(f"the script is read from {script}, and a local cluster's workers import it: write it to a file, or give scheduler='serial'")
+        raise UsageError(f"the script is read from {script}, and a local cluster's workers import it: write it to a file, or leave out workers")
 
 
 def need(memory: int) -> Needs:
