@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import date as Date
+from functools import lru_cache
 from typing import Any, cast
 from urllib.parse import quote
 from uuid import UUID
@@ -52,9 +53,15 @@ def _dashed(name: str) -> str:
     return UNKEYED.sub("-", name.lower()).strip("-")
 
 
+@lru_cache(maxsize=1)
+def _name_deployment(flow_run: str | None) -> str:  # noqa: ARG001 - the key of what is kept
+    """Ask the server what the deployment of this flow run is called, once."""
+    return runtime.deployment.name or ""
+
+
 def key_of(what: str) -> str:
     """Return the key of an artifact, which versions share within one deployment."""
-    name = runtime.deployment.name or ""
+    name = _name_deployment(runtime.flow_run.id)
     called = _dashed(name)
     told = "" if called == name else hashlib.sha256(name.encode()).hexdigest()[:TOLD_APART]
     return "-".join(filter(None, ("leafledger", called, told, _dashed(what))))

@@ -166,7 +166,7 @@ def test_artifacts_of_deployments_have_keys_of_their_own(monkeypatch):
     """Prefect takes lower case, digits and dashes alone; names that are alike but for others are told apart."""
 
     def key_of(name):
-        monkeypatch.setattr(shown_by_prefect, "runtime", SimpleNamespace(deployment=SimpleNamespace(name=name)))
+        monkeypatch.setattr(shown_by_prefect, "runtime", SimpleNamespace(deployment=SimpleNamespace(name=name), flow_run=SimpleNamespace(id=name)))
         return shown_by_prefect.key_of("r2_by")
 
     assert (key_of(None), key_of("a-b")) == ("leafledger-r2-by", "leafledger-a-b-r2-by")
