@@ -145,7 +145,7 @@ def explain_months(model: Path, data: Path, folder: Path) -> None:
     latest = str(folder / "latest.json")
     for month in range(1, 13):
         places = str(model), str(data / "month={date:%-m}"), str(folder / "{date:%Y-%m}")
-        explain(*places, latest=latest, ids=list(IDS), values=True, scheduler="serial", date=date(2013, month, 1), against=latest, report=True)
+        explain(*places, latest=latest, ids=list(IDS), values=True, date=date(2013, month, 1), against=latest, report=True)
     save_index(str(folder / "index.html"), str(folder), list_runs(folder))
 
 
