@@ -16,7 +16,7 @@ from . import count_background as count_background_
 from . import make_part as part
 from .bundles import Bundle, BundleResult, Task, choose_level, do_bundle, make_bundles, try_files
 from .count_background import count_item, first_rows
-from .interrupted import find_suspects, recorded
+from .interrupted import find_suspects, forget, recorded
 from .poison_items import retry_isolated
 
 
@@ -109,6 +109,7 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
     bundles = make_bundles(items, earlier, choose_level(items))
     with cluster.warm_client(job.placement, len(bundles), memory, part.warm, task.tables, job.options.method) as client:
         yield from map(partial(_own, task), dask_.run_dask(client, task, bundles, memory))
+    forget(task.run)
 
 
 def count(job: Job, recipe: str, query: str, items: Sequence[WorkItem], memory: int, on_done: Callable[[WorkItem], None]) -> BackgroundCounts:

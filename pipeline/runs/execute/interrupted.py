@@ -63,6 +63,13 @@ def find_suspects(run: str, items: Sequence[WorkItem]) -> set[int]:
     return {item.part for item, missing in zip(items[: last + 1 + found.threads + AHEAD], unmade, strict=False) if missing}
 
 
+def forget(run: str) -> None:
+    """Remove the record of an attempt that died, once all items are done."""
+    uri = RunFolder(run).attempt
+    if storage.exists(uri):
+        commit.remove(uri)
+
+
 @contextmanager
 def recorded(run: str, n_threads: int) -> Iterator[None]:
     """Keep the record of this attempt while it works on items."""

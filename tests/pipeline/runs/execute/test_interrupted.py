@@ -8,6 +8,7 @@ import sys
 import psutil
 import pytest
 
+from leafledger import explain
 from leafledger.pipeline.cluster.threads import AHEAD
 from leafledger.pipeline.cluster.worker_identity import this_machine
 from leafledger.pipeline.dataset.files.listing import WorkItem
@@ -76,6 +77,15 @@ def test_a_process_that_is_there_is_not_dead(tmp_path):
         assert find_suspects(str(tmp_path), ITEMS) == {0, 1, 2, 4}
     finally:
         child.communicate(b"\n")
+
+
+def test_a_run_that_workers_finish_leaves_no_record(in_process, example, tmp_path):
+    """Of a process that died before; nor is there one where none was."""
+    for name in ("run", "other"):
+        if name == "run":
+            leave(tmp_path / name)
+        explain(example.model, example.data, tmp_path / name, workers=2)
+        assert not (tmp_path / name / ATTEMPT).exists()
 
 
 def test_a_record_that_is_none_says_that_something_died(tmp_path):
