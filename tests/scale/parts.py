@@ -124,7 +124,7 @@ def apart(work: Callable[..., Any], *given: Any) -> Any:
         return process.submit(work, *given).result()
 
 
-def measure_stages(work: Callable[..., dict[str, Any]], folder: Path, where: str, item_rows: int | None) -> dict[str, Any]:
+def measure_stages(work: Callable[..., dict[str, Any]], folder: Path, where: str, item_rows: int | str | None) -> dict[str, Any]:
     """Do some work, and say what those of STAGES took that are in it."""
     found = dict[str, Any]()
 
@@ -142,19 +142,19 @@ def measure_stages(work: Callable[..., dict[str, Any]], folder: Path, where: str
     return said | {"stages": found}
 
 
-def explain_files(folder: Path, where: dict[str, Any], item_rows: int | None) -> dict[str, Any]:
+def explain_files(folder: Path, where: dict[str, Any], item_rows: int | str | None) -> dict[str, Any]:
     """A run of all of them."""
     job = make_job(str(folder / "model.txt"), str(folder / "data"), str(folder / "run"), Options(ids=("row",), item_rows=item_rows, **where))
     manifest = explain.explain_job(job, no_progress).manifest
     return {"parts": len(manifest.parts), "rows": manifest.n_rows}
 
 
-def check_files(folder: Path, where: dict[str, Any], item_rows: int | None) -> dict[str, Any]:
+def check_files(folder: Path, where: dict[str, Any], item_rows: int | str | None) -> dict[str, Any]:
     """The run, verified."""
     return {"sound": check.check_run(folder / "run", **({} if "scheduler" in where else where)).sound}
 
 
-def measure(n: int, where: str, item_rows: int | None, n_features: int, folder: Path) -> dict[str, Any]:
+def measure(n: int, where: str, item_rows: int | str | None, n_features: int, folder: Path) -> dict[str, Any]:
     """Explain so many files, check the run, and say what each stage took."""
     apart(write_files, folder, n, n_features)
     explained, checked = (apart(measure_stages, work, folder, where, item_rows) for work in (explain_files, check_files))
@@ -181,8 +181,9 @@ def show(found: dict[str, Any]) -> Iterator[str]:
 def main(arguments: list[str]) -> None:
     """Measure, and print a table and the numbers."""
     n, where, item_rows, n_features = [*arguments, *("serial", "-", str(FEATURES))[len(arguments) - 1 :]]
+    asked = None if item_rows == "-" else int(item_rows) if item_rows.isdecimal() else item_rows
     with tempfile.TemporaryDirectory() as folder:
-        found = measure(int(n), where, None if item_rows == "-" else int(item_rows), int(n_features), Path(folder))
+        found = measure(int(n), where, asked, int(n_features), Path(folder))
     print("\n".join(show(found)))
     print(json.dumps(found))
 

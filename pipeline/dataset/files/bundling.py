@@ -20,22 +20,7 @@ def _draw(item: WorkItem) -> int:
 
 
 def find_boundaries(numbers: Sequence[int], starts: Sequence[int], least: int) -> list[int]:
-    """Find the files whose number is the smallest within a distance.
-
-    Parameters
-    ----------
-    numbers : sequence of int
-        Of files; the earlier of two equal ones counts as smaller.
-    starts : sequence of int
-        Rows before each file.
-    least : int
-        Rows, the distance. Boundaries are at least as far apart.
-
-    Returns
-    -------
-    list of int
-        Positions, ascending.
-    """
+    """Find the files whose number is the smallest of all that begin fewer than ``least`` rows before or after; of equal ones the first."""
     far = [True] * len(numbers)
     smaller = list[int]()  # positions of ever larger numbers
     for k, number in enumerate(numbers):

@@ -17,7 +17,7 @@ N_PARTS = 20
 def run(example, tmp_path_factory):
     """A run of parts enough for three tasks of eight at most."""
     folder = tmp_path_factory.mktemp("parts")
-    explain(example.model, write_small(example.frame, folder / "data"), folder / "run", ids=["flight"], scheduler="serial")
+    explain(example.model, write_small(example.frame, folder / "data"), folder / "run", ids=["flight"], scheduler="serial", item_rows="file")
     return folder / "run"
 
 

@@ -49,7 +49,7 @@ def check(out, rows, model=None):
 def test_rows_of_every_kind_of_run_agree(trained, tmp_path, given):
     """The first and last of files and of row groups."""
     given = {name: value.format(folder=trained) if isinstance(value, str) else value for name, value in given.items()}
-    explain(trained / "model.txt", trained / "data", tmp_path / "run", **({"ids": "n", "scheduler": "serial"} | given))
+    explain(trained / "model.txt", trained / "data", tmp_path / "run", **({"ids": "n", "scheduler": "serial", "item_rows": "file"} | given))
     check(tmp_path / "run", (0, 19, 20, 44, 45, 70, 89))
 
 
@@ -62,7 +62,7 @@ def test_rows_agree_whatever_types_they_were_found_in(trained, tmp_path):
     pq.write_table(table.append_column("half", half).append_column("view", views), tmp_path / "data/0.parquet")
     other = table.drop_columns("city").set_column(2, "n", pa.array(range(100, 145))).append_column("half", half).append_column("view", views)
     pq.write_table(other, tmp_path / "data/city=x/1.parquet")
-    explain(trained / "model.txt", tmp_path / "data", tmp_path / "run", ids=["n", "half", "view"], values=True, scheduler="serial")
+    explain(trained / "model.txt", tmp_path / "data", tmp_path / "run", ids=["n", "half", "view"], values=True, scheduler="serial", item_rows="file")
     check(tmp_path / "run", (0, 44, 100, 144))
     run = read_run(tmp_path / "run")
     both = run.find({"half": 1.5})
@@ -74,7 +74,7 @@ def test_rows_agree_whatever_types_they_were_found_in(trained, tmp_path):
 def run(trained, tmp_path):
     """A run of copies that a test may change."""
     shutil.copytree(trained, tmp_path / "its")
-    explain(tmp_path / "its/model.txt", tmp_path / "its/data", tmp_path / "run", ids="n", values=True, scheduler="serial")
+    explain(tmp_path / "its/model.txt", tmp_path / "its/data", tmp_path / "run", ids="n", values=True, scheduler="serial", item_rows="file")
     return tmp_path
 
 
@@ -99,7 +99,7 @@ def test_a_changed_number_or_text_is_found(run, column):
 
 def test_a_part_of_another_plan_and_other_base_values_are_found(run):
     its, out = run / "its", run / "run"
-    explain(its / "model.txt", its / "data", run / "other", ids="n", values=True, precision="float64", scheduler="serial")
+    explain(its / "model.txt", its / "data", run / "other", ids="n", values=True, precision="float64", scheduler="serial", item_rows="file")
     shutil.copy(run / "other/attributions/part-00001.parquet", out / "attributions/part-00001.parquet")
     check(out, (3,))
     with pytest.raises(InvalidRun, match=r"part-00001\.parquet: a part of another plan"):
