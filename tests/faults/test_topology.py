@@ -286,7 +286,7 @@ def test_a_flow_run_that_dies_with_its_pool_is_told(stack, undisturbed, tally, a
 
 MAKE_EXPIRED = """
 from datetime import datetime, timedelta
-from leafledger.pipeline.runs import certificates
+from leafledger.pipeline.cluster import certificates
 
 class Earlier(datetime):
     @classmethod

@@ -90,7 +90,7 @@ def test_whoever_has_to_know_is_told(week):
         return list(dict.fromkeys(found))
 
     wait_for(lambda: len(told()) >= len(expected), TOLD_SECONDS)
-    assert told() == expected
+    assert sorted(told()) == sorted(expected)  # Prefect promises no order
 
 
 @pytest.mark.parametrize("which", ["tuesday", "tuesday refused", "friday"])
