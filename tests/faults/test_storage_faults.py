@@ -59,6 +59,12 @@ def cases(rules):
     return [pytest.param(name, marks=[] if name in SHORT else pytest.mark.long) for name in rules]
 
 
+@pytest.fixture(scope="module", params=[{"scheduler": "serial"}, pytest.param({"threads": 3}, marks=pytest.mark.long)], ids=["serial", "threads"])
+def runner(runner, request):
+    """On one thread, and on several at once."""
+    return replace(runner, where=request.param)
+
+
 @pytest.mark.parametrize("name", cases(PASSING))
 def test_what_passes_is_survived(runner, proxy, bucket, name):
     """The run goes on as if nothing had been."""

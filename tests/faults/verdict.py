@@ -1,7 +1,9 @@
 """What a run must be after any fault: verified, the bytes of the fault-free run, nothing lost, doubled or done again; and the sum of all verdicts."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import fsspec
 import pyarrow as pa
@@ -70,11 +72,13 @@ class Runner:
     data: str
     reference: dict[str, bytes]  # what a fault-free run publishes
     tally: Tally
+    where: Mapping[str, Any] = field(default_factory=lambda: {"scheduler": "serial"})  # unless a run says otherwise
 
     def explain(self, out: str, before: dict[str, tuple[str, ...]] | None = None, **given) -> list[Part]:
         """One run; parts that it made, none of which may have been there ``before``."""
         parts: list[Part] = []
-        given = {"ids": [ID], "scheduler": "serial", "model": self.model, "data": self.data} | given
+        where = {} if {"scheduler", "threads", "workers"} & given.keys() else self.where
+        given = {"ids": [ID], "model": self.model, "data": self.data, **where} | given
         inner = given.pop("progress", no_progress)
 
         def progress(work):
