@@ -179,7 +179,7 @@ def test_sizes_ask_for_a_forecast():
         assert says in done.stderr.splitlines()[-1]
     assert set(PLAN) <= {entry.name for entry in SCHEMAS["plan"]}
     (forecast,) = (entry.meaning for entry in SCHEMAS["plan"] if entry.name == "forecast")
-    assert "`row`, seconds of a worker that a row takes" in forecast
+    assert "`row`, seconds of a thread that a row takes" in forecast
 
 
 def test_prefect_renders_the_job(rendered):
