@@ -92,7 +92,8 @@ def _teach_numba() -> None:
 def _compile(function: Callable[..., Any], inline: bool, keep: bool) -> Any:
     from numba import njit
 
-    wrappers: dict[str, bool] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inline}  # which take time to compile too
+    # Wrappers take time to compile too. Numba's stubs know neither these options nor the inlining, hence the type that is ignored.
+    wrappers: dict[str, bool] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inline}
     return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"}, forceinline=inline, **wrappers)(function)  # type: ignore[call-overload]
 
 

@@ -92,8 +92,7 @@ LASTING = {
 @pytest.mark.parametrize("name", cases(LASTING))
 def test_what_lasts_is_said_in_one_line_and_gone_on_from(runner, proxy, bucket, name):
     """The failed run leaves no manifest; the next one does what is missing, and nothing else."""
-    rule = LASTING[name]
-    with proxy.broken(rule):
+    with proxy.broken(rule := LASTING[name]):
         error = runner.fails(f"{bucket}/run")
     assert rule.made
     assert isinstance(error, StorageError | InvalidRun)
@@ -209,12 +208,12 @@ THROTTLING = {
 
 
 @pytest.mark.parametrize("name", ["burst", pytest.param("rate", marks=pytest.mark.long)])
-@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.long)], ids=["serial", "workers"])
+@pytest.mark.parametrize("workers", [None, pytest.param(2, marks=pytest.mark.long)], ids=["here", "workers"])
 def test_a_store_that_throttles_is_asked_more_slowly(many, proxy, bucket, patient, name, workers):
     """Whether it does nothing for a while or takes fewer writes than come: the run waits, and publishes the bytes of one that had not to."""
-    there = in_bucket(many, bucket)
+    there, where = in_bucket(many, bucket), {"workers": workers} if workers else {}
     with proxy.broken(*THROTTLING[name]):
-        there.explain(f"{bucket}/run", scheduler=None if workers else "serial", workers=workers)
+        there.explain(f"{bucket}/run", **where)
     assert all(rule.made for rule in THROTTLING[name])
     there.judge(f"{bucket}/run")
 
@@ -222,8 +221,7 @@ def test_a_store_that_throttles_is_asked_more_slowly(many, proxy, bucket, patien
 @pytest.mark.parametrize("pattern", ["POST .*uploads", "PUT .*partNumber=2", "POST .*uploadId"], ids=["begin", "piece", "completion"])
 def test_an_upload_that_is_throttled_is_completed(proxy, bucket, large, patient, pattern):
     """Each of its steps is tried again, and the object is there once."""
-    rule = Rule(pattern, UNAVAILABLE, times=ALWAYS, seconds=2.0)
-    with proxy.broken(rule):
+    with proxy.broken(rule := Rule(pattern, UNAVAILABLE, times=ALWAYS, seconds=2.0)):
         assert commit.create(f"{bucket}/large", large)
     assert rule.made
     assert storage.read(f"{bucket}/large") == large.read_bytes()
@@ -243,8 +241,8 @@ def test_a_store_that_throttles_for_ever_is_away(runner, proxy, bucket, kind):
 @pytest.mark.parametrize("run", ["/run", ""], ids=["folder", "bucket"])
 def test_pieces_that_a_killed_writer_left_are_removed(runner, proxy, bucket, tally, run):
     """When the run is published; those of others stay, also where the run has the bucket to itself."""
-    s3, mine, other = s3fs.S3FileSystem(), bucket + run, f"{bucket}/runs/part"
-    for uri in (f"{mine}/attributions/part-00001.parquet", f"{mine}/attributions/part-00002.parquet", other):
+    s3, mine = s3fs.S3FileSystem(), bucket + run
+    for uri in (f"{mine}/attributions/part-00001.parquet", f"{mine}/attributions/part-00002.parquet", f"{bucket}/runs/part"):
         where = dict(zip(("Bucket", "Key"), s3.split_path(uri)[:2], strict=True))
         upload = s3.call_s3("create_multipart_upload", **where)["UploadId"]
         s3.call_s3("upload_part", **where, UploadId=upload, PartNumber=1, Body=b"0" * (5 << 20))
@@ -257,8 +255,7 @@ def test_pieces_that_a_killed_writer_left_are_removed(runner, proxy, bucket, tal
 
 def test_uploads_that_may_not_be_listed_cost_nothing(runner, proxy, bucket):
     """Rights to look for them are not needed."""
-    rule = Rule("GET .*uploads", FORBIDDEN, times=ALWAYS)
-    with proxy.broken(rule):
+    with proxy.broken(rule := Rule("GET .*uploads", FORBIDDEN, times=ALWAYS)):
         runner.explain(f"{bucket}/run")
     assert rule.made
     runner.judge(f"{bucket}/run")

@@ -232,8 +232,7 @@ def test_with_labels_the_row_that_is_farthest_off_is_shown(example, tmp_path, id
     assert re.findall(r"<h3 id=[^>]*>([^<]*)", page.split('<section id="rows"')[1])[3] == "Largest residual"
     assert re.search(rf"Row flight = {worst['flight']}[^<]*, label {re.escape(write_number(worst['label']))}, residual [+−]", page)
     (run / "report/index.html").unlink()
-    with nullcontext():
-        assert written(run, scheduler=None, workers=2) == page
+    assert written(run, scheduler=None, workers=2) == page
 
 
 @pytest.mark.parametrize(
