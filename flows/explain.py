@@ -14,7 +14,7 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
-from leafledger.pipeline.arguments.choices import Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space
+from leafledger.pipeline.arguments.choices import Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
 from leafledger.pipeline.command.cli import app
 from leafledger.pipeline.dataset.columns.categories import say_codes
 from leafledger.pipeline.dataset.columns.names import say_positions
@@ -169,6 +169,7 @@ def explain(
     weight: str | None = None,
     by: str | Sequence[str] = (),
     missing_labels: MissingLabels = "count",
+    device: Device = "cpu",
     scheduler: str | None = None,
     threads: int | None = None,
     workers: int | None = None,
@@ -200,7 +201,7 @@ def explain(
     global_only, single_writer, if_changed, digest_inputs, item_rows : optional
     date, method, parameters, partition, interactions, space, combinations, background, background_errors, tables : optional
     label, weight, by, missing_labels : optional
-    scheduler, threads, workers, wait, plain_tcp, max_rejected : optional
+    device, scheduler, threads, workers, wait, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional
     trees, outputs, output, predictions, mlflow_run, metrics_address, metrics_file, lineage : optional
         As ``leafledger explain`` takes them; what its help says of each is written here by `describe_parameters`.

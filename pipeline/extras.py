@@ -11,6 +11,7 @@ EXTRAS = {  # by the module that is imported. Libraries of models are none of th
     "deltalake": "delta",
     "gcsfs": "gcs",
     "mlflow": "mlflow",
+    "numba_cuda": "cuda",
     "openlineage": "lineage",
     "prefect": "flows",
     "prometheus_client": "metrics",

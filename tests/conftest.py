@@ -1,5 +1,6 @@
 """Settings of the whole suite."""
 
+import os
 import signal
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")  # threads play a card, unless it is 0, where there is one; Numba asks when it is imported
+
 from numba import config
 
 from leafledger.kernels.trees import binning

@@ -15,6 +15,7 @@ UNTESTED = {"pipeline/progress.py": "types, and a function that does nothing"}  
 TESTED_WITH = {  # modules whose tests stand beside those of another in the same folder, or in the same place one folder up
     "flows/night_flags.py": "test_deployment.py",
     "flows/work_pool.py": "test_deploy.py",
+    "kernels/cuda/decorator.py": "test_walk.py",
     "kernels/jit/instructions.py": "test_lanes.py",
     "kernels/jit/notices.py": "test_code_files.py",
     "kernels/jit/widths.py": "test_lanes.py",
@@ -64,7 +65,7 @@ FLOORS = {
         ("method", "distributions"),
         ("marginal", "r2"),
         ("semivalues",),
-        ("batch", "ranking"),
+        ("batch", "cuda", "ranking"),
         ("prediction_gap", "prepare"),
         ("comparison", "methods"),
     ),

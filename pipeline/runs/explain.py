@@ -6,7 +6,7 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, NamedTuple
 
-from ..arguments.choices import Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space
+from ..arguments.choices import Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
 from ..dataset.columns.categories import say_codes
 from ..dataset.columns.names import say_positions
 from ..dataset.columns.partition import Partition
@@ -128,6 +128,7 @@ def explain(
     weight: str | None = None,
     by: str | Iterable[str] = (),
     missing_labels: MissingLabels = "count",
+    device: Device = "cpu",
     scheduler: str | None = None,
     threads: int | None = None,
     workers: int | None = None,
@@ -229,6 +230,8 @@ def explain(
         group's own R² is decomposed as well.
     missing_labels : {"count", "refuse"}
         Leave rows without a label out and count them, or end the run at the first.
+    device : {"cpu", "cuda", "auto"}
+        Where attributions are computed: the processor's cores, a graphics card by CUDA, or a card where there is one and the method runs there.
     scheduler : str, optional
         Address of a Dask scheduler, or "serial" for one thread; by default threads of this process do all.
     threads : int, optional

@@ -52,7 +52,7 @@ GROUPS = {
     METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations", "by"),
     BACKGROUND: ("background", "background_errors", "tables"),
     LABELS: ("label", "weight", "missing_labels"),
-    CLUSTER: ("threads", "scheduler", "workers", "wait", "plain_tcp"),
+    CLUSTER: ("device", "threads", "scheduler", "workers", "wait", "plain_tcp"),
     MODEL: ("trees", "outputs", "output"),
     METRICS: ("metrics_address", "metrics_file", "lineage"),
     DOUBTFUL: ("max_rejected", "missing", "allow_unseen", "predictions"),

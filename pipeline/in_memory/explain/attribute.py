@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ...arguments.choices import MARGIN, SHARED, Space
+from ...arguments.choices import CPU, MARGIN, SHARED, Device, Space
 from ...dataset.columns.partition import Partition
 from ...models import load_ensemble
 from ...models.model import Model
@@ -31,6 +31,7 @@ def attribute(
     allow_unseen: bool = False,
     output: str | int | None = None,
     space: Space = MARGIN,
+    device: Device = CPU,
 ) -> Attributions:
     """Attribute every row's margin, or prediction, to the features, or to groups of them.
 
@@ -73,6 +74,9 @@ def attribute(
     space : "margin", "probability" or "response"
         What to attribute: margins, classes' probabilities, or predictions in the label's units, along the straight line of margins from base value to
         row.
+    device : "cpu", "cuda" or "auto"
+        Where attributions are computed: the processor's cores, a graphics card by CUDA, or a card where there is one and the method runs there. Only
+        Shapley, Banzhaf and Beta values and other semivalues run there.
 
     Returns
     -------
@@ -86,5 +90,5 @@ def attribute(
     row_output = read_row_output(output)
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     spelled = spell_features(loaded, rows, label, weight)
-    asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space)
+    asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space, device)
     return Explainer(*ask(spelled, row_output, *asked, rows=None if is_dask(rows) else rows))(rows, label=label, weight=weight)

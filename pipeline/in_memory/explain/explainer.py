@@ -11,7 +11,7 @@ from leafledger.kernels.jit.decorator import digest_sources
 from leafledger.kernels.jit.notices import when_compiling
 from leafledger.kernels.slices.buffers import Prepared
 
-from ...arguments.choices import MARGIN, SHARED, Space
+from ...arguments.choices import CPU, MARGIN, SHARED, Device, Space
 from ...arguments.readers import read_names, read_place
 from ...dataset.columns.partition import Partition
 from ...display.text import count
@@ -144,6 +144,7 @@ def prepare(
     output: str | int | None = None,
     space: Space = MARGIN,
     tables: str | PathLike | None = None,
+    device: Device = CPU,
 ) -> Explainer:
     """Make everything that does not depend on the rows, once, for rows that come again and again.
 
@@ -175,6 +176,8 @@ def prepare(
     tables : str or path, optional
         Folder, as a path or URI, where the tables are written, each kind once. Pickles then name the folder and are small; processes of one machine
         share the memory. By default pickles hold the tables.
+    device : "cpu", "cuda" or "auto"
+        Where attributions are computed, as `attribute` takes it.
 
     Returns
     -------
@@ -191,7 +194,7 @@ def prepare(
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     folder = None if tables is None else normalise(read_place("tables", tables))
     question, prepared = ask(
-        loaded, row_output, method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space
+        loaded, row_output, method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space, device
     )
     if folder is None:
         return Explainer(question, prepared)

@@ -13,8 +13,9 @@ from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.links import Link
 from leafledger.kernels.trees.binning import read_columns
 
-from ...arguments.choices import COMBINATIONS, MODEL, OWN, SPACES, Space
+from ...arguments.choices import COMBINATIONS, DEVICES, MODEL, OWN, SPACES, Device, Space
 from ...arguments.readers import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text
+from ...cluster.card import choose_device, fit_device
 from ...cluster.resources import table_budget
 from ...cluster.threads import do_all
 from ...dataset.columns.partition import Groups, Partition, read_groups
@@ -64,6 +65,7 @@ class Question:
     allow_unseen: bool
     game: str  # in words
     in_order: tuple[str, ...] | None  # columns of the background, if features are matched by position
+    device: Device
 
     def name_players(self, header: Header | None) -> Names:
         """Name everything as the columns of rows."""
@@ -183,6 +185,7 @@ def ask(
     background_errors: bool,
     allow_unseen: bool,
     space: Space,
+    device: Device,
     rows: Any = None,
 ) -> tuple[Question, Prepared]:
     """Validate a request, and make its tables."""
@@ -199,6 +202,8 @@ def ask(
     errors = read_flag("background_errors", background_errors)
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)
     prepared, game = _prepare(named, known, chosen, given, groups, keep is not None, own, background, errors, taken)
+    read_choice("device", device, DEVICES)
+    found = fit_device(device, choose_device(device, True, False), chosen, prepared)
     question = Question(
         model=_without_trees(model),
         n_trees=model.ensemble.root.size,
@@ -213,5 +218,6 @@ def ask(
         allow_unseen=taken,
         game=game,
         in_order=tuple(feature.name for feature in known.features) if placed else None,
+        device=found,
     )
     return question, prepared

@@ -16,6 +16,7 @@ from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.row_outputs import take_outputs
 from leafledger.kernels.trees.binning import padded
 
+from ...cluster.card import method_on
 from ...cluster.threads import do_all
 from ...dataset.columns.labels import lay_out
 from ...dataset.columns.values import read_features
@@ -123,7 +124,8 @@ def attribute_rows(
     """Attribute rows by the request's tables, on ``n_threads`` threads, or one for each core."""
     (n, fill), method, row_output = read, find_method(question.method), question.row_output
     n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
-    model, step = names.model, SliceStep(method, method.check_of(question.parameters), question.link, row_output, prepared)
+    on_device, check = method_on(question.device, method, prepared), method.check_of(question.parameters)
+    model, step = names.model, SliceStep(on_device, check, question.link, row_output, prepared)
     named = model.outputs if row_output is None else (row_output.which,)
     outputs, classes = len(named), np.array(model.outputs)
     margin, base = np.zeros((n, outputs)), find_base(question.link, prepared)

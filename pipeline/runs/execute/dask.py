@@ -1,6 +1,6 @@
 """Dask tasks that make parts or count a background, with isolation of items that kill workers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -22,8 +22,8 @@ TOGETHER = 100  # results fetched at once
 Submit = Callable[..., distributed.Future]
 
 
-def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int) -> Iterator[BundleResult]:
-    """Make the parts of all bundles, one task each; the first failure cancels the rest.
+def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int, resources: Mapping[str, Any]) -> Iterator[BundleResult]:
+    """Make the parts of all bundles, one task each, with the ``resources`` that each takes; the first failure cancels the rest.
 
     Dask blames every task of a dead worker. So items whose workers died are suspects: after all others they are retried one at a time, with no other
     task of the run on any worker. An item whose workers die again is rejected; of several files in it, only those that kill workers.
@@ -31,7 +31,7 @@ def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], 
     suspects, name = list[Bundle](), name_run(task.run, task.recipe, task.tables)
 
     def run(work: Callable[[Task, Bundle], Any], some: Sequence[Bundle], key: str, died: Callable[[Bundle], None]) -> Iterator[Any]:
-        submit = partial(client.submit, do_checked, need(memory), work, task, pure=False)
+        submit = partial(client.submit, do_checked, need(memory), work, task, pure=False, **resources)
         return _run_tasks(client, submit, some, f"{key}-{name}", died)
 
     yield from run(do_bundle, bundles, "part", suspects.append)

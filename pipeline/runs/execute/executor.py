@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from ...cluster.card import task_resources
 from ...cluster.child_process import ChildProcess
 from ...cluster.threads import Threads
 from ...dataset.files.listing import WorkItem
@@ -108,7 +109,10 @@ def execute(job: Job, task: Task, items: Sequence[WorkItem], earlier: Mapping[in
 
     bundles = make_bundles(items, earlier, choose_level(items))
     with cluster.warm_client(job.placement, len(bundles), memory, part.warm, task.tables, job.options.method) as client:
-        yield from map(partial(_own, task), dask_.run_dask(client, task, bundles, memory))
+        yield from map(
+            partial(_own, task),
+            dask_.run_dask(client, task, bundles, memory, {} if job.placement.on_this_machine else task_resources(job.options.device)),
+        )
     forget(task.run)
 
 

@@ -14,6 +14,7 @@ from leafledger.kernels.slices.labels import check_groups
 from leafledger.kernels.slices.links import IDENTITY, find_reach
 from leafledger.kernels.trees.binning import padded
 
+from ...cluster.card import method_on
 from ...cluster.resource_usage import PartTimings, Stopwatch
 from ...dataset.columns import schema
 from ...dataset.columns.grouping import group_rows
@@ -86,7 +87,8 @@ class _Explained(NamedTuple):
 
 def _explain_slices(plan: Plan, prepared: Prepared, rows: Rows, in_order: InOrder, watch: Stopwatch) -> Iterator[_Explained]:
     """Explain slices, each in buffers of its own, which further slices take once it is done with."""
-    step, features = SliceStep(METHODS[plan.method], plan.check, plan.link, plan.row_output, prepared), read_features(plan.features, prepared.bins)
+    method = method_on(plan.device, METHODS[plan.method], prepared)
+    step, features = SliceStep(method, plan.check, plan.link, plan.row_output, prepared), read_features(plan.features, prepared.bins)
     free = list[Buffers]()
 
     def explain(read: tuple[WorkItem, int, pa.RecordBatch]) -> _Explained:

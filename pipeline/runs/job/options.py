@@ -6,7 +6,7 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, get_args
 
-from ...arguments.choices import COMBINATIONS, FILE, SPACES, Columns, Combinations, IfChanged, MissingLabels, Precision, Sign, Space
+from ...arguments.choices import COMBINATIONS, DEVICES, FILE, SPACES, Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
 from ...arguments.endpoints import read_address
 from ...arguments.iterations import read_iterations
 from ...arguments.readers import (
@@ -132,6 +132,10 @@ class Options:
 
     missing_labels: MissingLabels = "count"
     """What to do with rows without a label: leave them out and count them, or refuse."""
+
+    device: Device = "cpu"
+    """Where attributions are computed: the processor's cores ("cpu"), a graphics card by CUDA ("cuda"), or a card where there is one and the method
+    runs there ("auto"). A card computes Shapley, Banzhaf, Beta values and other semivalues without a background; all else stays on the processor."""
 
     scheduler: str | None = None
     """Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread of this process. By default threads do the work."""
@@ -262,6 +266,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "weight": optional(read_text),
     "by": read_names,
     "missing_labels": lambda name, given: read_choice(name, given, get_args(MissingLabels)),
+    "device": lambda name, given: read_choice(name, given, DEVICES),
     **PLACING,
     "max_rejected": optional(lambda name, given: read_number(name, given, 0)),
     "missing": optional(read_float),

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from leafledger.kernels.slices.buffers import Prepared
 
-from ...arguments.choices import OWN
+from ...arguments.choices import OWN, Device
+from ...cluster.card import choose_device, fit_device
 from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import Listing
 from ...errors import UsageError
@@ -93,6 +94,10 @@ class Run:
         return len(self.game.query.pairs if isinstance(self.game, MarginalPlan) else self.game.pairs.players)
 
 
+def _on_device(job: Job, device: Device) -> Job:
+    return replace(job, options=replace(job.options, device=device))
+
+
 def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     """Plan a run: list inputs, match them with the model, prepare tables if no rows are needed, and project memory (stage 2).
 
@@ -120,6 +125,8 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     """
     check_precision(model, job.options.precision)
     check_predictions(job.options.predictions, model.outputs)
+    asked_device, method = job.options.device, find_method(job.options.method)
+    job = _on_device(job, choose_device(asked_device, job.placement.on_this_machine, job.options.background is not None))
     found = list_for(job, job.data, model, asked_columns(job))
     model = found.model
     groups = read_groups(job.options.partition, model.features)
@@ -133,7 +140,8 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
         asked = job.options.interactions is not None, job.options.combinations == OWN
-        game = prepare_model(model, find_method(job.options.method), dict(job.parameters), groups, *asked)
+        game = prepare_model(model, method, dict(job.parameters), groups, *asked)
+        job = _on_device(job, fit_device(asked_device, job.options.device, method, game))
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
     job = replace(job, placement=job.placement.with_room(memory.total, memory.shared))
     if job.placement.scheduler is None:

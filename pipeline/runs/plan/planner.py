@@ -55,6 +55,7 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
         groups=groups,
         interactions=options.interactions,
         precision=options.precision,
+        device=options.device,
         space=options.space,
         link=choose_link(options.space, model, method, dict(job.parameters), options.interactions is not None),
         data=found.uri,

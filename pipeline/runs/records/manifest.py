@@ -9,7 +9,7 @@ import pyarrow as pa
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.slices.links import Link
 
-from ...arguments.choices import Precision, Space
+from ...arguments.choices import Device, Precision, Space
 from ...dataset.files.listing import Rejected
 from ...display.text import as_html, count
 from ...json_records import as_text, as_tuples, digest_text, refuse_other_text
@@ -54,6 +54,7 @@ class Manifest:
     background: str | None  # as in the plan
     reasons: str | None  # SHA-256 of the file that says what is told of a row
     precision: Precision
+    device: Device  # that computed the attributions, "cpu" or "cuda"
     outputs: tuple[str, ...]
     space: Space  # units of attributions and base values
     base: tuple[float, ...]  # of every output, with every feature absent
@@ -234,6 +235,7 @@ def make_manifest(
         background=plan.background,
         reasons=None if plan.reasons is None else plan.reasons.digest,
         precision=plan.precision,
+        device=plan.device,
         outputs=plan.outputs,
         space=plan.space,
         base=game.base,

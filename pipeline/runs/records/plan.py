@@ -16,7 +16,7 @@ from leafledger.kernels.reductions.input_counts import INPUTS
 from leafledger.kernels.reductions.summary import INTERACTIONS, Summary, list_grouped
 from leafledger.kernels.slices.links import Link
 
-from ...arguments.choices import Precision, Space
+from ...arguments.choices import Device, Precision, Space
 from ...dataset.columns import schema
 from ...dataset.columns.grouping import GroupColumn
 from ...dataset.columns.labels import LabelColumns
@@ -54,6 +54,7 @@ class Plan:
     groups: Groups
     interactions: int | str | None  # kept of every row: a number, "all", or None
     precision: Precision
+    device: Device  # "cpu" or "cuda", whose last bits differ
     space: Space
     link: Link | None  # that attributions are carried through; None for margins
     data: str

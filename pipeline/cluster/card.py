@@ -1,0 +1,102 @@
+"""The device that computes attributions: this process's cores, or its graphics card."""
+
+from importlib import import_module
+
+from leafledger.kernels.cuda.card import find_obstacle, has_card, on_card
+from leafledger.kernels.method.method import Method
+from leafledger.kernels.slices.buffers import Prepared
+
+from ..arguments.choices import AUTO, CPU, CUDA, Device
+from ..errors import UsageError
+from ..extras import needing
+
+RESOURCES = {"GPU": 1}  # what a task takes of a Dask worker's
+
+
+def _has_card(asked: Device) -> bool:
+    """Return whether this machine has a card; refuse its absence where it was asked for."""
+    try:
+        with needing(f"device {CUDA!r}", "numba_cuda"):
+            import_module("numba_cuda")  # which Numba's cuda is then
+        if not has_card():
+            raise UsageError(f"device is {CUDA!r}, but there is no card here that CUDA can use")
+    except UsageError:
+        if asked == CUDA:
+            raise
+        return False
+    return True
+
+
+def choose_device(asked: Device, here: bool, against_background: bool) -> Device:
+    """Choose where attributions are computed, before there are tables.
+
+    Parameters
+    ----------
+    asked : {"cpu", "cuda", "auto"}
+        "auto" is a card where there is one and the method runs there.
+    here : bool
+        This machine does the work; otherwise the workers of a cluster, of which nothing is known yet.
+    against_background : bool
+        Absent features are averaged over a background.
+
+    Returns
+    -------
+    str
+        "cpu" or "cuda".
+
+    Raises
+    ------
+    UsageError
+        A card was asked for, but there is none, or what it needs is not installed, or values against a background were asked for as well.
+    """
+    if asked == CPU or (asked == AUTO and (against_background or not here)):
+        return CPU
+    if against_background:
+        raise UsageError(f"device is {CUDA!r}, but values against a background run on processors; leave out one or the other")
+    return CUDA if not here or _has_card(asked) else CPU
+
+
+def fit_device(asked: Device, chosen: Device, method: Method, prepared: Prepared) -> Device:
+    """Choose where attributions are computed, given the method's tables; the processor where they are not for a card, or refuse.
+
+    Parameters
+    ----------
+    asked : {"cpu", "cuda", "auto"}
+    chosen : {"cpu", "cuda"}
+        By `choose_device`.
+
+    Raises
+    ------
+    UsageError
+        A card was asked for, and the method or the model does not run there.
+    """
+    if chosen == CPU:
+        return CPU
+    obstacle = find_obstacle(method, prepared)
+    if obstacle and asked == CUDA:
+        raise UsageError(f"device is {CUDA!r}, but {obstacle}")
+    return CPU if obstacle else CUDA
+
+
+def method_on(device: Device, method: Method, prepared: Prepared) -> Method:
+    """Return a method as it runs on a device.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda"}
+        By `fit_device`, perhaps on another machine.
+
+    Raises
+    ------
+    UsageError
+        This machine has no card.
+    """
+    if device == CPU:
+        return method
+    _has_card(CUDA)
+    return on_card(method, prepared)
+
+
+def task_resources(device: Device) -> dict[str, dict[str, int]]:
+    """Return the arguments of ``Client.submit`` for tasks that compute on a device."""
+    return {"resources": RESOURCES} if device == CUDA else {}

@@ -1,0 +1,108 @@
+"""Rows in memory and runs on a card: the processor's numbers within rounding, or one line that says why not."""
+
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
+
+from leafledger import attribute, check_run, explain, prepare
+from leafledger.kernels.cuda import card as kernels
+from leafledger.pipeline.cluster import card
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.runs.records.manifest import read_manifest
+
+NAMES = ["wind", "rain", "sun"]
+EQUAL = 1e-12  # of the largest attribution
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    """Blocks of a few threads, which are Python's in the simulator; its integers of 32 bits wrap, and NumPy says so."""
+    monkeypatch.setattr(kernels, "THREADS", (4, 2))
+    monkeypatch.setattr(kernels, "_CARDS", [])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)
+        yield
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 3))
+    path = tmp_path_factory.mktemp("model") / "model.ubj"
+    data = xgboost.DMatrix(rows, rows[:, 0] * rows[:, 1] + rows[:, 2], feature_names=NAMES)
+    xgboost.train({"max_depth": 4, "nthread": 1}, data, 4).save_model(path)
+    return path
+
+
+@pytest.fixture
+def no_card(monkeypatch):
+    monkeypatch.setattr(card, "has_card", lambda: False)
+
+
+def rows(n=9):
+    made = np.random.default_rng(1).normal(size=(n, 3)).astype(np.float32)
+    made[2, 1] = np.nan
+    return made
+
+
+def test_rows_in_memory(model):
+    """Attributions of a card and of the processor; margins are the processor's on both."""
+    one, other = (attribute(model, rows(), device=device) for device in ("cpu", "cuda"))
+    assert_allclose(other.phi, one.phi, rtol=0, atol=EQUAL * np.abs(one.phi).max())
+    assert_array_equal(other.margin, one.margin)
+    assert_array_equal(prepare(model, device="auto")(rows()).phi, other.phi)
+
+
+def test_a_run(model, tmp_path):
+    """The manifest says what made the numbers; a deep check computes them again on the processor, and they agree."""
+    pq.write_table(pa.table({name: rows()[:, j] for j, name in enumerate(NAMES)}), tmp_path / "rows.parquet")
+    explain(model, tmp_path / "rows.parquet", tmp_path / "run", device="cuda", precision="float64", scheduler="serial")
+    assert read_manifest(str(tmp_path / "run")).device == "cuda"
+    assert check_run(tmp_path / "run", deep=True, scheduler="serial").sound
+    found = pq.read_table(tmp_path / "run" / "attributions")
+    expected = attribute(model, rows()).phi[:, 0]
+    assert_allclose(np.column_stack([found[f"phi_{name}"] for name in NAMES]), expected, rtol=0, atol=EQUAL * np.abs(expected).max())
+
+
+def test_a_machine_without_a_card(model, no_card):
+    """Asked for it is refused; "auto" is the processor."""
+    with pytest.raises(UsageError, match="device is 'cuda', but there is no card here that CUDA can use"):
+        attribute(model, rows(), device="cuda")
+    assert_array_equal(attribute(model, rows(), device="auto").phi, attribute(model, rows()).phi)
+
+
+def test_what_a_card_needs_is_not_installed(model, monkeypatch):
+    """The line names the extra."""
+
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(card, "import_module", missing)
+    with pytest.raises(UsageError, match=r"device 'cuda' needs numba_cuda: pip install 'leafledger\[cuda\]'"):
+        attribute(model, rows(), device="cuda")
+    assert card.choose_device("auto", True, False) == "cpu"
+
+
+def test_what_does_not_run_on_a_card(model, tmp_path):
+    """Values against a background, and methods of groups: refused where a card was asked for, computed by the processor by "auto"."""
+    pq.write_table(pa.table({name: rows()[:, j] for j, name in enumerate(NAMES)}), tmp_path / "rows.parquet")
+    with pytest.raises(UsageError, match="values against a background run on processors; leave out one or the other"):
+        explain(model, tmp_path / "rows.parquet", tmp_path / "run", background=str(tmp_path / "rows.parquet"), device="cuda", scheduler="serial")
+    partition = {"weather": ["wind", "rain"]}
+    with pytest.raises(UsageError, match="device is 'cuda', but method 'two_step' runs on processors only"):
+        attribute(model, rows(), "two_step", partition=partition, device="cuda")
+    explain(model, tmp_path / "rows.parquet", tmp_path / "run", method="two_step", partition=partition, device="auto", scheduler="serial")
+    assert read_manifest(str(tmp_path / "run")).device == "cpu"
+
+
+def test_workers_of_a_cluster_have_the_card():
+    """Their scheduler's machine needs none; a task takes one of the GPUs that a worker has."""
+    assert card.choose_device("cuda", False, False) == "cuda"
+    assert card.choose_device("auto", False, False) == "cpu"
+    assert card.task_resources("cuda") == {"resources": {"GPU": 1}}
+    assert card.task_resources("cpu") == {}
