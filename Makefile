@@ -17,7 +17,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick faults infra clouds bench bench-r2 papers variants scale lint coverage bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick faults infra clouds bench bench-r2 papers variants scale lint coverage cuda bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -118,6 +118,11 @@ lint: setup
 # Kernels as plain Python, every line of them run.
 coverage: setup
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov
+
+# The card's kernels on a card; the other tests let threads play one.
+cuda: setup
+	$(call install,$(VENV),--constraint $(CONSTRAINTS) 'numba-cuda[cu13]')
+	NUMBA_ENABLE_CUDASIM=0 $(BIN)/python -m pytest tests/kernels/cuda tests/pipeline/cluster/test_card.py
 
 # Kernels with every index checked, in a cache of their own.
 bounds: setup

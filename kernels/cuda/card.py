@@ -104,28 +104,32 @@ class Card:
             setattr(self._own, name, kept)
         return kept[:size]
 
+    def launch(self, bins: Any, out: Any, shape: tuple[int, int], n_rows: int, stream: Any) -> None:
+        """Add the attributions of the first ``n_rows`` rows to ``out``, both flat on the card; ``shape`` is rows of phi, and rows."""
+        n_phi, n = shape
+        if self._n_tables:
+            *tables, sets = self._lookups
+            self._look_up[-(-n_rows // THREADS[0]), THREADS[0], stream](bins, n, *tables, sets, self._top, n_rows, out)
+        threads, sums = self._threads or THREADS[0], 8 * n_phi * self._threads
+        for walk in self._walks:
+            walk.kernel[-(-n_rows // threads), threads, stream, sums](bins, n, *walk.arrays, self._top, n_phi, n_rows, out)
+
     def add(self, bins: np.ndarray, phi: np.ndarray, n_rows: int) -> None:
-        """Overwrite the attributions of the first ``n_rows`` rows.
+        """Add the attributions of the first ``n_rows`` rows.
 
         Parameters
         ----------
         bins : (used, n) unsigned integers
-        phi : (outputs, rows, n) float64, contiguous, overwritten
+        phi : (outputs, rows, n) float64, contiguous
         """
         if not self._walks and not self._n_tables:
             return
         if not hasattr(self._own, "stream"):
             self._own.stream = self._cuda.stream()
-        stream, (_, n_phi, n) = self._own.stream, phi.shape
-        given, out = self._room("bins", bins.size, bins.dtype), self._room("phi", phi.size, np.float64)
+        stream, given, out = self._own.stream, self._room("bins", bins.size, bins.dtype), self._room("phi", phi.size, np.float64)
         given.copy_to_device(np.ascontiguousarray(bins).reshape(-1), stream=stream)
         out.copy_to_device(phi.reshape(-1), stream=stream)
-        if self._n_tables:
-            *tables, sets = self._lookups
-            self._look_up[-(-n_rows // THREADS[0]), THREADS[0], stream](given, n, *tables, sets, self._top, n_rows, out)
-        threads, sums = self._threads or THREADS[0], 8 * n_phi * self._threads
-        for walk in self._walks:
-            walk.kernel[-(-n_rows // threads), threads, stream, sums](given, n, *walk.arrays, self._top, n_phi, n_rows, out)
+        self.launch(given, out, (phi.shape[1], phi.shape[2]), n_rows, stream)
         out.copy_to_host(phi.reshape(-1), stream=stream)
         stream.synchronize()
 
@@ -159,7 +163,7 @@ def on_card(method: Method, prepared: Prepared) -> Method:
     Returns
     -------
     Method
-        the same but for its kernel, which overwrites phi; equal to the processor's within rounding
+        the same but for its kernel; equal to the processor's within rounding
     """
 
     def attribute(buffers: Buffers, _: Any) -> None:
