@@ -43,6 +43,13 @@ def test_values_against_a_background_run_on_processors():
     assert module.find_obstacle(METHODS["shapley"], prepared) == "values against a background run on processors only, but for symmetric trees"
 
 
+def test_more_features_than_a_record_can_name(monkeypatch):
+    """A record has 22 bits for the feature."""
+    monkeypatch.setattr(module, "MOST_FEATURES", 3)
+    prepared = tables("shapley", grown(np.random.default_rng(0), 1, 3, 3))
+    assert module.find_obstacle(METHODS["shapley"], prepared) == "the model's splits have 3 features, at most 2 are possible"
+
+
 def test_owen_values_run_on_processors():
     """Members of a group are present with a probability of their own."""
     prepared = tables("owen", grown(np.random.default_rng(0), 2, 4, 6), np.array([0, 0, 0, 1, 1, 2]))

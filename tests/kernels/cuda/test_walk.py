@@ -49,11 +49,10 @@ def test_a_card_agrees_with_the_processor(data, ensemble, value):
 
 
 def test_a_branch_without_training_weight_where_nobody_is_present_is_refused():
-    """At t = 0 a factor may be 0, whose share has a limit that the card's records cannot say."""
-    ensemble = chain([0, 1, 0], [1.0, 2.0, 3.0, 4.0], [0.0, 1.0, 0.0, 1.0], 2)
-    prepared = tables("banzhaf", ensemble, p=0.0)
+    """Where t = 0 and a' = 0 the factor F' is 0, and its share has a limit that the card's records cannot say."""
+    prepared = tables("banzhaf", chain([0, 0], [1.0, 2.0, 3.0], [1.0, 0.0, 0.0], 1), p=0.0)
     found = module.find_obstacle(METHODS["banzhaf"], prepared)
-    assert found in ("", "a branch without training weight has no value where no player is present")
+    assert found == "a branch without training weight has no value where no player is present"
 
 
 @pytest.mark.parametrize("depth", [3, 9])
@@ -70,10 +69,10 @@ def test_bits_of_a_row_do_not_depend_on_the_others(depth):
 
 @pytest.mark.parametrize("n_levels", [1, 31, 40, 63])
 def test_deep_trees(n_levels):
-    """As many levels as there are bits for, with few features that come again and again."""
+    """As many levels as there are bits for, with few features that come again and again, and walks of four nodes and one."""
     rng = np.random.default_rng(n_levels)
-    ensemble = chain(rng.integers(0, 5, n_levels), rng.normal(size=n_levels + 1), rng.random(n_levels + 1) + 0.1, 5)
-    one, other = both("shapley", tables("shapley", ensemble), rng.normal(0.5, 1.0, size=(3, 5)))
+    ensemble = chain(rng.integers(0, 9, n_levels), rng.normal(size=n_levels + 1), rng.random(n_levels + 1) + 0.1, 9)
+    one, other = both("shapley", tables("shapley", ensemble), rng.normal(0.5, 1.0, size=(3, 9)))
     assert_allclose(one, other, rtol=0, atol=EQUAL * np.abs(one).max())
 
 
