@@ -134,7 +134,8 @@ def load_ensemble(
         also one that MLflow keeps, as ``models:/name/version``, ``models:/name@alias`` or ``runs:/run/path``; or a model object of one of these
         libraries or of scikit-learn, such as a Booster or a fitted estimator. Of a search for parameters it is the best estimator.
     missing : float, optional
-        A number that stands for a missing value in the columns of numbers, besides NaN and null. Of XGBoost's estimators it is by default their own.
+        A number that stands for a missing value in the columns of numbers, besides NaN and null. Estimators of XGBoost, and their files until 1.7,
+        say their own, which it must be then.
     trees : int, "start:stop" or (int, int), optional
         How many of the first iterations of boosting to use, or which, as the library counts them; by default all.
     outputs : str or sequence of str

@@ -239,6 +239,8 @@ def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], 
     learner = member(document, "learner", dict, where)
     version = tuple(numbers(document, "version", int, 3, where).tolist())
     booster = member(learner, "gradient_booster", dict, where)
+    if "learner_train_param" in learner:
+        raise UnsupportedModel(f"{where}: has the parameters of training alone, as save_config writes them, expected what save_model writes")
     name = member(booster, "name", str, where)
     if name not in ("gbtree", "dart"):
         raise UnsupportedModel(

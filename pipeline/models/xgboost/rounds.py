@@ -20,7 +20,9 @@ def _by_order(output: np.ndarray, n_outputs: int, where: str) -> int | None:
         return None
     parallel = int(np.argmax(output != output[0])) or output.size
     if not np.array_equal(output, np.resize(np.repeat(np.arange(n_outputs), parallel), output.size)):
-        raise UnsupportedModel(f"{where}: iterations have different numbers of trees, which XGBoost before 1.6 does not note: save it by a later version")
+        raise UnsupportedModel(
+            f"{where}: iterations differ in their number of trees, which XGBoost before 1.6 does not say: train it with 1.6 or later"
+        )
     return parallel
 
 
@@ -47,8 +49,8 @@ def _parallel(learner: dict[str, Any], parameters: dict[str, Any], version: tupl
     told = {name: number for name, number in said.items() if number is not None}
     if len(set(told.values())) > 1:
         raise InvalidModel(
-            f"{where}: an iteration has {', '.join(f'{number} trees by {name}' for name, number in told.items())}, expected one number; versions from 1.6 on "
-            "misread what earlier ones wrote: explain the file that was saved first"
+            f"{where}: an iteration has {', '.join(f'{number} trees by {name}' for name, number in told.items())}, expected one "
+            "number; versions from 1.6 on misread what earlier ones wrote: explain the file that was saved first"
         )
     if not told and best is not None and best + 1 < output.size and version < BEST_STATED:
         raise UnsupportedModel(

@@ -20,8 +20,8 @@ def said(case, file, given, rows, target, forms=("cbm",), symmetric=True):
     found = np.asarray(model.get_feature_importance(pool, type="ShapValues", thread_count=1)) if symmetric else np.zeros(0)
     contributions = found.reshape(n, -1) if found.size == n * outputs * (len(rows.columns) + 1) else None
     for form in forms:
-        model.save_model(record.path("%s.%s" % (file, form)), format=form)
-        record.add("%s, %s" % (case, form), "%s.%s" % (file, form), rows, margin, contributions)
+        model.save_model(record.path(f"{file}.{form}"), format=form)
+        record.add(f"{case}, {form}", f"{file}.{form}", rows, margin, contributions)
 
 
 BOTH = ("cbm", "json")

@@ -18,12 +18,14 @@ PREDICT, PROBABILITY, DECISION = "predict", "predict_proba", "decision_function"
 record = Record(17)
 
 
-def said(case, file, model, rows, target, predict):
-    """Fit, and record what the estimator says."""
-    model.fit(rows, target)
-    rows = rows.head(N_ROWS)
+def said(case, file, model, rows, target, predict, **given):
+    """Fit, and record what the estimator says, also of a category that it never saw."""
+    model.fit(rows, target, **given)
+    rows = rows.head(N_ROWS).copy()
+    if rows.columns.isin(["city"]).any() and rows["city"].dtype.kind == "f":
+        rows.loc[1, "city"] = 7.0
     margin = np.asarray(getattr(model, predict)(rows)).reshape(len(rows), -1)
-    more = {"probability": model.predict_proba(rows)} if hasattr(model, PROBABILITY) and predict == DECISION else {}
+    more = {"probability": model.predict_proba(rows)} if hasattr(model, PROBABILITY) and predict == DECISION and not given else {}
     skops.io.dump(model, record.path(file + ".skops"))
     record.add(case, file + ".skops", rows, margin, **more)
 
@@ -63,9 +65,15 @@ def write_boosting():
     said("GradientBoostingClassifier, three classes, init='zero'", "boosting_zero", zero, FILLED, CLASSES, DECISION)
     exponential = ensemble.GradientBoostingClassifier(loss="exponential", **small)
     said("GradientBoostingClassifier, loss='exponential'", "boosting_exponential", exponential, FILLED, BINARY, DECISION)
+    light = np.where(BINARY == 1, 1e-9, 1.0)
+    faint = ensemble.GradientBoostingClassifier(**small)
+    said("GradientBoostingClassifier, a class of hardly any weight", "boosting_faint", faint, FILLED, BINARY, DECISION, sample_weight=light)
+    if VERSION < (1, 3):
+        deviance = ensemble.GradientBoostingClassifier(loss="deviance", **small)
+        said("GradientBoostingClassifier, loss='deviance'", "boosting_deviance", deviance, FILLED, BINARY, DECISION)
     for labels, classes in ((BINARY, "two"), (CLASSES, "three")):
         model = ensemble.AdaBoostClassifier(STUMPS, n_estimators=3, **VOTES, **SEED)
-        said("AdaBoostClassifier, SAMME, %s classes" % classes, "adaboost_" + classes, model, FILLED, labels, DECISION)
+        said(f"AdaBoostClassifier, SAMME, {classes} classes", "adaboost_" + classes, model, FILLED, labels, DECISION)
     if VERSION < (1, 6):
         real = ensemble.AdaBoostClassifier(STUMPS, n_estimators=2, algorithm="SAMME.R", **SEED).fit(FILLED, CLASSES)
         skops.io.dump(real, record.path("adaboost_real.skops"))

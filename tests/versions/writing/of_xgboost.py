@@ -51,8 +51,9 @@ def fit_stopped(model, rows, target):
 
 
 def used_rounds(model, per_round):
-    """Name the rounds that an estimator uses, as ``Booster.predict`` takes them: ``iteration_range`` since 1.4."""
-    best = int(model.get_booster().attr("best_iteration")) + 1
+    """Name the rounds up to the best one, as ``Booster.predict`` takes them: ``iteration_range`` since 1.4."""
+    booster = model if isinstance(model, xgboost.Booster) else model.get_booster()
+    best = int(booster.attr("best_iteration")) + 1
     return {"iteration_range": (0, best)} if VERSION >= (1, 4) else {"ntree_limit": best * per_round}
 
 
@@ -75,8 +76,8 @@ def write_estimators():
         for labels, classes in ((BINARY, "two"), (CLASSES, "three")):
             model = xgboost.XGBClassifier(n_estimators=20, num_parallel_tree=several, colsample_bynode=0.6, **{**SMALL, "learning_rate": 1.0})
             fit_stopped(model, NUMBERS, labels)
-            case = "stopped early, %s classes%s" % (classes, ", 3 trees at a time" if several > 1 else "")
-            said(case, "stopped_%s_%d.json" % (classes, several), model, NUMBERS, **used_rounds(model, several))
+            case = f"stopped early, {classes} classes" + ", 3 trees at a time" * (several > 1)
+            said(case, f"stopped_{classes}_{several}.json", model, NUMBERS, **used_rounds(model, several))
 
 
 def write_boosters():
@@ -88,9 +89,15 @@ def write_boosters():
     for objective in ("count:poisson", "reg:gamma", "survival:cox", "binary:logitraw"):
         target = BINARY if objective.startswith("binary") else POSITIVE
         model = xgboost.train({**NATIVE, "objective": objective}, matrix(NUMBERS, target), ROUNDS)
-        said("objective %s" % objective, "%s.json" % objective.partition(":")[2], model, NUMBERS)
+        said(f"objective {objective}", objective.partition(":")[2] + ".json", model, NUMBERS)
     model = xgboost.train({**NATIVE, "gamma": 2.0, "max_depth": 4, "tree_method": "exact"}, matrix(NUMBERS, TARGET), ROUNDS)
     said("pruned", "pruned.json", model, NUMBERS)
+    held_out = [(matrix(NUMBERS[HELD_OUT:], BINARY[HELD_OUT:]), "held")]
+    for several in (1, 3):
+        given = {**NATIVE, "eta": 1.0, "objective": "binary:logistic", "num_parallel_tree": several, "colsample_bynode": 0.6}
+        stopped = xgboost.train(given, matrix(NUMBERS[:HELD_OUT], BINARY[:HELD_OUT]), 20, evals=held_out, early_stopping_rounds=2, verbose_eval=False)
+        case = "Booster, stopped early" + ", 3 trees at a time" * (several > 1)
+        said(case, f"booster_stopped_{several}.json", stopped, NUMBERS, **used_rounds(stopped, several))
     if VERSION >= (1, 4):  # before, contributions of trees with a cover of 0 end the process
         write_refreshed(model)
     if VERSION >= (1, 6):

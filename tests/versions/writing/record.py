@@ -34,7 +34,7 @@ def numbers(found, digits):
     """Lists of lists of numbers, with null for NaN."""
     if isinstance(found, (list, tuple, np.ndarray)):
         return [numbers(each, digits) for each in found]
-    return None if found != found else float("%.*g" % (digits, found))
+    return None if found != found else float(f"{found:.{digits}g}")
 
 
 class Record:
@@ -48,7 +48,7 @@ class Record:
         return os.path.join(FOLDER, file)
 
     def add(self, case, file, rows, margin, contributions=None, **more):
-        """Add a case: the margin of every row, ``(n,)`` or ``(n, outputs)``, and contributions of the first rows, ``(n, outputs * (features + 1))``."""
+        """Add a case: the margin of every row, ``(n,)`` or ``(n, outputs)``, and contributions, ``(n, outputs * (features + 1))``."""
         rows = rows.head(N_ROWS)
         margin = np.asarray(margin, float)[:N_ROWS].reshape(len(rows), -1)
         said = {
