@@ -9,9 +9,10 @@ from docs import generated
 from leafledger.pipeline.models import list_loaders
 from tests.versions.__main__ import judge
 from tests.versions.environments import VERSIONS
-from tests.versions.written import HERE, NAMES, archive_path
+from tests.versions.written import HERE, NAMES, archive_path, find_refusal, unpacked
 
 MOST_BYTES = 2_000_000
+GIVEN = "given"
 PLAIN = {  # what every version's file of a case is refused for, by library and case, and which versions
     ("xgboost", "save_config"): (r"parameters of training alone, as save_config writes them", r".*"),
     ("xgboost", "save_model to .model"): (r"XGBoost's own binary format, which versions before 2\.1 write", r"1\..*|2\.0.*"),
@@ -38,9 +39,17 @@ def test_files_are_explained_as_their_writer_says_or_refused(version):
     assert json.loads(generated.VERSIONS.read_text())[version.name] == found
 
 
+def test_other_people_s_files_of_old_versions_are_explained_as_their_writers_say():
+    """AdaBoost and histograms of scikit-learn 1.2.2, LightGBM 2.2.3, estimators of XGBoost 1.5.2 and 1.7.6; written by others than these programs."""
+    with unpacked(GIVEN) as (folder, cases):
+        assert len(cases) == 5
+        for case in cases:
+            assert find_refusal(f"{case['library']}-{GIVEN}", folder, case) is None, case["case"]
+
+
 def test_the_archives_are_small_and_of_these_versions():
     """Of every library that models are read of, and all of them in the table."""
-    assert {path.name for path in HERE.iterdir()} == {archive_path(version.name).name for version in VERSIONS}
+    assert {path.name for path in HERE.iterdir()} == {archive_path(name).name for name in (GIVEN, *(version.name for version in VERSIONS))}
     assert sum(path.stat().st_size for path in HERE.iterdir()) < MOST_BYTES
     assert {version.library for version in VERSIONS} == set(NAMES) == {loader.library for loader in list_loaders()} - {"neutral"}
     table = generated.versions()

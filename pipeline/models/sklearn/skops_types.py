@@ -31,7 +31,10 @@ class Stored:
     @property
     def version(self) -> tuple[int, int]:
         """First two numbers of the version of scikit-learn that wrote it."""
-        major, minor, *_ = self._sklearn_version.split(".")
+        text = getattr(self, "_sklearn_version", None)
+        if not isinstance(text, str):
+            raise UnsupportedModel(f"{type(self).__name__} does not say which version of scikit-learn wrote it, on which its predictions hang")
+        major, minor, *_ = text.split(".")
         return int(major), int(minor)
 
 
