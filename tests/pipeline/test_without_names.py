@@ -124,6 +124,23 @@ def test_runs_go_by_position(trained, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"features {said}")
 
 
+def test_python_warns_of_runs_and_comparisons_and_commands_say_a_line(path, tmp_path, capsys):
+    """A warning is of the line that called; a command has no such line to show."""
+    data = tmp_path / "data.parquet"
+    FRAME.to_parquet(data)
+    says = rf"^{data}: features by position, since the model has no names: wind, rain, hour$"
+    with pytest.warns(UserWarning, match=says) as caught:
+        explain(path, data, tmp_path / "run", scheduler="serial")
+    with pytest.warns(UserWarning, match=says) as also:
+        compare(path, data, tmp_path / "c.parquet", methods=["shapley", "banzhaf"], scales=(), scheduler="serial")
+    assert [warning.filename for warning in (*caught, *also)] == [__file__] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        given = ["--out", str(tmp_path / "d.parquet"), "--methods", "shapley,banzhaf", "--scales", "", "--scheduler", "serial"]
+        assert main(["compare", str(path), str(data), *given]) == 0
+    assert f"leafledger: {data}: features by position, since the model has no names: wind, rain, hour\n" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("asked", [{"ids": "flight"}, {"by": "flight"}, {"method": "r2", "label": "flight"}])
 def test_a_column_before_those_by_position_may_be_a_feature(path, asked, tmp_path):
     """The model may have been trained on it; without it, the label that stands last would be taken for the third feature."""
