@@ -3,6 +3,7 @@
 import sys
 import warnings
 
+from ...display.text import printable
 from ...models.model import Model
 from .categories import say_codes
 from .names import say_positions
@@ -53,4 +54,4 @@ def warn_positions(model: Model, where: str) -> None:
     """
     names = [feature.name for feature in model.features]
     if model.by_position and names != [*map(str, range(len(names)))]:
-        warn_user(f"{where}: features {say_positions(model)}")
+        warn_user(printable(f"{where}: features {say_positions(model)}"))
