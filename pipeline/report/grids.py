@@ -63,13 +63,7 @@ def choose_values(feature: Feature, column: str, found: Distribution | Categorie
 
 
 def find_rank_edges(found: Distribution) -> tuple[float, ...] | None:
-    """Choose cells of about as many rows each, one for every value that is frequent, and for each of few.
-
-    Returns
-    -------
-    tuple of float, or None
-        The lower edge of each but the first; None where numbers are not told apart that many rows have.
-    """
+    """Choose lower edges, but the first, of cells of about as many rows; frequent values have their own. None if these are not told apart."""
     lower, upper = found.edges()
     share = found.counts / max(found.there, 1)
     if (share[(upper > lower) & (upper > np.finfo(np.float64).tiny)] > WIDE).any():
