@@ -107,6 +107,12 @@ variants: setup
 scale: setup
 	$(BIN)/python -m tests.scale $(SCALE)
 
+# Models written anew by every version of each library, each in an environment of its own, which needs pyenv's Pythons 3.8, 3.10 and 3.12 and 15 GB:
+# VERSIONS="/where/environments/go xgboost-1.7.6".
+VERSIONS ?= build/versions
+versions: setup
+	$(BIN)/python -m tests.versions $(VERSIONS)
+
 lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

@@ -4,7 +4,7 @@ what became of the papers'."""
 import ast
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from leafledger.pipeline.errors import MEANINGS, LeafledgerError
 
 SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with `--background-errors`", "inputs": "all"}
 ROOT = Path(__file__).parents[1]
+VERSIONS = Path(__file__).parent / "versions.json"  # as `make versions` writes it
 VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it
 SCALE = Path(__file__).parent / "scale.json"  # as `make scale` writes it
 FORECASTS = Path(__file__).parent / "forecasts.json"  # as `make bench BENCH=--forecasts` writes results.json
@@ -195,6 +196,36 @@ def variants() -> str:
     return f"{len(found['variants'])} variants, made by `make variants` with {versions}. A test holds all of them below {bounds}.\n\n{table}"
 
 
+def _spans(some: Sequence[str], every: Sequence[str]) -> str:
+    """Versions as spans of those that were run: 1.0.2 to 1.3.3."""
+    spans: list[list[str]] = []
+    for version in some:
+        if spans and every.index(spans[-1][-1]) + 1 == every.index(version):
+            spans[-1].append(version)
+        else:
+            spans.append([version])
+    return ", ".join(span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}" for span in spans)
+
+
+def versions() -> str:
+    """Files of every version of each library that was run, which of them are read, and why others are refused."""
+    found: dict[str, dict[str, str | None]] = json.loads(VERSIONS.read_text())
+    named = {"xgboost": "XGBoost", "lightgbm": "LightGBM", "catboost": "CatBoost"}
+    run, rows = dict[str, list[str]](), list[tuple[str, str, str, str]]()
+    for name in found:
+        run.setdefault(name.rpartition("-")[0], []).append(name.rpartition("-")[2])
+    for library, every in run.items():
+        for case in dict.fromkeys(case for version in every for case in found[f"{library}-{version}"]):
+            written = [version for version in every if case in found[f"{library}-{version}"]]
+            right = [version for version in written if found[f"{library}-{version}"][case] is None]
+            refused = [version for version in written if version not in right]
+            rows.append((named.get(library, library), case, _spans(right, every), _spans(refused, every)))
+    said = "; ".join(f"{named.get(library, library)} {', '.join(every)}" for library, every in run.items())
+    n_files = sum(map(len, found.values()))
+    table = as_table(("library", "file", "as the writer says", "refused"), rows)
+    return f"{n_files} files, written by {len(found)} versions: {said}.\n\n{table}"
+
+
 STEPS = {
     "start": "to start",
     "first night": "the night before, with nothing compiled yet",
@@ -299,6 +330,7 @@ SHOWN = (
     forecasts,
     billion,
     variants,
+    versions,
     verdicts,
 )
 PARTS: dict[str, Callable[..., str]] = {part.__name__: part for part in (*SHOWN, papers)}

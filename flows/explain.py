@@ -16,8 +16,7 @@ from prefect.states import Completed, Failed
 
 from leafledger.pipeline.arguments.choices import Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
 from leafledger.pipeline.command.cli import app
-from leafledger.pipeline.dataset.columns.categories import say_codes
-from leafledger.pipeline.dataset.columns.names import say_positions
+from leafledger.pipeline.dataset.columns.notes import note_columns
 from leafledger.pipeline.display.text import count as counted
 from leafledger.pipeline.display.text import printable
 from leafledger.pipeline.drift.verdict import DriftVerdict
@@ -225,11 +224,8 @@ def explain(
             with attempt.stage("planning"):
                 asked = _ask(job, against, thresholds)
                 run = plan(job, load(job))
-            if run.model.by_position:
-                log.info("features %s", printable(say_positions(run.model)))
-            codes = say_codes(run.model)
-            if codes:
-                log.info("columns hold %s", printable(codes))
+            for line in note_columns(run.model):
+                log.info("%s", printable(line))
             attempt.plan, attempt.kept, attempt.manifest = plan_of_run(run), run.kept, run.finished
             what = "explained" if run.finished is None else f"kept, differs in {run.kept}" if run.kept else "finished before, nothing to do"
             manifest = attempt.manifest or _work(log, run, attempt)

@@ -145,6 +145,7 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
 
 def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None) -> tuple[int, dict[str, Any]]:
     """Run one job; return its exit code, and the outcome."""
+    from ..dataset.columns.notes import note_columns
     from ..methods.output_space import TOTALS
     from ..runs.explain import explain_job
     from ..runs.job.table_option import choose_table
@@ -154,11 +155,9 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     console = open_console(quiet or as_json)
     with watched(quiet) as progress, named(job.out):
         done = explain_job(job, progress, complain, earlier)
-    manifest, already_finished, kept, latest, matched = done.manifest, done.already_finished, done.kept, done.latest, done.matched
-    if matched:
-        say(console, f"features {matched}")
-    if done.codes:
-        say(console, f"columns hold {done.codes}")
+    manifest, already_finished, kept, latest = done.manifest, done.already_finished, done.kept, done.latest
+    for line in note_columns(done.model):
+        say(console, line)
     run = job.out if "{" in out else out.rstrip("/")
     if kept:
         say(console, f"{run}: kept as it is; what is asked for differs in {kept}")

@@ -18,7 +18,7 @@ from leafledger.kernels.prediction_gap.tables import BUDGET
 from ..arguments.dates import fill_date
 from ..arguments.readers import read_date, read_flag, read_names, read_number, read_numbers, read_text
 from ..cluster.map_items import map_items
-from ..dataset.columns.names import say_positions
+from ..dataset.columns.notes import note_columns, warn_positions
 from ..dataset.files.matching import ExtraColumns
 from ..errors import InvalidData, UsageError
 from ..methods.parameters import check_parameters
@@ -40,6 +40,8 @@ from .prepare import PERTURBS, Request, prepare_comparison
 from .publish import publish_tables
 from .tables import tabulate
 
+_LOG = logging.getLogger("leafledger")
+
 
 def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Progress) -> pa.Table:
     """Compare rankings, see `compare`."""
@@ -58,8 +60,9 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     check_label(measures.label, loaded)
     found = list_for(job, job.data, loaded, asked)
     model = found.model
-    if model.by_position:
-        logging.getLogger("leafledger").info("%s: features %s", job.data, say_positions(model))
+    for line in note_columns(model):
+        _LOG.info("%s: %s", job.data, line)
+    warn_positions(model, job.data)
     runs = {entry.run: read_run(entry.run, model, job.row_output) for entry in entries if entry.run is not None}
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means over some of the rows would be of other data

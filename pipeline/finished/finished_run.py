@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..arguments.choices import MARGIN
 from ..arguments.readers import read_number
 from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..in_memory.explain.attributions import Attributions
-from ..runs.lookup.row_lookup import FoundRows, as_plain, find_rows, has_views, is_extension, read_condition
+from ..runs.lookup.row_lookup import FoundRows, as_plain, find_rows, has_views, keep_rows, read_condition
 from ..runs.records.current_run import read_finished
 from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import Manifest
@@ -135,19 +134,22 @@ class FinishedRun:
                 raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
         if not self.manifest.parts:  # without rows the types are unknown
             return pa.table({name: pa.nulls(0) for name in columns or ()})
-        if where and (has_views(found.schema) or any(is_extension(found.schema.field(name).type) for name in where)):
-            table = as_plain(found.schema.empty_table())
-            with suppress(NoSuchRow):
-                table = self.find(where).table
-            return table if columns is None else table.select(list(columns))
-        chosen = None
-        for name, value in (where or {}).items():
-            asked = read_condition(self.uri, found.schema, name, value)
-            column = pc.field(name).cast(asked.value.type) if found.schema.field(name).type == pa.float16() else pc.field(name)
-            wanted = column.is_null(nan_is_null=True) if asked.missing else column == asked.value
-            chosen = wanted if chosen is None else chosen & wanted
+        if where:
+            return self._read_where(found.schema, there if columns is None else list(columns), where)
         with published(), reported("read", self.uri):
-            return found.to_table(columns=None if columns is None else list(columns), filter=chosen)
+            return found.to_table(columns=None if columns is None else list(columns))
+
+    def _read_where(self, schema: pa.Schema, columns: Sequence[str], where: Mapping[str, Any]) -> pa.Table:
+        """Read columns of some rows by the look-up: Arrow's own filter skips row groups of NaN by statistics, which do not count it."""
+        conditions = [read_condition(self.uri, schema, name, value) for name, value in where.items()]
+        needed = list(dict.fromkeys((*columns, *where)))
+        empty = schema.empty_table().select(needed)
+        plain = as_plain(empty)
+        table = plain
+        with suppress(NoSuchRow):
+            table = find_rows(self.uri, self._parts, self.plan.ids, where, columns=needed).table.select(needed).cast(plain.schema)
+        kept = keep_rows(table, conditions).select(columns)  # what several parts hold as other types is one type here
+        return kept if has_views(schema) else kept.cast(empty.select(columns).schema)
 
     def summary(self, name: str) -> pa.Table:
         """Read a summary.
@@ -264,8 +266,11 @@ class FinishedRun:
             raise UsageError(f"{self.uri}: has no rows")
         if not where:
             raise UsageError(f"{self.uri}: which row? Give columns and their values, such as {(*self.plan.ids, 'id')[0]}=…")
-        parts = [(entry["part"], entry["uri"]) for entry in self.manifest.parts]
-        return find_rows(self.uri, parts, self.plan.ids, where, most if most is None else read_number("most", most, 1))
+        return find_rows(self.uri, self._parts, self.plan.ids, where, most if most is None else read_number("most", most, 1))
+
+    @property
+    def _parts(self) -> list[tuple[int, str]]:
+        return [(entry["part"], entry["uri"]) for entry in self.manifest.parts]
 
     def describe(self, found: FoundRows, output: str | None = None) -> Shown:
         """Show rows that were found.

@@ -95,10 +95,14 @@ def _read_missing(given: Any) -> float | None:
 
 
 def _mark_missing(model: Model, missing: float | None, where: str) -> Model:
-    """Set the missing-value number of all features with numeric columns."""
+    """Set the missing-value number of all features with numeric columns; one that the model's file or estimator says must be the same."""
+    noted = sorted({feature.missing for feature in model.features if feature.missing is not None})
+    if missing is not None and any(number != missing for number in noted):
+        raise UsageError(f"missing is {missing:g}, but {where} says that {noted[0]:g} stands for missing values; leave it out, or give that one")
+    for number in noted if missing is None else [missing]:
+        _check_missing_code(model, number, where)
     if missing is None:
         return model
-    _check_missing_code(model, missing, where)
     return replace(model, features=tuple(feature if feature.categories else replace(feature, missing=missing) for feature in model.features))
 
 
@@ -130,7 +134,8 @@ def load_ensemble(
         also one that MLflow keeps, as ``models:/name/version``, ``models:/name@alias`` or ``runs:/run/path``; or a model object of one of these
         libraries or of scikit-learn, such as a Booster or a fitted estimator. Of a search for parameters it is the best estimator.
     missing : float, optional
-        A number that stands for a missing value in the columns of numbers, besides NaN and null. Of XGBoost's estimators it is by default their own.
+        A number that stands for a missing value in the columns of numbers, besides NaN and null. Estimators of XGBoost, and their files until 1.7,
+        say their own, which it must be then.
     trees : int, "start:stop" or (int, int), optional
         How many of the first iterations of boosting to use, or which, as the library counts them; by default all.
     outputs : str or sequence of str
@@ -169,7 +174,8 @@ def _convert(model: Any, where: str, missing: float | None) -> Model | None:
             parsed = _parse(loader, loader.serialise(model), where)
             if loader.has_own(model):
                 parsed = replace(parsed, objective=OWN)
-            return _mark_missing(_name_classes(parsed, loader.classes(model)), loader.missing(model) if missing is None else missing, where)
+            own = _mark_missing(_name_classes(parsed, loader.classes(model)), loader.missing(model), where)
+            return _mark_missing(own, missing, where)
     return None
 
 

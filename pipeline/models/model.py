@@ -115,6 +115,11 @@ class Model:
     by_position: bool = False
     origin: str | None = None
 
+    @property
+    def missing(self) -> float | None:
+        """A number that stands for missing values, besides NaN, in columns of numbers; the smallest where features differ."""
+        return min((feature.missing for feature in self.features if feature.missing is not None), default=None)
+
     def __repr__(self) -> str:
         counts = count(self.ensemble.root.size, "tree"), count(len(self.features), "feature"), count(len(self.outputs), "output")
         return f"Model({self.library}, {', '.join(counts)})"

@@ -9,6 +9,8 @@ COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZh", b"\xfd7z
 XML = re.compile(rb"\s*<(\?xml|PMML)")
 ZIP = b"PK\x03\x04"
 DUMP = re.compile(rb'booster\[0\]|\[\s*\{\s*"nodeid"|\{\s*"name"\s*:\s*"tree"')
+# XGBoost's own binary format until 2.0: a magic since 1.1, parameters in 136 bytes, and the objective's name with its length before it.
+XGBOOST_BINARY = re.compile(rb"(binf)?.{136}[\x05-\x28]\0{7}[a-z]+:[a-z]+", re.S)
 # Field numbers of ONNX's ModelProto (onnx.proto), and that of the graph.
 FIELDS, GRAPH = frozenset((1, 2, 3, 4, 5, 6, 7, 8, 14, 20, 25, 26)), 7
 MOST_FIELDS = 1 << 12
@@ -74,6 +76,11 @@ FOREIGN = (
         "use the file that the model's own library writes",
     ),
     Foreign("XML, as PMML is", lambda data: XML.match(data) is not None, "use the file that the model's own library writes"),
+    Foreign(
+        "in XGBoost's own binary format, which versions before 2.1 write to files that are not called .json or .ubj",
+        lambda data: XGBOOST_BINARY.match(data) is not None,
+        "load it by one of these versions, from 1.0 on, and save it as .json",
+    ),
     Foreign(
         "a dump for people, which lacks what predictions need",
         lambda data: DUMP.match(data) is not None,

@@ -12,12 +12,13 @@ from ..drift.measure.distribution import Categories, Distribution
 from ..drift.measure.measured_run import Measured
 from ..models.model import Feature
 from ..runs.columns.top_attributions import feature_of
-from .counts.counts import BINS, QUANTILES, CountedColumn, Values, lay_edges
+from .counts.counts import BINS, QUANTILES, RANKS, CountedColumn, Values, lay_edges
 from .figures.scale import make_axis
 
 SHARED = 0.01  # share of attributions beyond either end of the shared axis,
 OWN = 0.002  # of a feature's own axis,
 VALUES = 0.01  # and of its values
+WIDE = 0.1  # share of rows in a cell of several numbers, above which ranks are not known
 POINTS = 12  # distinct numbers drawn singly
 CATEGORIES = 10
 
@@ -54,12 +55,30 @@ def choose_values(feature: Feature, column: str, found: Distribution | Categorie
         return Values(feature, column, categories=tuple(name for name, _ in largest) or ("",))
     points = _points(found)
     if points.size:
-        middle = (points[1:] + points[:-1]) / 2
-        edges = (np.nextafter(points[0], -math.inf), *middle, np.nextafter(points[-1], math.inf))
+        edges = (*points, np.nextafter(points[-1], math.inf))  # not their middles, which round to one of two neighbours
         return Values(feature, column, tuple(map(float, edges)), points=tuple(map(float, points)))
     low, high = find_ends([found], VALUES)
     inner = np.linspace(low, high, BINS + 1)[:-1]
     return Values(feature, column, tuple(map(float, (*inner, np.nextafter(high, math.inf)))))
+
+
+def find_rank_edges(found: Distribution) -> tuple[float, ...] | None:
+    """Choose lower edges, but the first, of cells of about as many rows; frequent values have their own. None if these are not told apart."""
+    lower, upper = found.edges()
+    share = found.counts / max(found.there, 1)
+    if (share[(upper > lower) & (upper > np.finfo(np.float64).tiny)] > WIDE).any():
+        return None
+    number = np.floor((np.cumsum(share) - share) * RANKS)
+    starts = (np.diff(number) > 0) | (share[1:] * RANKS >= 1) | (share.size <= RANKS)
+    return tuple(map(float, lower[1:][starts]))
+
+
+def _rank(values: Values | None, known: Distribution | Categories | None, phi: Distribution) -> tuple[tuple[float, ...], tuple[float, ...]] | None:
+    """Choose the cells of ranks of ordered values and of their attributions."""
+    if values is None or not values.ordered or not isinstance(known, Distribution):
+        return None
+    of_values, of_phi = find_rank_edges(known), find_rank_edges(phi)
+    return None if of_values is None or of_phi is None else (of_values, of_phi)
 
 
 def _say_lacking(kept: bool, name: str, combinations: Sequence[str], feature: str, found: Distribution | Categories | None) -> str:
@@ -89,5 +108,5 @@ def choose_grids(measured: Measured, output: str, names: Sequence[str], columns:
         chosen = choose_values(features[feature], values[feature], known) if feature in values else None
         lacking = "" if chosen else _say_lacking(plan.values, name, plan.combinations, feature, known)
         own, quantiles = lay_edges(find_ends([phi], OWN), find_ends([phi], 0.0)), tuple(phi.quantile(q) for q in QUANTILES)
-        grids.append(CountedColumn(columns[name], shared, own, chosen, lacking, quantiles))
+        grids.append(CountedColumn(columns[name], shared, own, chosen, lacking, quantiles, _rank(chosen, known, phi)))
     return tuple(grids)

@@ -7,10 +7,10 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from ..arguments.choices import Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
-from ..dataset.columns.categories import say_codes
-from ..dataset.columns.names import say_positions
+from ..dataset.columns.notes import note_columns, warn_positions
 from ..dataset.columns.partition import Partition
 from ..display.text import printable
+from ..models.model import Model
 from ..progress import Progress, no_progress
 from .job.job import Job, make_job
 from .job.options import ReasonsFile, pick
@@ -40,9 +40,8 @@ class RunResult(NamedTuple):
     already_finished: bool  # it was finished before, so that nothing was done
     kept: str  # differences from the requested run, if an existing run was kept
     latest: Latest | None  # the pointer to the latest run, if requested
-    matched: str  # how features were matched with columns, if not by name
+    model: Model  # its features called as the columns
     unlogged: str | None  # why logging to MLflow failed, if requested
-    codes: str = ""  # columns with codes of categories that the model does not list
     inputs: Inputs | None = None  # digests of its input files, if any
 
 
@@ -60,10 +59,8 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
     with attempt.heard(warn), export_metrics(job, attempt, earlier), emit_lineage(job, attempt):
         with attempt.stage("planning"):
             run = plan_run(job, load_model(job), unfinished=True)
-        matched, codes = say_positions(run.model), say_codes(run.model)
-        for said in (f"features {matched}" * bool(matched), f"columns hold {codes}" * bool(codes)):
-            if said:
-                _LOG.info(printable(f"{job.data}: {said}"))
+        for said in note_columns(run.model):
+            _LOG.info(printable(f"{job.data}: {said}"))
         attempt.plan, attempt.kept, attempt.manifest, inputs = plan_of_run(run), run.kept, run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
         commit_table(job, job.out, manifest, bool(run.kept))
@@ -74,7 +71,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         undigested = undigested_warning(run)
         if undigested is not None:
             attempt.warned.append(undigested)
-    return RunResult(manifest, run.finished is not None, run.kept, latest, matched, unlogged, codes, attempt.inputs or inputs)
+    return RunResult(manifest, run.finished is not None, run.kept, latest, run.model, unlogged, attempt.inputs or inputs)
 
 
 def _work(run: Run, attempt: Attempt, progress: Progress) -> Manifest:
@@ -283,7 +280,9 @@ def explain(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    done = explain_job(make_job(model, data, out, pick(locals())), progress)
+    job = make_job(model, data, out, pick(locals()))
+    done = explain_job(job, progress)
+    warn_positions(done.model, job.data)
     if done.kept:
         _LOG.warning(printable(f"{out}: kept, though what is asked for now differs in {done.kept}"))
     if done.unlogged is not None:

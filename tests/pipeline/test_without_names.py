@@ -1,6 +1,6 @@
 """Models that were trained on plain matrices have no names: columns go by position where as many are there, as in the libraries themselves."""
 
-import logging
+import warnings
 
 import catboost
 import lightgbm
@@ -55,6 +55,7 @@ def train_sklearn(rows, path):
     return path / "model.trees", lambda rows: model.predict(rows), ""
 
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*features by position:UserWarning")
 TRAININGS = (train_xgboost, train_lightgbm, train_catboost, train_catboost_json, train_sklearn)
 
 
@@ -76,19 +77,21 @@ def assert_agrees(phi, margin, expected):
     assert_allclose(margin, expected, rtol=SINGLE, atol=SINGLE * 10)
 
 
-def test_rows_in_memory_go_by_position(trained, caplog):
-    """Frames, tables and columns of any names, as the library takes them; it is said once, and what comes out is called as the columns."""
+def test_rows_in_memory_go_by_position(trained):
+    """Frames, tables and columns of any names, as the library takes them; Python warns, and what comes out is called as the columns."""
     path, predict, made_up = trained
     model, expected = load_ensemble(path), predict(ROWS)
     assert [(feature.name, feature.named) for feature in model.features] == [(f"{made_up}{j}", False) for j in range(3)]
-    with caplog.at_level(logging.INFO, "leafledger"):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         for rows in (FRAME, pa.Table.from_pandas(FRAME), {name: FRAME[name].to_numpy() for name in NAMES}):
             found = attribute(path, rows, background=FRAME.rename(columns=str).head(9) if rows is FRAME else None)
             assert found.players == tuple(NAMES)
             if rows is not FRAME:
                 assert_agrees(found.phi[:, 0], found.margin[:, 0], expected)
-    said = [message for message in caplog.messages if "compil" not in message]  # of kernels that were not called before
-    assert said == ["rows: features by position, since the model has no names: wind, rain, hour"] * 3
+    said = [str(warning.message) for warning in caught if warning.category is UserWarning]
+    assert [line for line in said if line.startswith("rows: ")] == ["rows: features by position, since the model has no names: wind, rain, hour"] * 3
+    assert {warning.filename for warning in caught if warning.category is UserWarning} == {__file__}
     assert_agrees(attribute(path, FRAME.iloc[5]).phi[:, 0], attribute(path, FRAME.iloc[5]).margin[:, 0], expected[5:6])
     plain, marginal, called = attribute(path, ROWS), attribute(path, ROWS, background=ROWS), [f"{made_up}{j}" for j in range(3)]
     for rows in (ROWS, FRAME):
@@ -119,6 +122,23 @@ def test_runs_go_by_position(trained, tmp_path, capsys):
     assert f"features  {said}" in capsys.readouterr().out
     assert main(["explain", str(path), str(data), "--out", str(tmp_path / "own"), "--scheduler", "serial"]) == 0
     assert capsys.readouterr().out.startswith(f"features {said}")
+
+
+def test_python_warns_of_runs_and_comparisons_and_commands_say_a_line(path, tmp_path, capsys):
+    """A warning is of the line that called; a command has no such line to show."""
+    data = tmp_path / "data.parquet"
+    FRAME.to_parquet(data)
+    says = rf"^{data}: features by position, since the model has no names: wind, rain, hour$"
+    with pytest.warns(UserWarning, match=says) as caught:
+        explain(path, data, tmp_path / "run", scheduler="serial")
+    with pytest.warns(UserWarning, match=says) as also:
+        compare(path, data, tmp_path / "c.parquet", methods=["shapley", "banzhaf"], scales=(), scheduler="serial")
+    assert [warning.filename for warning in (*caught, *also)] == [__file__] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        given = ["--out", str(tmp_path / "d.parquet"), "--methods", "shapley,banzhaf", "--scales", "", "--scheduler", "serial"]
+        assert main(["compare", str(path), str(data), *given]) == 0
+    assert f"leafledger: {data}: features by position, since the model has no names: wind, rain, hour\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("asked", [{"ids": "flight"}, {"by": "flight"}, {"method": "r2", "label": "flight"}])

@@ -36,7 +36,7 @@ MARGINS = {
 def _describe(model: str, found: "Inspection") -> dict[str, str]:
     outputs = found.outputs if len(found.outputs) <= TOP else (*found.outputs[:TOP], "…")
     precision = "single" if found.single_precision else "double"
-    return {
+    said = {
         "model": f"{model}, {found.library}, SHA-256 {found.digest[:12]}",
         "objective": f"{found.objective or 'not said'}; a margin is {MARGINS[found.margin]}",
         "outputs": f"{len(found.outputs)}: {', '.join(outputs)}",
@@ -44,7 +44,10 @@ def _describe(model: str, found: "Inspection") -> dict[str, str]:
         "trees": f"{found.n_trees:,} with {found.n_leaves:,} leaves; values are compared in {precision} precision",
         "each tree": f"{found.leaves.mean:.1f} leaves (at most {found.leaves.most:,}), depth {found.depth.mean:.1f} (at most {found.depth.most}), "
         f"{found.distinct_features.mean:.1f} features (at most {found.distinct_features.most})",
-    } | ({} if found.statistics is None else {"statistics": _count_statistics(found.statistics)})
+    }
+    if found.missing is not None:
+        said["missing"] = f"{found.missing:g}, besides null and NaN"
+    return said if found.statistics is None else said | {"statistics": _count_statistics(found.statistics)}
 
 
 def _count_statistics(found: "InspectedStatistics") -> str:

@@ -162,6 +162,7 @@ def plan(
     from ...cluster.resource_usage import ResourceUsage, measure_usage
     from ...dataset.columns.categories import say_codes
     from ...dataset.columns.names import say_positions
+    from ...dataset.columns.notes import say_missing
     from ...runs.forecast.forecast import forecast_run
     from ...runs.job.job import make_job
     from ...runs.plan.model import load_model
@@ -185,6 +186,7 @@ def plan(
         "method": f"{run.plan.method} {parameters}".strip(),
         "features": say_positions(run.model),
         "columns": say_codes(run.model),
+        "missing": say_missing(run.model),
         "space": "" if run.plan.link is None else f"{run.plan.space}, by {_describe_link(run.plan.link)}",
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "combinations": f"{len(run.plan.combinations)} are players of their own" if run.plan.combinations else "",

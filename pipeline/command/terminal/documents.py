@@ -124,6 +124,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("outputs", "array", "their names"),
         Entry("base", "array", "margins before any tree"),
         Entry("single_precision", "boolean", "values are rounded to single precision before they are compared"),
+        Entry("missing", "number or null", "that stands for missing values besides null and NaN, where the model says one"),
         Entry("n_trees", "integer", ""),
         Entry("n_leaves", "integer", ""),
         Entry("leaves", "object", "of a tree: `mean` and `most`"),

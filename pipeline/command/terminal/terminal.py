@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -186,7 +186,7 @@ def is_logged() -> bool:
 
 @contextmanager
 def logged(how: Log) -> Iterator[None]:
-    """Write lines on standard error, and warnings in a log, in another format inside the context.
+    """Write lines and warnings on standard error in another format inside the context.
 
     Parameters
     ----------
@@ -198,9 +198,8 @@ def logged(how: Log) -> Iterator[None]:
     """
     before = _LOG.set(how)
     try:
-        with nullcontext() if how.form is None else warnings.catch_warnings():
-            if how.form is not None:
-                warnings.showwarning = _log_warning
+        with warnings.catch_warnings():
+            warnings.showwarning = _say_warning
             yield
     finally:
         _LOG.reset(before)
@@ -222,8 +221,9 @@ def named(run: str) -> Iterator[None]:
         yield
 
 
-def _log_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    log(f"{category.__name__}: {message}", "warning")
+def _say_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Write a warning of Python as a line; its place says nothing to whoever typed a command."""
+    complain(f"{message}" if category is UserWarning and not is_logged() else f"{category.__name__}: {message}")
 
 
 def complain(line: str, level: str = "warning") -> None:

@@ -74,6 +74,8 @@ class Inspection:
         Margins before any tree, one for each output.
     single_precision : bool
         Values are rounded to single precision before they are compared.
+    missing : float or None
+        A number that stands for missing values besides NaN, where the model says one.
     n_trees, n_leaves : int
     leaves, depth, distinct_features : Counted
         Of a tree; its depth in splits, and the features that it asks for.
@@ -94,6 +96,7 @@ class Inspection:
     outputs: tuple[str, ...]
     base: tuple[float, ...]
     single_precision: bool
+    missing: float | None
     n_trees: int
     n_leaves: int
     leaves: Counted
@@ -210,6 +213,7 @@ def inspect_model(model: Model | str | PathLike | Any, methods: Sequence[str] = 
         outputs=loaded.outputs,
         base=tuple(ensemble.base.tolist()),
         single_precision=ensemble.single_precision,
+        missing=loaded.missing,
         n_trees=n_trees,
         n_leaves=int((~inner).sum()),
         leaves=_counted(np.bincount(traced.tree[~inner], minlength=n_trees)),

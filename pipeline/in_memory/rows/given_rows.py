@@ -1,6 +1,5 @@
 """Rows in memory as given: matrices, data frames, and single rows as Series, with validation of columns."""
 
-import logging
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
@@ -14,7 +13,8 @@ import pyarrow as pa
 from leafledger.kernels.trees.binning import BinTables, bin_dtype, bin_rows, padded
 
 from ...arguments.readers import shorten
-from ...dataset.columns.names import call, name_at, say_positions, spell
+from ...dataset.columns.names import call, name_at, spell
+from ...dataset.columns.notes import warn_positions
 from ...dataset.columns.schema import has_several_types, index_columns
 from ...dataset.columns.values import fill_values, read_features
 from ...errors import SchemaMismatch, UsageError
@@ -181,7 +181,7 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
 
 
 def spell_features(model: Model, rows: Any, *others: Any, where: str = ROWS) -> Model:
-    """Rename a model's features as the columns of rows, and log a match by position.
+    """Rename a model's features as the columns of rows, and warn of a match by position.
 
     Parameters
     ----------
@@ -230,7 +230,7 @@ def read_header(rows: Any, *others: Any) -> Header | None:
 
 
 def spell_header(model: Model, header: Header, where: str = ROWS) -> Model:
-    """Rename a model's features as given columns, and log a match by position.
+    """Rename a model's features as given columns, and warn of a match by position.
 
     Parameters
     ----------
@@ -247,7 +247,7 @@ def spell_header(model: Model, header: Header, where: str = ROWS) -> Model:
     names, index, asked = header
     found = call(model, *spell(model.features, names, where, index, asked))
     if found.by_position and not model.by_position:
-        logging.getLogger("leafledger").info("%s: features %s", where, say_positions(found))
+        warn_positions(found, where)
     return found
 
 

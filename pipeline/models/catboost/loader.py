@@ -32,7 +32,7 @@ def _column(record: Any, texts: dict[int, str], categorical: bool, where: str) -
     for key, number in (("feature_index", index), ("flat_feature_index", flat)):
         if not 0 <= number <= MOST_INDEX:  # CatBoost would wrap it to another number
             raise InvalidModel(f"{where}: {key!r} is {number}, expected 0..{MOST_INDEX}")
-    given = get(record, "feature_id", str, where)
+    given = get(record, "feature_id", str, where) if "feature_id" in record else ""  # CatBoost 1.0 leaves names out
     name, named = given or str(flat), bool(given)
     where = f"{where}: feature {name!r}"
     if not categorical:

@@ -15,7 +15,7 @@ from ..model import Feature, Loader, check_ensemble, check_predictions
 from ..objectives import LIGHTGBM, Margin, Objective, objective_of
 from .categories import Trained, find_doubtful, place_lists
 
-VERSIONS = ("v3", "v4")
+VERSIONS = ("v2", "v3", "v4")  # of LightGBM 2.2, 2.3 and 4.0 on
 MAX_OUTPUTS = 100_000
 MAX_SET_WORDS = 1 << 26  # 256 MiB of category sets; a set has a bit for every code up to the feature's largest
 CATEGORICAL, DEFAULT_LEFT = 1, 2  # bits of decision_type; the two bits above them are the missing type (LightGBM tree.h)
@@ -183,7 +183,7 @@ def _after_trees(tail: bytes, where: str) -> tuple[set[int], list[list[Any]]]:
     """Read the lines after the trees: columns declared categorical, and pandas' category lists in column order."""
     before, end, rest = tail.partition(b"\nend of parameters\n")
     if not tail.startswith(b"end of trees\n") or not end:
-        raise InvalidModel(f"{where}: the file is cut off: no 'end of trees' and 'end of parameters' after the trees")
+        raise InvalidModel(f"{where}: the file is cut off, or of LightGBM before 2.2: no 'end of trees' and 'end of parameters' after the trees")
     declared = re.search(rb"^\[categorical_feature: ([0-9,]*)\]$", before, re.M)
     columns = {int(word) for word in declared[1].split(b",") if 0 < len(word) < 10} if declared else set()
     if rest.startswith(b"\nparser:\n"):
@@ -247,7 +247,7 @@ def _objective(header: dict[bytes, bytes]) -> Objective:
 
 
 def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
-    """Read a LightGBM text model, version 3 or 4; margins are raw scores, averaged over iterations for random forests.
+    """Read a LightGBM text model, version 2 to 4; margins are raw scores, averaged over iterations for random forests.
 
     Covers are row counts, which LightGBM's own ``pred_contrib`` uses (tree.cpp, ``TreeSHAP``).
     """

@@ -21,10 +21,16 @@ def _columns(model: Any) -> np.ndarray:
     return np.concatenate((np.flatnonzero(categorical), np.flatnonzero(~categorical)))
 
 
+def _list_codes(model: Any) -> dict[int, tuple[int, ...]]:
+    """List the codes that training saw of categorical features, which before 1.4 are the data's own values."""
+    categorical = () if model.is_categorical_ is None else np.flatnonzero(model.is_categorical_).tolist()
+    return {j: tuple(int(code) for code in model._bin_mapper.bin_thresholds_[j]) for j in categorical}
+
+
 def list_categories(model: Any) -> dict[int, tuple[Any, ...]]:
     """List the values of categorical features by feature number."""
     if getattr(model, "_preprocessor", None) is None:
-        return {}
+        return _list_codes(model)
     encoder = model._preprocessor.named_transformers_["encoder"]
     found = {}
     for j, values in zip(np.flatnonzero(model.is_categorical_).tolist(), encoder.categories_, strict=True):
@@ -48,6 +54,8 @@ def read_histogram_boosting(model: Any) -> TreeEnsemble:
     """Read a fitted estimator: the initial prediction, and the sum of the trees."""
     columns, categories = _columns(model), list_categories(model)
     n_categories = np.array([len(categories.get(j, ())) for j in range(model.n_features_in_)], np.int32)
+    encoded = getattr(model, "_preprocessor", None) is not None
+    codes = {j: np.arange(len(values)) if encoded else np.array(values, np.int64) for j, values in categories.items()}
     known, number = model._bin_mapper.make_known_categories_bitsets()
     trees = []
     for stage in model._predictors:
@@ -58,10 +66,10 @@ def read_histogram_boosting(model: Any) -> TreeEnsemble:
             sets = {}
             for node in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~leaf).tolist():
                 asked = int(nodes["feature_idx"][node])
-                n = int(n_categories[columns[asked]])
+                of_values = codes[int(columns[asked])]
                 left = _bits(predictor.raw_left_cat_bitsets[nodes["bitset_idx"][node]])
                 left |= ~_bits(known[number[asked]]) & missing_left[node]  # unknown categories follow missing values
-                sets[node] = [*np.flatnonzero(left[:n]).tolist(), *([n] if missing_left[node] else [])]
+                sets[node] = [*np.flatnonzero(left[of_values]).tolist(), *([of_values.size] if missing_left[node] else [])]
             trees.append(
                 Tree(
                     feature=np.where(leaf, -1, columns[nodes["feature_idx"].astype(np.int64)]),

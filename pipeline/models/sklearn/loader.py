@@ -18,6 +18,7 @@ from ..objectives import EXP, SIGMOID, SOFTMAX, Margin, Objective
 from ..portable_format import read_trees, write_trees
 from .hist_gradient_boosting import list_categories, read_histogram_boosting
 from .trees import Tree, add_iterations, join, read_tree
+from .version import VOTES_AGAINST, find_version
 
 LIBRARY = "scikit-learn"
 INSTEAD = {  # unsupported estimators, with alternatives
@@ -133,15 +134,16 @@ def _read_adaptive_boosting(model: Any) -> TreeEnsemble:
     """Read AdaBoost: weighted votes of the trees, as in ``decision_function``."""
     _check_trees(model, model.estimators_)
     if getattr(model, "algorithm", "SAMME") == "SAMME.R":
-        raise UnsupportedModel("AdaBoostClassifier with algorithm 'SAMME.R' adds logarithms of probabilities up; expected 'SAMME'")
+        raise UnsupportedModel("AdaBoostClassifier with algorithm 'SAMME.R', the default until 1.5, adds logarithms up; expected 'SAMME'")
     n, trees = len(model.classes_), []
     if n < 2:
         raise UnsupportedModel(f"AdaBoostClassifier of {n} class, expected at least two")
+    against = find_version(model) >= VOTES_AGAINST
     share = np.asarray(model.estimator_weights_, float)[: len(model.estimators_)] / np.sum(model.estimator_weights_)
     for tree, weight in zip(model.estimators_, share, strict=True):
         voted = np.asarray(tree.classes_)[tree.tree_.value[:, 0].argmax(axis=1)]
         agrees = voted[:, None] == np.asarray(model.classes_)
-        votes = np.where(agrees, weight, -weight / (n - 1))
+        votes = np.where(agrees, weight, -weight / (n - 1) if against else 0.0)
         trees.append(read_tree(tree, votes if n > 2 else votes[:, 1:] - votes[:, :1]))
     return _join(model, trees)
 

@@ -9,6 +9,8 @@ from ...errors import UnsupportedModel
 
 MAX_FEATURES = 1 << 20
 SIZE = "n_features_in_"
+FINE = (1, 8)  # version since which the smallest prior probability is that of double precision
+CENTRED = (1, 4)  # version since which the initial predictions of several classes are centred
 
 
 class Stored:
@@ -25,6 +27,15 @@ class Stored:
             raise ValueError(f"a {type(self).__name__} has {str(found)[:40]} features, expected 1 to {MAX_FEATURES}")
         self.__dict__[name] = found
         return found
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """First two numbers of the version of scikit-learn that wrote it."""
+        text = getattr(self, "_sklearn_version", None)
+        if not isinstance(text, str):
+            raise UnsupportedModel(f"{type(self).__name__} does not say which version of scikit-learn wrote it, on which its predictions hang")
+        major, minor, *_ = text.split(".")
+        return int(major), int(minor)
 
 
 class BaseSearchCV(Stored):
@@ -62,13 +73,14 @@ class BaseGradientBoosting(Stored):
             return np.repeat(np.asarray(self.init_.constant_, float).reshape(1, -1), len(rows), axis=0)
         if self.init_.strategy != "prior":
             raise UnsupportedModel(f"{type(self).__name__} starts from a DummyClassifier of strategy {self.init_.strategy!r}, expected 'prior'")
-        eps = np.finfo(np.float64).eps
+        eps = np.finfo(np.float64 if self.version >= FINE else np.float32).eps
         prior = np.clip(np.asarray(self.init_.class_prior_, float), eps, 1 - eps)
         if prior.size == 2:
-            scale = {"log_loss": 1.0, "exponential": 0.5}[self.loss]
+            scale = 0.5 if self.loss == "exponential" else 1.0
             start = np.array([scale * np.log(prior[1] / (1 - prior[1]))])
         else:
-            start = np.log(prior) - np.log(prior).mean()
+            centre = np.log(prior).mean() if self.version >= CENTRED else 0.0
+            start = np.log(prior) - centre
         return np.repeat(start[None], len(rows), axis=0)
 
 

@@ -38,3 +38,9 @@ LINKS = {f"reg:{name}": link for name, link in LINKS.items()}
 LINKS |= {"binary:logistic": _logit, "binary:logitraw": _identity, "binary:hinge": _identity, "count:poisson": _log}
 LINKS |= {"survival:cox": _log, "survival:aft": _log, "multi:softmax": _identity, "multi:softprob": _identity}
 LINKS |= {"rank:ndcg": _identity, "rank:pairwise": _identity, "rank:map": _identity}
+RAW_IS_MARGIN = (1, 3, 1)  # version since which ``binary:logitraw`` takes its base score for a margin
+
+
+def find_link(objective: str, version: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the inverse link of an objective, as the version that wrote the file has it."""
+    return _logit if objective == "binary:logitraw" and version < RAW_IS_MARGIN else LINKS[objective]

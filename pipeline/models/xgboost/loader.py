@@ -12,8 +12,10 @@ from ...errors import InvalidModel, UnsupportedModel
 from ..formats.ubjson import integer, member, numbers, read_document, shown
 from ..model import Feature, Loader, check_ensemble, check_predictions
 from ..objectives import XGBOOST, Margin, Objective, objective_of
-from .base_score import LINKS
+from .base_score import LINKS, find_link
 from .categories import check_lost, read_list
+from .rounds import number_rounds
+from .wrapper import read_missing
 
 MAX_TREES = 50_000
 MAX_FEATURES = 100_000
@@ -22,6 +24,7 @@ MAX_SET_WORDS = 1 << 26  # 256 MiB of category sets; a set has a bit for every c
 MAX_CODE = (1 << 24) - 1  # InvalidCat in common/categorical.h: larger codes are no categories
 NEWEST_MAJOR = 3
 LARGEST_WHOLE = 2.0**63  # XGBoost parses numbers without point and exponent in 64 bits, and they overflow
+BOOSTER_KEYS = {"gbtree", "model", "name", "weight_drop"}
 MODEL_KEYS = {"cats", "gbtree_model_param", "iteration_indptr", "tree_info", "trees", "weight_drop"}
 DELETED = (1 << 31) - 1  # split index of a pruned node (RegTree::Node::MarkDelete, less the bit of the default direction)
 _HEAD = re.compile(rb'\{\s*"(?:learner|version)"\s*:|\{(?:L\0{7}|l\0{3}|I\0|[iU])\x07(?:learner|version)')
@@ -99,8 +102,9 @@ def _tree(tree: Any, number: int, n_features: int, n_outputs: int, where: str) -
     condition = _single(numbers(tree, "split_conditions", float, n_nodes, where))
     default_left = numbers(tree, "default_left", int, n_nodes, where)
     kept = feature != DELETED
-    if n_nodes - kept.sum() != integer(parameters, "num_deleted", 0, n_nodes, where, default="0") or not kept[0]:
-        raise InvalidModel(f"{where}: {n_nodes - kept.sum()} nodes are deleted, 'num_deleted' is {shown(parameters.get('num_deleted'))}")
+    n_deleted = int(n_nodes - kept.sum())  # XGBoost 1.0 does not say it
+    if n_deleted != integer(parameters, "num_deleted", 0, n_nodes, where, default=str(n_deleted)) or not kept[0]:
+        raise InvalidModel(f"{where}: {n_deleted} nodes are deleted, 'num_deleted' is {shown(parameters.get('num_deleted'))}")
     leaf = left == -1
     inner = ~leaf & kept
     _refuse_outside(feature[inner], 0, n_features - 1, "feature", where)
@@ -150,7 +154,7 @@ def _vector_leaves(tree: dict[str, Any], right: np.ndarray, leaf: np.ndarray, wi
     return np.where(leaf[:, None], weights.reshape(n_leaves, width)[rows], 0.0)
 
 
-def _base(learner: dict[str, Any], n_outputs: int, where: str) -> tuple[np.ndarray, Objective]:
+def _base(learner: dict[str, Any], version: tuple[int, ...], n_outputs: int, where: str) -> tuple[np.ndarray, Objective]:
     """Return the base margin ``(outputs,)`` float64, and the objective whose link was inverted."""
     text = member(member(learner, "learner_model_param", dict, where), "base_score", str, where)
     name = member(member(learner, "objective", dict, where), "name", str, where)
@@ -166,12 +170,22 @@ def _base(learner: dict[str, Any], n_outputs: int, where: str) -> tuple[np.ndarr
     stored = _single(given)
     if stored.size not in (1, n_outputs) or not np.isfinite(stored).all():
         raise InvalidModel(f"{where}: 'base_score' is {text[:40]!r}, expected 1 or {n_outputs} finite numbers")
-    base = LINKS[name](np.broadcast_to(stored, n_outputs)).astype(np.float64)
+    base = find_link(name, version)(np.broadcast_to(stored, n_outputs)).astype(np.float64)
     if not np.isfinite(base).all():
         raise UnsupportedModel(f"{where}: base score {text[:40]} of {name} is the margin {base.tolist()}, expected finite numbers")
     if name == "reg:expectileerror" and n_outputs > 1:  # margins are steps between expectiles
         return base, Objective(name, Margin.OTHER, None)
     return base, objective_of(name, XGBOOST)
+
+
+def _dropout(booster: dict[str, Any], model: dict[str, Any], n_trees: int, where: str) -> np.ndarray:
+    """Return the trees' weights, ``(trees,)`` float32: a booster's until 3.3, called "dart" until 3.2 and "gbtree" then; a model's since 3.4."""
+    holders = [each for each in (booster, model) if "weight_drop" in each]
+    if len(holders) > 1:
+        raise InvalidModel(f"{where}: booster and model have 'weight_drop', expected one of them")
+    if not holders and booster["name"] != "dart":
+        return np.ones(n_trees, np.float32)
+    return _single(numbers((holders or [booster])[0], "weight_drop", float, n_trees, where))
 
 
 def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where: str) -> tuple[tuple[Feature, ...], np.ndarray]:
@@ -194,7 +208,7 @@ def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where:
         raise InvalidModel(f"{where}: 'cats' has {len(entries)} features, expected {n_features}")
     if split_on.size and "cats" in model and not entries:
         check_lost(learner.get("attributes"), kinds, names[split_on[0]], where)
-    known = np.zeros(n_features, np.int64)
+    known, missing = np.zeros(n_features, np.int64), read_missing(learner, where)
     np.maximum.at(known, split_on, largest + 1)
     features = []
     for j, name in enumerate(names):
@@ -208,23 +222,9 @@ def _features(header: _Header, split_on: np.ndarray, largest: np.ndarray, where:
         known[j] = max(known[j], categorical)
         # Training saw codes of unknown values: from a data frame in old versions, a sliced model, or the user.
         lacking = categorical and not categories
-        features.append(Feature(name, categorical, categories if categorical else None, perhaps_codes=lacking, named=named))
+        noted = None if categorical and categories else missing
+        features.append(Feature(name, categorical, categories if categorical else None, perhaps_codes=lacking, missing=noted, named=named))
     return tuple(features), known
-
-
-def _rounds(model: dict[str, Any], learner: dict[str, Any], n_trees: int, per_round: int, where: str) -> np.ndarray:
-    """Return the iteration of every tree, up to the best iteration of early stopping, as ``XGBModel.predict`` does."""
-    bounds = np.arange(0, n_trees + per_round, per_round)
-    if "iteration_indptr" in model:  # since 2.0
-        bounds = numbers(model, "iteration_indptr", int, None, where)
-    if bounds.size < 1 or bounds[0] != 0 or bounds[-1] != n_trees or (np.diff(bounds) < 0).any():
-        raise InvalidModel(f"{where}: 'iteration_indptr' {str(bounds)[:40]} does not divide {n_trees} trees into rounds")
-    attributes = learner.get("attributes", {})
-    if not isinstance(attributes, dict) or attributes.get("best_iteration") is None:
-        used = bounds.size - 1
-    else:
-        used = integer(attributes, "best_iteration", 0, bounds.size - 2, where) + 1
-    return np.repeat(np.arange(used, dtype=np.int32), np.diff(bounds[: used + 1]))
 
 
 def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], tuple[str, ...], Objective]:
@@ -239,6 +239,8 @@ def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], 
     learner = member(document, "learner", dict, where)
     version = tuple(numbers(document, "version", int, 3, where).tolist())
     booster = member(learner, "gradient_booster", dict, where)
+    if "learner_train_param" in learner:
+        raise UnsupportedModel(f"{where}: has the parameters of training alone, as save_config writes them, expected what save_model writes")
     name = member(booster, "name", str, where)
     if name not in ("gbtree", "dart"):
         raise UnsupportedModel(
@@ -249,21 +251,18 @@ def _parse(data: bytes, where: str) -> tuple[TreeEnsemble, tuple[Feature, ...], 
     n_features = integer(parameters, "num_feature", 1, MAX_FEATURES, where)
     n_classes = integer(parameters, "num_class", 0, MAX_OUTPUTS, where, default="0")
     n_outputs = max(1, n_classes, integer(parameters, "num_target", 0, MAX_OUTPUTS, where, default="1"))
-    base, objective = _base(learner, n_outputs, where)
+    base, objective = _base(learner, version, n_outputs, where)
     stored = member(model, "trees", list, where)
     gbtree = member(model, "gbtree_model_param", dict, where)
     if len(stored) > MAX_TREES or len(stored) != integer(gbtree, "num_trees", 0, MAX_TREES, where):
         raise InvalidModel(f"{where}: {len(stored)} trees, 'num_trees' is {shown(gbtree.get('num_trees'))}, expected at most {MAX_TREES}")
     output = numbers(model, "tree_info", int, len(stored), where)
     _refuse_outside(output, 0, n_outputs - 1, "output of a tree", where)
-    unknown = sorted(model.keys() - MODEL_KEYS)
+    unknown = sorted((model.keys() - MODEL_KEYS) | (booster.keys() - BOOSTER_KEYS))
     if unknown or version[0] > NEWEST_MAJOR:
         raise UnsupportedModel(f"{where}: written by XGBoost {version[0]}.{version[1]} with {str(unknown or 'newer rules')[:80]}, not known here")
-    # Dropout weights: of a booster "dart" until 3.3, of any model that has them since 3.4 (then named "gbtree").
-    drop = booster if name == "dart" else model
-    weight = _single(numbers(drop, "weight_drop", float, len(stored), where)) if {name, *drop} & {"dart", "weight_drop"} else np.ones(len(stored))
-    per_round = n_outputs * integer(gbtree, "num_parallel_tree", 0, 1 << 30, where, default="1") or n_outputs
-    iteration = _rounds(model, learner, len(stored), per_round, where)
+    weight = _dropout(booster, model, len(stored), where)
+    iteration = number_rounds(learner, model, version, n_outputs, where)
     trees = [_tree(stored[t], t, n_features, n_outputs, where) for t in range(iteration.size)]
     widths = {tree.value.shape[1] for tree in trees} or {1}
     if len(widths) > 1:
@@ -355,7 +354,7 @@ def _serialise(model: Any) -> bytes:
 
 
 def _missing(model: Any) -> float | None:
-    """Return an estimator's missing value, which neither Booster nor file knows."""
+    """Return an estimator's missing value, which its Booster does not know."""
     found = getattr(model, "missing", None)
     return None if found is None or np.isnan(found) else float(found)
 

@@ -20,6 +20,7 @@ SWARM = 120  # bins of attributions on the axis shared by all features
 PHI = 40  # bins of attributions on the feature's own axis,
 TAIL = 20  # and beyond either of its ends
 QUANTILES = (0.05, 0.5, 0.95)
+RANKS = 100  # cells of about as many rows each, for ranks of values and of attributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class CountedColumn:
     values: Values | None  # None without values
     lacking: str = ""  # why there are no values, in words; else empty
     quantiles: tuple[float, ...] = (math.nan,) * len(QUANTILES)  # of the attributions of all rows, at QUANTILES, exact: bins are too wide
+    ranked: tuple[tuple[float, ...], tuple[float, ...]] | None = None  # lower edges of cells of ranks but the first, of values, of attributions
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +66,11 @@ class Counts:
     sums: np.ndarray  # (value bins,) object, of attributions, as fractions, which add up to the same in any order
     lows: np.ndarray  # (value bins,) float64, smallest attribution; infinite if there is none
     highs: np.ndarray  # (value bins,) float64, largest attribution
+    ranks: np.ndarray  # (cells of values, cells of attributions) int64, rows with a value; both one where there are no such cells
 
     def __add__(self, other: "Counts") -> "Counts":
         ends = np.minimum(self.lows, other.lows), np.maximum(self.highs, other.highs)
-        return Counts(self.swarm + other.swarm, self.own + other.own, self.sums + other.sums, *ends)
+        return Counts(self.swarm + other.swarm, self.own + other.own, self.sums + other.sums, *ends, self.ranks + other.ranks)
 
 
 def lay_edges(own: tuple[float, float], whole: tuple[float, float]) -> tuple[float, ...]:
@@ -94,7 +97,8 @@ def no_rows(asked: CountedColumn) -> Counts:
     """Return counts of no rows."""
     n = asked.values.n_bins if asked.values else 1
     sums, ends = np.full(n, Fraction(), object), (np.full(n, np.inf), np.full(n, -np.inf))
-    return Counts(np.zeros((SWARM + 2, n), np.int64), np.zeros((n, len(asked.own) - 1), np.int64), sums, *ends)
+    shape = [len(edges) + 1 for edges in asked.ranked or ((), ())]
+    return Counts(np.zeros((SWARM + 2, n), np.int64), np.zeros((n, len(asked.own) - 1), np.int64), sums, *ends, np.zeros(shape, np.int64))
 
 
 def _count_own(edges: tuple[float, ...], phi: np.ndarray, bins: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -107,6 +111,15 @@ def _count_own(edges: tuple[float, ...], phi: np.ndarray, bins: np.ndarray, n: i
     np.minimum.at(lows, bins, phi)
     np.maximum.at(highs, bins, phi)
     return own, sums, lows, highs
+
+
+def count_ranks(asked: CountedColumn, values: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    """Count rows by the cells of their values and of their attributions; rows without either count nowhere."""
+    there = ~np.isnan(values) & ~np.isnan(phi)
+    edges = [np.array(each) for each in asked.ranked or ((), ())]
+    placed = [np.searchsorted(each, numbers[there], side="right") for each, numbers in zip(edges, (values, phi), strict=True)]
+    shape = [each.size + 1 for each in edges]
+    return np.bincount(placed[0] * shape[1] + placed[1], minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def place_on(ends: tuple[float, float], n: int, numbers: np.ndarray) -> np.ndarray:
@@ -145,10 +158,12 @@ def count_rows(table: pa.Table, asked: Sequence[CountedColumn]) -> list[Counts]:
             if each.values.column not in placed:
                 placed[each.values.column] = place_values(each.values, table[each.values.column].combine_chunks())
             bins = placed[each.values.column]
+        values = column_values(each.values.feature, table[each.values.column].combine_chunks()) if each.values and each.ranked else phi
+        ranks = count_ranks(each, values, phi)
         known = ~np.isnan(phi)
         phi, bins = phi[known], bins[known]
         swarm = np.bincount(place_on(each.shared, SWARM, phi) * n + bins, minlength=(SWARM + 2) * n)
-        counted.append(Counts(swarm.reshape(SWARM + 2, n), *_count_own(each.own, phi, bins, n)))
+        counted.append(Counts(swarm.reshape(SWARM + 2, n), *_count_own(each.own, phi, bins, n), ranks))
     return counted
 
 

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...display.text import count
-from ..counts.counts import MISSING, SWARM, CountedColumn, Counts, percentiles_of
+from ..counts.counts import MISSING, RANKS, SWARM, CountedColumn, Counts, percentiles_of
 from .figure import Figure, Shape, Strip, Strips, Table, write_path
 from .scale import WHOLE, Axis, shorten_names, write_number
 
 SHADES = 9  # colours from low to high values
 UNKNOWN = "unknown"
-TOGETHER = 0.5  # share of rows in two neighbouring bins, above which ranks are too uncertain
+RANKED = f"Rank correlations are Spearman's, of rows in {RANKS} cells of about as many rows each, and rounded: they may be off by 0.01."
 THIN = 0.045  # minimal half height of a bin, to stay visible
 
 
@@ -45,19 +45,20 @@ def _draw_strip(label: str, counts: Counts, coloured: bool) -> Strip:
     return Strip(label, tuple(shapes))
 
 
-def _direction(asked: CountedColumn, counts: Counts) -> str:
-    """Describe the correlation of attributions and values by ranks of bins, unless two bins hold most rows."""
-    if asked.values is None or not asked.values.ordered:
-        return "–"
-    cells = counts.own[1:].astype(np.float64)
-    total = cells.sum()
-    sides = [cells.sum(axis=0)] if asked.values.points else [cells.sum(axis=0), cells.sum(axis=1)]  # points are single values
-    if not total or any((rows[1:] + rows[:-1]).max() > TOGETHER * total for rows in sides):
-        return "–"
-    across, upright = ((np.cumsum(each) - each / 2) / total for each in (cells.sum(axis=1), cells.sum(axis=0)))
-    across, upright = across - 0.5, upright - 0.5
-    spread = np.sqrt((cells.sum(axis=1) * across**2).sum() * (cells.sum(axis=0) * upright**2).sum())
-    return write_number(float(across @ cells @ upright / spread), signed=True) if spread > 0 else "–"
+def correlate_ranks(ranks: np.ndarray) -> float:
+    """Correlate the mean ranks of cells, Spearman's correlation of the rows; NaN where there is one cell of either."""
+    cells = ranks.astype(np.float64)
+    total, sides = cells.sum(), (cells.sum(axis=1), cells.sum(axis=0))
+    if not total:
+        return np.nan
+    across, upright = ((np.cumsum(each) - each / 2) / total - 0.5 for each in sides)
+    spread = np.sqrt((sides[0] * across**2).sum() * (sides[1] * upright**2).sum())
+    return float(across @ cells @ upright / spread) if spread > 0 else np.nan
+
+
+def _direction(counts: Counts) -> str:
+    found = correlate_ranks(counts.ranks)
+    return "–" if np.isnan(found) else write_number(round(found, 2) + 0.0, signed=True)
 
 
 def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Sequence[Counts], unit: str) -> Figure:
@@ -82,7 +83,7 @@ def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Seq
     for name, each, found in zip(shorten_names(names, WHOLE), asked, counts, strict=True):
         quantiles = (write_number(quantile, signed=True) for quantile in each.quantiles)
         beyond = int(found.swarm[0].sum() + found.swarm[-1].sum())
-        rows.append((name, *quantiles, _direction(each, found), f"{beyond:,}"))
+        rows.append((name, *quantiles, _direction(found), f"{beyond:,}"))
     any_colour = any(ordered)
     lacking = list(dict.fromkeys(each.lacking for each in asked if each.lacking))
     said = "Colour is how high the feature's value is among all rows; grey where it has no order or is missing. " if any_colour else ""
@@ -93,5 +94,5 @@ def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Seq
         "Which way features move predictions",
         f"Attributions of all rows: how high a strip is says how many rows have an attribution there. {said}".strip(),
         Strips(strips, SWARM, axis.ticks(), axis.at(0) if low <= 0 <= high else None, f"attribution, {unit}", any_colour),
-        Table(("feature", "5 %", "median", "95 %", "rank correlation with the value", "rows beyond the axis"), tuple(rows)),
+        Table(("feature", "5 %", "median", "95 %", "rank correlation with the value", "rows beyond the axis"), tuple(rows), RANKED),
     )

@@ -159,7 +159,7 @@ class Options:
 
     missing: float | None = None
     """A number that stands for a missing value in columns of numbers, such as -999, besides null and NaN. XGBoost's estimators can be trained with
-    one, of which their files do not know."""
+    one, which their files say until 1.7, and then must be the same; files since 2.0 do not say it."""
 
     allow_unseen: bool = False
     """Explain rows of which the model knows hardly any category of some feature. By default they are refused: the categories are written otherwise

@@ -226,9 +226,9 @@ def _first(groups: Iterable[_Group], most: int | None) -> Iterator[_Group]:
         yield _Group(each.uri, each.part, each.group, each.first_row, rows)
 
 
-def _read_group(found: _Group) -> pa.Table:
+def _read_group(found: _Group, columns: Sequence[str] | None) -> pa.Table:
     with opened_part(found.uri) as (parquet, _):
-        return as_plain(parquet.read_row_group(found.group, use_threads=False)).take(found.rows)
+        return as_plain(parquet.read_row_group(found.group, columns=columns, use_threads=False)).take(found.rows)
 
 
 def as_plain(table: pa.Table) -> pa.Table:
@@ -258,7 +258,19 @@ def read_part_schema(uri: str) -> pa.Schema:
         return parquet.schema_arrow
 
 
-def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], where: Mapping[str, Any], most: int | None = None) -> FoundRows:
+def keep_rows(table: pa.Table, conditions: Iterable[Condition]) -> pa.Table:
+    """Return the rows of a table that fulfil all conditions."""
+    return table.filter(reduce(pc.and_, [_matches(table[each.name], each) for each in conditions]))
+
+
+def find_rows(
+    run: str,
+    parts: Sequence[tuple[int, str]],
+    ids: Sequence[str],
+    where: Mapping[str, Any],
+    most: int | None = None,
+    columns: Sequence[str] | None = None,
+) -> FoundRows:
     """Find and read the rows with required values in some columns.
 
     Parts are searched concurrently: the footer, then the key columns of row groups that may match by statistics and Bloom filters, then all columns
@@ -274,6 +286,8 @@ def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], wh
         From columns to values of their types, or texts of these; None for what is missing.
     most : int, optional
         How many rows are read; by default all.
+    columns : sequence of str, optional
+        Which columns are read; by default all.
 
     Returns
     -------
@@ -301,7 +315,7 @@ def find_rows(run: str, parts: Sequence[tuple[int, str]], ids: Sequence[str], wh
             raise unfit[0]
         groups = [each for found in looked if not isinstance(found, UsageError) for each in found]
         wanted = list(_first(groups, most))
-        tables = list(readers.map(_read_group, wanted))
+        tables = list(readers.map(_read_group, wanted, repeat(columns)))
     if not groups:
         raise NoSuchRow(f"{run}: no such row: {', '.join(f'{name}={_as_read(run, schema, name, given)!r:.80}' for name, given in where.items())}")
     places = tuple(RowAddress(each.part, each.uri, each.first_row + row) for each in wanted for row in each.rows.to_pylist())

@@ -1,7 +1,7 @@
 """The manifest of a run: its record, reader and writer, and the proof that it finished."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from leafledger.kernels.slices.links import Link
 from ...arguments.choices import Device, Precision, Space
 from ...dataset.files.listing import Rejected
 from ...display.text import as_html, count
-from ...json_records import as_text, as_tuples, digest_text, refuse_other_text
+from ...json_records import EMPTY, as_text, as_tuples, digest_text, refuse_other_text
 from ...methods.output_space import find_base
 from ...methods.summary_tables import read_totals
 from ...stores import storage
@@ -69,6 +69,7 @@ class Manifest:
     summaries: tuple[SummaryEntry, ...]
     rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
     totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
+    missing: float | None = field(default=None, metadata={EMPTY: True})  # number that stands for missing values besides null and NaN, if any
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")
@@ -250,4 +251,5 @@ def make_manifest(
         summaries=tuple(written),
         rejected=tuple(rejected),
         totals=read_totals(summaries),
+        missing=min((feature.missing for feature in plan.features if feature.missing is not None), default=None),
     )

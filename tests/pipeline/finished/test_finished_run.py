@@ -1,6 +1,8 @@
 """Finished runs as Python reads them: what was published, row by row, labelled and refused where there is no such thing."""
 
 from dataclasses import replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import lightgbm
 import numpy as np
@@ -130,6 +132,79 @@ def test_rows_with_views_of_texts_are_read(example, tmp_path):
     assert found.attributions(where={"flight": flights[5]}).num_rows == flights.count(flights[5])
     assert found.attributions()["seen"].combine_chunks().equals(seen)
     assert found.sample(60).index.get_level_values("seen").tolist() == seen.to_pylist()
+
+
+def regroup(run, size):
+    """Write a run's parts anew in row groups of so many rows, which have statistics of their own."""
+    for path in (run / "attributions").iterdir():
+        pq.write_table(pq.read_table(path), path, row_group_size=size)
+
+
+def test_missing_values_are_found_in_every_row_group(example, tmp_path):
+    """Null and NaN: statistics count nulls alone, so that a group with NaN and without null looks as if it had none."""
+    x = np.arange(40.0)
+    x[[5, 25, 30]] = np.nan
+    column = pa.array([None if i == 2 else value for i, value in enumerate(x.tolist())])
+    table = pa.Table.from_pandas(example.frame[FEATURES].head(40), preserve_index=False).append_column("x", column)
+    pq.write_table(table.append_column("n", pa.array(range(40))), tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["n", "x"], scheduler="serial")
+    regroup(tmp_path / "run", 20)
+    found = read_run(tmp_path / "run")
+    for asked in (None, float("nan"), "nan"):
+        assert found.attributions(["n"], {"x": asked})["n"].to_pylist() == [2, 5, 25, 30]
+    assert found.find({"x": None}).n_found == 4
+    assert found.attributions(["n"], {"x": 24.0})["n"].to_pylist() == [24]
+
+
+ZEROS = [0.0, -0.0, 1.0, float("nan"), None, -1.0, float("inf"), 0.1] * 5
+TEXTS = ["a", "ä", "a" * 5000, "a" * 5000 + "b", "", None, "b\x00c", "zürich"] * 5
+OF_TYPES = {
+    "double": pa.array(ZEROS),
+    "single": pa.array(ZEROS, pa.float32()),
+    "half": pa.array([None if x is None else np.float16(x) for x in ZEROS], pa.float16()),
+    "money": pa.array([None if i % 8 == 4 else Decimal(i % 8 - 3) / 4 for i in range(40)], pa.decimal128(12, 2)),
+    "narrow": pa.array([None if i % 8 == 4 else Decimal(i % 8 - 3) / 4 for i in range(40)], pa.decimal128(5, 2)),
+    "here": pa.array([None if i % 8 == 4 else datetime(2026, 10, 25, i % 8, 30, tzinfo=UTC) for i in range(40)], pa.timestamp("us", "Europe/Zurich")),
+    "local": pa.array([None if i % 8 == 4 else datetime(2026, 10, 25, i % 8, 30) for i in range(40)], pa.timestamp("ms")),
+    "day": pa.array([None if i % 8 == 4 else date(1969, 12, 28 + i % 4) for i in range(40)]),
+    "text": pa.array(TEXTS),
+    "large": pa.array(TEXTS, pa.large_string()),
+    "kind": pa.array(TEXTS).dictionary_encode(),
+    "unsigned": pa.array([2**63 + i % 8 for i in range(40)], pa.uint64()),
+    "byte": pa.array([None if i % 8 == 4 else (i % 8) * 36 for i in range(40)], pa.uint8()),
+    "flag": pa.array([None, True, False, True, False] * 8),
+    "blob": pa.array([None if i % 8 == 4 else bytes([i % 8 * 30]) for i in range(40)]),
+}
+
+
+def alike(one, other):
+    """Equal, or both missing; 0.0 and -0.0 are equal, as Arrow and NumPy have it."""
+    missing = [value is None or value != value for value in (one, other)]
+    if isinstance(one, datetime) and one.tzinfo is not None and isinstance(other, datetime):  # Python compares no folds
+        return one.astimezone(UTC) == other.astimezone(UTC)
+    return all(missing) if any(missing) else one == other
+
+
+@pytest.mark.parametrize("group", [1, 7, 40])
+def test_rows_of_every_type_are_those_of_a_plain_reading(example, tmp_path, group):
+    """For every value that a column has: NaN, null, -0.0, decimals, time zones, categories, and texts that statistics leave out or cut."""
+    table = pa.Table.from_pandas(example.frame[FEATURES].head(40), preserve_index=False).append_column("n", pa.array(range(40)))
+    for name, column in OF_TYPES.items():
+        table = table.append_column(name, column)
+    pq.write_table(table, tmp_path / "rows.parquet")
+    explain(example.model, tmp_path / "rows.parquet", tmp_path / "run", ids=["n", *OF_TYPES], scheduler="serial")
+    regroup(tmp_path / "run", group)
+    found = read_run(tmp_path / "run")
+    for name in OF_TYPES:
+        values = table[name].to_pylist()
+        for asked in values[:8]:
+            expected = [i for i, value in enumerate(values) if alike(value, asked)]
+            kept = found.attributions(["n", name], {name: asked})
+            assert kept["n"].to_pylist() == expected, (name, asked)
+            assert kept.schema.field(name).type == found.dataset().schema.field(name).type
+            assert found.find({name: asked}).n_found == len(expected) >= 5, (name, asked)
+    both = found.attributions(["n"], {"flag": True, "double": 0.0})["n"].to_pylist()
+    assert both == [i for i in range(40) if OF_TYPES["flag"][i].as_py() and ZEROS[i] == 0.0]
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "z.parquet"])

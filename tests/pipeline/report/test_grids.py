@@ -6,6 +6,7 @@ import catboost
 import lightgbm
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from leafledger import explain, read_run, report
@@ -13,8 +14,19 @@ from leafledger.kernels.distributions.histogram import Histogram, find_cells
 from leafledger.pipeline.drift.measure.distribution import Categories, Distribution
 from leafledger.pipeline.drift.measure.measured_run import measure_run
 from leafledger.pipeline.models.model import Feature
-from leafledger.pipeline.report.counts.counts import QUANTILES, TAIL
-from leafledger.pipeline.report.grids import COMBINED, MANY, MISSING, SEVERAL, UNKEPT, _say_lacking, choose_grids, choose_values, find_ends
+from leafledger.pipeline.report.counts.counts import QUANTILES, RANKS, TAIL, place_values
+from leafledger.pipeline.report.grids import (
+    COMBINED,
+    MANY,
+    MISSING,
+    SEVERAL,
+    UNKEPT,
+    _say_lacking,
+    choose_grids,
+    choose_values,
+    find_ends,
+    find_rank_edges,
+)
 
 
 @pytest.fixture(scope="module")
@@ -124,3 +136,27 @@ def test_combinations_have_no_values(tmp_path):
     assert "city×job" in measured.plan.players
     (found,) = choose_grids(measured, measured.plan.written_outputs[0], ["city×job"], {"city×job": "phi_city×job"})
     assert (found.values, found.lacking) == (None, COMBINED)
+
+
+def test_neighbouring_numbers_are_told_apart():
+    """1.4 and 0.1 + 1.3, between which no double lies, so that their middle is one of them; and the largest doubles, whose sum is infinite."""
+    for points in ([1.4, 0.1 + 1.3], [1.0, np.nextafter(1.0, 2), np.nextafter(1.0, 0)], [-1.7e308, 1e308, 1.7e308], [-5e-324, 0.0, 5e-324]):
+        ascending, counts = np.sort(points), np.arange(1, len(points) + 1)
+        cells = Histogram(0, find_cells(ascending, 0), counts)
+        values = choose_values(Feature("x"), "x", Distribution(counts.sum(), 0, 0, 0.0, 1.0, 0.0, 1.0, ascending[0], ascending[-1], cells))
+        placed = place_values(values, pa.array(np.repeat(ascending, counts)))
+        assert np.bincount(placed, minlength=values.n_bins)[2:-1].tolist() == counts.tolist()
+        assert values.points == tuple(ascending.tolist())
+        assert np.isfinite(values.edges[:-1]).all()
+
+
+def test_ranks_have_cells_of_about_as_many_rows():
+    """A frequent value is alone in its own, and few values each in one; a wide cell of many rows tells no ranks."""
+    few = Histogram(0, find_cells(np.arange(5.0), 0), np.array([1, 1, 1, 1, 996]))
+    assert find_rank_edges(Distribution(1000, 0, 0, 0.0, 1.0, 0.0, 1.0, 0.0, 4.0, few)) == (1.0, 2.0, 3.0, 4.0)
+    many = Histogram(0, find_cells(np.arange(1000.0), 0), np.where(np.arange(1000) == 500, 1000, 1))
+    edges = find_rank_edges(Distribution(1999, 0, 0, 0.0, 1.0, 0.0, 1.0, 0.0, 999.0, many))
+    assert {500.0, 501.0} <= {*edges}
+    assert len(edges) <= 2 * RANKS
+    wide = Histogram(50, find_cells(np.array([1.0, 2.0, 4.0]), 50), np.array([1, 8, 1]))
+    assert find_rank_edges(Distribution(10, 0, 0, 0.0, 1.0, 0.0, 1.0, 1.0, 4.9, wide)) is None

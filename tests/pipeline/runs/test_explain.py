@@ -37,11 +37,11 @@ def test_a_run_publishes_what_the_library_computes(example, serial):
 
 
 def test_names_of_columns_begin_no_line_of_a_log(tmp_path, caplog):
-    """Of a model without names the columns are said; theirs may hold anything."""
+    """Of a model without names the columns are said, in the log and by Python's warning; theirs may hold anything."""
     rows = np.random.default_rng(0).normal(size=(50, 2))
     xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 2).save_model(tmp_path / "model.ubj")
     pq.write_table(pa.table({"wind\nINFO all is well": rows[:, 0], "rain\x1b[31m": rows[:, 1]}), tmp_path / "rows.parquet")
-    with caplog.at_level(logging.INFO, "leafledger"):
+    with caplog.at_level(logging.INFO, "leafledger"), pytest.warns(UserWarning, match=r": wind\\nINFO all is well, rain\\x1b\[31m$"):
         explain(tmp_path / "model.ubj", tmp_path / "rows.parquet", tmp_path / "run", scheduler="serial")
     (said,) = [line for line in caplog.messages if "by position" in line]
     assert said.endswith(r": wind\nINFO all is well, rain\x1b[31m")

@@ -77,6 +77,7 @@ def test_a_background_of_unknown_categories_is_refused(example, monkeypatch, at_
         attribute(example.model, rows[:5], background=some)
 
 
+@pytest.mark.filterwarnings("ignore:.*features by position:UserWarning")
 def test_a_model_without_names_keeps_to_the_columns_of_its_background():
     """In their order, since their places are all that it knows; without a background any names will do."""
     model = load_ensemble(UNNAMED)

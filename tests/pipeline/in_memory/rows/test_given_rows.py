@@ -125,19 +125,16 @@ def test_values_are_binned_by_the_thresholds_below_them(example):
         assert_array_equal(binned[f, :50], np.searchsorted(asked, x))
 
 
-def test_what_columns_are_taken_for_is_logged_where_that_is_a_guess(example, caplog):
-    """Of columns by position, for a model without names; nothing is said of columns that have those of the model."""
-    caplog.set_level("INFO", "leafledger")
+def test_python_warns_where_columns_go_by_position(example):
+    """For a model without names, once for a model; not of columns that have its names, nor of numbers that pandas gives columns in their order."""
     rows = np.arange(200.0).reshape(100, 2)
     nameless = load_ensemble(lightgbm.train(TRAINING, lightgbm.Dataset(rows, rows[:, 0]), 2))
     assert not spell_features(load_ensemble(example.model), example.frame).by_position
-    assert caplog.messages == []
-    found = spell_features(nameless, pd.DataFrame(rows, columns=["a", "b"]))
-    assert [feature.name for feature in found.features] == ["a", "b"]
-    (said,) = caplog.messages
-    assert said.startswith("rows: features ")
-    assert spell_features(found, pd.DataFrame(rows, columns=["a", "b"])).by_position
-    assert caplog.messages == [said]
+    assert spell_features(nameless, pd.DataFrame(rows)).by_position
+    with pytest.warns(UserWarning, match="^rows: features by position, since the model has no names: b, a$"):
+        found = spell_features(nameless, pd.DataFrame(rows, columns=["b", "a"]))
+    assert [feature.name for feature in found.features] == ["b", "a"]
+    assert spell_features(found, pd.DataFrame(rows, columns=["b", "a"])).by_position
 
 
 def test_other_rows_are_left_as_they_are(example):

@@ -3,18 +3,30 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import spearmanr
 
+from leafledger.kernels.distributions.column_distribution import count_column
+from leafledger.kernels.distributions.histogram import finish_histogram, start_histogram
+from leafledger.pipeline.drift.measure.distribution import Distribution
 from leafledger.pipeline.models.model import Feature
 from leafledger.pipeline.report.counts.counts import CountedColumn, Values, count_rows, lay_edges
-from leafledger.pipeline.report.figures.swarm import colour_bins, draw_swarm, shade
-from leafledger.pipeline.report.grids import UNKEPT
+from leafledger.pipeline.report.figures.swarm import colour_bins, correlate_ranks, draw_swarm, shade
+from leafledger.pipeline.report.grids import UNKEPT, find_rank_edges
 
 N = 4000
 
 
+def distribution_of(numbers):
+    """As a run is measured."""
+    tally = start_histogram()
+    found = [float(each[0]) for each in count_column(np.ascontiguousarray(numbers), tally)]
+    return Distribution(*map(int, found[:3]), *found[3:], finish_histogram(tally))
+
+
 def counted(phi, values=None):
     edges = None if values is None else Values(Feature("x"), "value_x", tuple(np.linspace(-3, 3, 41).tolist()))
-    asked = CountedColumn("phi_x", (-3.0, 3.0), lay_edges((-3.0, 3.0), (-9.0, 9.0)), edges, "" if edges else UNKEPT)
+    ranked = None if values is None else tuple(find_rank_edges(distribution_of(each)) for each in (values, phi))
+    asked = CountedColumn("phi_x", (-3.0, 3.0), lay_edges((-3.0, 3.0), (-9.0, 9.0)), edges, "" if edges else UNKEPT, ranked=ranked)
     return asked, count_rows(pa.table({"phi_x": phi, "value_x": phi if values is None else values}), [asked])[0]
 
 
@@ -48,20 +60,44 @@ def test_what_lies_beyond_the_axis_is_counted(n, said):
     assert said in draw_swarm(["x"], [asked], [counts], "margin").description
 
 
-@pytest.mark.parametrize(("share", "said"), [(0.4, True), (0.6, False)])
-def test_ranks_are_not_told_of_rows_that_lie_together(share, said):
-    """Which way most attributions go cannot be seen where one cell has most of them."""
-    rng = np.random.default_rng(4)
-    values = rng.normal(size=N)
-    phi = np.where(np.arange(N) < share * N, -1e-3 * values, values)
-    found = [counted(phi, values)]
-    row = draw_swarm(["x"], [found[0][0]], [found[0][1]], "margin").table.rows[0]
-    assert (row[4] != "–") == said
+def draw(rng, kind):
+    """Values and attributions of rows: skewed, in steps, mostly zero, some without a value."""
+    plain = rng.normal(size=N)
+    values = {
+        "skewed": rng.lognormal(3, 2, N),
+        "few": rng.integers(0, 5, N).astype(float),
+        "zero": np.where(rng.random(N) < 0.6, 0, plain),
+    }
+    chosen = values.get(kind, plain)
+    phi = {"steps": np.round(chosen), "falls": -np.sign(chosen) * np.abs(chosen) ** 3}.get(kind, np.tanh(chosen - chosen.mean()) + rng.normal(size=N))
+    chosen[rng.random(N) < 0.2] = np.nan
+    return chosen, phi
 
 
-def test_ranks_are_not_told_of_values_that_lie_together():
-    """Most values are in one cell, and attributions fall with them there; the few others make no direction."""
+@pytest.mark.parametrize("kind", ["skewed", "few", "zero", "steps", "falls", "plain"])
+def test_rank_correlations_are_those_of_the_rows(kind):
+    """SciPy's of the same rows, to the two digits that the table has, also where nearly all rows lie in one of the cells that are drawn."""
+    for seed in range(5):
+        values, phi = draw(np.random.default_rng(seed), kind)
+        known = ~np.isnan(values)
+        expected = spearmanr(values[known], phi[known]).statistic
+        asked, counts = counted(phi, values)
+        assert correlate_ranks(counts.ranks) == pytest.approx(expected, abs=0.005)
+        figure = draw_swarm(["x"], [asked], [counts], "margin")
+        assert float(figure.table.rows[0][4].replace("−", "-")) == pytest.approx(expected, abs=0.011)
+        assert "may be off by 0.01" in figure.table.note
+
+
+def test_a_direction_that_hides_in_a_cell_of_the_figure_is_told():
+    """Most values are in one cell of those that are drawn, and attributions fall with them there; the few others make no direction."""
     values = np.concatenate([np.linspace(0, 0.01, N * 9 // 10), np.linspace(0.5, 2.9, N - N * 9 // 10)])
     phi = np.where(values < 0.1, -200 * values, values)
-    asked, counts = counted(phi, values)
-    assert draw_swarm(["x"], [asked], [counts], "margin").table.rows[0][4] == "–"
+    _, counts = counted(phi, values)
+    assert correlate_ranks(counts.ranks) == pytest.approx(spearmanr(values, phi).statistic, abs=0.005)
+    assert correlate_ranks(counts.ranks) < -0.4
+
+
+def test_without_two_values_or_two_attributions_there_is_no_direction():
+    for values, phi in ((np.full(N, 2.0), np.arange(N) / N), (np.arange(N) / N, np.full(N, 2.0)), (np.full(N, np.nan), np.arange(N) / N)):
+        asked, counts = counted(phi, values)
+        assert draw_swarm(["x"], [asked], [counts], "margin").table.rows[0][4] == "–"
