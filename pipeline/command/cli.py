@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
-from ..display.text import count
+from ..display.text import count, printable
 from ..errors import Exit, InvalidRun, LeafledgerError, redact
-from .app import app
+from .app import app, find_version
 from .commands.certifying import certificates
 from .commands.checking import check
 from .commands.comparing import compare
@@ -167,7 +167,7 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     finished = _Finished(job.out, manifest, already_finished, kept, latest, short, done.inputs)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
-        say(console, f"{run}: finished before, nothing to do ({manifest.counted})")
+        say(console, f"{run}: finished before, nothing to do ({manifest.counted}){_say_version(manifest)}")
         say(console, f"{'SHA-256:':<14}{manifest.sha256}")
         if latest is not None and why_stays is None:
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
@@ -198,8 +198,17 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     return _tell(finished)
 
 
+def _say_version(manifest: Any) -> str:
+    """Say of a run of another version what made it; nothing of one of this."""
+    mine = find_version()
+    made = f"; made by leafledger {printable(manifest.version)}, this is {mine}, and --if-changed replace makes it again"
+    return "" if manifest.version == mine else made
+
+
 def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
     """Report rejections, and why ``latest`` or MLflow was not updated; return the exit code and the report."""
+    from ..runs.formats.numbers import NUMBER
+
     manifest, how = done.manifest, "finished before" if done.before else "finished"
     if done.kept:
         how = f"kept as it is, what is asked for differs in {done.kept}"
@@ -212,6 +221,7 @@ def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
     document = {
         "run": done.run,
         "finished_before": done.before,
+        "version": manifest.version,
         "place": manifest.place,
         "kept": done.kept,
         "n_rows": manifest.n_rows,
@@ -221,7 +231,7 @@ def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
         "manifest": manifest.sha256,
         "inputs": None if done.inputs is None else done.inputs.sha256,
         "rejected": [asdict(entry) for entry in manifest.rejected],
-        "latest": None if done.latest is None else asdict(done.latest),
+        "latest": None if done.latest is None else {name: value for name, value in asdict(done.latest).items() if name != NUMBER},
         "said": said,
     }
     return (Exit.PARTLY if said else Exit.DONE), document

@@ -10,7 +10,7 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, Literal
 
-from ..errors import InvalidRun, NotThere, UsageError
+from ..errors import InvalidRun, NotThere, OtherVersion, UsageError
 from ..runs.records.derived import AFTER, read_after
 from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLAN, REPLACEMENTS, SUMMARY, RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
@@ -25,7 +25,7 @@ DEPTH = 6  # depth of the search below the folder
 DRIFT, REPORT = "after/drift.json", ("report", "index.html")
 # Plausible years: otherwise one in thirty eight-digit numbers, such as a model's, would be a date, and an old one.
 DAY = re.compile(r"(?<!\d)((?:19|20|21)\d{2})[-_/]?(0[1-9]|1[0-2])[-_/]?(0[1-9]|[12]\d|3[01])(?!\d)")
-State = Literal["finished", "unfinished", "damaged"]
+State = Literal["finished", "unfinished", "damaged", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,10 @@ class ListedRun:
     date : str or None
         YYYY-MM-DD, where the name has a day.
     state : str
-        "finished", "unfinished" or "damaged": something that it lists is missing, or is not as it says.
+        "finished", "unfinished", "damaged", where something that it lists is missing, or is not as it says, or "unreadable", where a version of
+        leafledger made it whose records this one does not read.
     why : str or None
-        What is damaged.
+        What is damaged, or cannot be read.
     manifest : str or None
         SHA-256 of its manifest.
     model, model_digest, method : str or None
@@ -236,7 +237,8 @@ def _read(folder: str, name: str, here: Folder) -> ListedRun | None:
             return None
         if MANIFEST in here.files and MANIFEST not in now.files:  # being removed
             return _read(folder, name, now)
-        return ListedRun(run=run, name=name, date=find_day(name), state="damaged", why=str(error))
+        state: State = "unreadable" if isinstance(error, OtherVersion) else "damaged"
+        return ListedRun(run=run, name=name, date=find_day(name), state=state, why=str(error))
 
 
 def _refuse_file(uri: str) -> None:

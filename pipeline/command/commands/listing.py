@@ -29,7 +29,7 @@ def _cells(run: "ListedRun") -> tuple[str, ...]:
 
 
 def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str | None, Parameter(group=INPUT)] = None, json: Json = False) -> None:
-    """List the runs below a folder by date: finished, unfinished and damaged ones. Sizes are looked at, not bytes; check verifies a run.
+    """List the runs below a folder by date: finished, unfinished, damaged and unreadable ones. Sizes are looked at, not bytes; check verifies a run.
 
     Parameters
     ----------
@@ -68,4 +68,4 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     console.print(table)
     for run in found:
         if run.why is not None:
-            complain(f"damaged: {run.run}: {run.why}")
+            complain(f"{run.state}: {run.run}: {run.why}")

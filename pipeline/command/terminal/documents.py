@@ -21,6 +21,7 @@ class Entry:
 RUN = (
     Entry("run", "string", "folder of the run"),
     Entry("finished_before", "boolean", "nothing was left to do"),
+    Entry("version", "string", "of leafledger that made the run"),
     Entry("place", "string", "as in the manifest: empty but for a run that took the place of another"),
     Entry("kept", "string", "in what it differs from what was asked for, where it was kept all the same"),
     Entry("n_rows", "integer", "rows explained"),
