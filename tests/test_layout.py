@@ -84,7 +84,7 @@ FLOORS = {
         ("command",),
     ),
     "pipeline/runs": (
-        ("job", "lookup"),
+        ("formats", "job", "lookup"),
         ("columns",),
         ("records",),
         ("publish",),

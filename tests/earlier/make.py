@@ -7,6 +7,7 @@ with a ``leafledger-VERSION.dist-info/METADATA`` in it, by which it knows its ve
 
 import shutil
 import sys
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
@@ -48,10 +49,8 @@ def make_runs(folder: Path) -> None:
     shutil.rmtree(NIGHT, ignore_errors=True)
     shutil.copytree(INPUTS, NIGHT)
     old = version("leafledger").startswith("0.1.")
-    if old:
-        from pipeline import explain
-    else:
-        from leafledger import explain
+    package = import_module("pipeline" if old else "leafledger")  # 0.1 had no package by its own name
+    explain = package.explain
     for name, (model, asked) in {**KINDS, **({} if old else SINCE_2)}.items():
         out = NIGHT / "runs" / name
         if name == "replaced":
@@ -61,13 +60,11 @@ def make_runs(folder: Path) -> None:
             asked = {**asked, "latest": str(NIGHT / "runs" / "latest.json"), "date": "2026-03-02"}
         explain(model, DATA, out, scheduler="serial", **asked)
     if not old:
-        from leafledger import drift, report
-
         explain(MODEL, NEXT, NIGHT / "runs" / "next", ids=["id"], digest_inputs=True, values=True, scheduler="serial")
-        drift(NIGHT / "runs" / "next", against=NIGHT / "runs" / "digested")
-        report(NIGHT / "runs" / "next")
+        package.drift(NIGHT / "runs" / "next", against=NIGHT / "runs" / "digested")
+        package.report(NIGHT / "runs" / "next")
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree(NIGHT / "runs", folder)
+    shutil.copytree(NIGHT / "runs", folder, ignore=shutil.ignore_patterns("*.lock", "_leafledger"))
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ PLAN: dict[str, Any] = {  # what it means that a plan says nothing of these
 FEATURE: dict[str, Any] = {"hashed": False, "missing": None, "named": True, "perhaps_codes": False, "underscored": False}
 MANIFEST: dict[str, Any] = {"place": "", "reasons": None, "space": "margin", "totals": {}}
 FOOTER: dict[str, Any] = {"space": "margin", "base": None}  # base values were in the manifest alone
-CURVES = "curves"  # of which 0.1 wrote areas alone, and not where they are best
-AREAS_ALONE = summarize_ranks("areas", len(KINDS), "score", "mean ranks, and mean areas under the curves")
+SCORES = {(1, "curves"): KINDS}  # of formats and methods that had others: areas alone, and not where they are best
+SUMMARIES = {(1, "curves", "areas"): summarize_ranks("areas", len(KINDS), "score", "mean ranks, and mean areas under the curves")}
 GROUPED = "string"  # type of columns of groups, whose values were texts
 
 
@@ -48,13 +48,12 @@ def _fill(entry: Any, meanings: Mapping[str, Any]) -> Any:
 
 def list_scores(method: str, number: int) -> tuple[str, ...]:
     """Name the scores that parts of a method have behind the players."""
-    return KINDS if number == 1 and method == CURVES else METHODS[method].phi.scores
+    return SCORES.get((number, method), METHODS[method].phi.scores)
 
 
 def list_summaries(method: str, number: int) -> tuple[Summary, ...]:
     """List the summaries that a method has by itself."""
-    summaries = METHODS[method].summaries
-    return tuple(AREAS_ALONE if number == 1 and method == CURVES and each.name == AREAS_ALONE.name else each for each in summaries)
+    return tuple(SUMMARIES.get((number, method, each.name), each) for each in METHODS[method].summaries)
 
 
 def _with_defaults(method: Any, parameters: Any) -> Any:

@@ -24,15 +24,7 @@ def _as_it_is(record: R, data: bytes) -> R:  # noqa: ARG001 - the shape of a com
 
 
 def refuse_rewritten(record: Any, data: bytes, sort_keys: bool = False) -> None:
-    """Refuse a record that was written otherwise than its version writes it, see `refuse_other_text`.
-
-    Parameters
-    ----------
-    record : dataclass
-        With the number of its format: of an earlier one the text itself says what it has to be like.
-    data : bytes
-        That it was read from.
-    """
+    """Refuse a record that was written otherwise than its version writes it; of an earlier format the text itself says what it is like."""
     refuse_other_text(record if record.format_version == FORMAT else parse_text(data), data, sort_keys)
 
 
