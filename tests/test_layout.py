@@ -87,7 +87,7 @@ FLOORS = {
         ("formats", "job", "lookup"),
         ("columns",),
         ("records",),
-        ("publish",),
+        ("advisories", "publish"),
         ("plan",),
         ("execute", "monitor"),
         ("check", "stages"),

@@ -146,9 +146,11 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
 def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None) -> tuple[int, dict[str, Any]]:
     """Run one job; return its exit code, and the outcome."""
     from ..methods.output_space import TOTALS
+    from ..runs.advisories.known import find_advisories
     from ..runs.explain import explain_job
     from ..runs.job.table_option import choose_table
     from ..runs.publish.move_latest import why_latest_stays
+    from ..runs.records.plan_file import read_plan
     from .terminal.progress import watched
 
     console = open_console(quiet or as_json)
@@ -162,13 +164,15 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     run = job.out if "{" in out else out.rstrip("/")
     if kept:
         say(console, f"{run}: kept as it is; what is asked for differs in {kept}")
-    why_stays = why_latest_stays(job.options, manifest, latest)
+    why_stays, home = why_latest_stays(job.options, manifest, latest), manifest.home(run)
     short = tuple(filter(None, (why_stays, done.unlogged)))
     finished = _Finished(job.out, manifest, already_finished, kept, latest, short, done.inputs)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
         say(console, f"{run}: finished before, nothing to do ({manifest.counted}){_say_version(manifest)}")
         say(console, f"{'SHA-256:':<14}{manifest.sha256}")
+        for advisory in find_advisories(manifest, lambda: read_plan(home, manifest.plan)):
+            complain(str(advisory))
         if latest is not None and why_stays is None:
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
         return _tell(finished)
@@ -176,7 +180,7 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     total = TOTALS[manifest.space]
     if manifest.residual is not None:
         say(console, f"attributions add up to {total} - base value within {manifest.residual:.1e} of the {total}'s bound")
-    home, table = manifest.home(run), choose_table(job.options, job.out)
+    table = choose_table(job.options, job.out)
     where = {
         "attributions": "" if job.options.global_only else f"{home}/attributions",
         "summary": f"{home}/summary",

@@ -11,6 +11,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from ..errors import InvalidRun, NotThere, OtherVersion, UsageError
+from ..runs.advisories.known import find_advisories
 from ..runs.records.derived import AFTER, read_after
 from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLAN, REPLACEMENTS, SUMMARY, RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
@@ -63,6 +64,8 @@ class ListedRun:
         What has drifted, in words, where that was asked of this very run; empty where nothing has.
     report : bool
         Whether it has a page, report/index.html, that was made of this very run.
+    advisories : tuple of str
+        Names of those that may concern it, as in `docs/advisories.md`.
     """
 
     run: str
@@ -82,6 +85,7 @@ class ListedRun:
     r2: float | None = None
     alarms: tuple[str, ...] | None = None
     report: bool = False
+    advisories: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as JSON has it.
@@ -193,6 +197,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         r2=r2 if isinstance(r2, float) else None,
         alarms=_read_alarms(run, manifest, here),
         report=_has_page(run, manifest, here),
+        advisories=tuple(each.name for each in find_advisories(manifest, lambda: from_json(plan, RunFolder(manifest.home(run)).plan))),
     )
 
 

@@ -85,6 +85,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("n_again", "integer", "rows explained again"),
         Entry("n_digested", "integer", "input files that have the SHA-256 that they had"),
         Entry("unverified", "array", "what could not be done again, and why"),
+        Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words"),
     ),
     "show": (
         Entry("run", "string", "folder of the run"),

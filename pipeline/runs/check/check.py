@@ -33,6 +33,7 @@ from ...stores.failures import published
 from ...stores.table_arrays import broadcast_tables, table_bytes
 from ...stores.temporary_folder import temporary_folder
 from ...stores.uris import normalise
+from ..advisories.known import find_advisories
 from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
 from ..publish.summaries import aggregate
@@ -72,6 +73,7 @@ class Report:
     n_again: int  # recomputed rows, 0 if not requested
     n_digested: int  # input files with unchanged SHA-256, 0 if not requested, or without digests in the run
     unverified: tuple[str, ...]  # requested recomputations that were impossible, with reasons
+    advisories: tuple[str, ...] = ()  # what is known to be wrong in its version and may concern it, in words
 
     @property
     def sound(self) -> bool:
@@ -294,5 +296,6 @@ def check_run(
     stored = [one.stored for one in checks.found if one.stored is not None]
     worst = max(stored, default=None) if stored else expected.residual
     unverified += _say_parts([one.skipped for one in checks.found if one.skipped is not None], len(manifest.parts))
+    advised = tuple(map(str, find_advisories(manifest, lambda: plan)))
     counts, n_again = (len(entries), manifest.n_rows, len(manifest.rejected)), sum(one.n_again for one in checks.found)
-    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified))
+    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified), advised)
