@@ -49,7 +49,7 @@ def write_json(path: Path, value: Any) -> None:
 def name_plan(plan: Path) -> dict[str, str]:
     """What footers of a plan's parts name: 0.1 the plan itself, later versions all of it but its rows and places."""
     text = read_json(plan)
-    if text["version"].startswith("0.1."):
+    if str(text.get("version")).startswith("0.1."):
         return {"plan": _sha256(plan)}
     made = json.dumps({**text, "model": "", "data": "", "items": [], "rejected": []}, indent=1, sort_keys=True)
     return {"recipe": hashlib.sha256(made.encode()).hexdigest()}

@@ -39,8 +39,11 @@ MOST = 2**31  # row groups, and rows, that a file may have
 def _with_hashes(feature: Feature) -> Feature:
     """Categories of which the model has hashes alone were written as objects."""
     categories = feature.categories
-    if categories is not None:
-        categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
+    try:
+        if categories is not None:
+            categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
+    except TypeError as error:
+        raise ValueError(f"categories of feature {feature.name!r}: {error}") from error
     return dataclasses.replace(feature, categories=categories)
 
 
