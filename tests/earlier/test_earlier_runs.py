@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 
 import leafledger
-from leafledger import attribute, check_run, drift, explain, list_runs, read_latest, read_run, report
+from leafledger import attribute, check_run, compare, drift, explain, list_runs, read_latest, read_run, report
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import Exit, OtherVersion, RunConflict, UsageError
 
 from .make import CLASSES, INPUTS, KINDS, MODEL, NIGHT, SINCE_2
-from .moving import RUNS, copy_run, list_kept, move_run, read_json, write_json
+from .moving import RUNS, copy_run, list_kept, move_run, read_json, seal_run, write_json
 
 KEPT = list_kept()
 WIDE = ("plain", "pairs", "marginal", "owen", "steps", "classes", "errors", "digested")  # a column for every player
@@ -224,6 +224,36 @@ def test_manifests_from_before_the_release_of_0_2_are_read(tmp_path, field):
     write_json(run / "manifest.json", {name: value for name, value in manifest.items() if name != field})
     found = read_run(run).manifest
     assert getattr(found, field) == ({} if field == "totals" else getattr(whole, field))
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_runs_of_0_2_are_compared_as_rankings_and_those_of_0_1_are_told(tmp_path, version):
+    """0.1 knew files by size and time alone, which do not tell whether rows have changed since."""
+    run = move_run(f"{version}/plain", tmp_path)
+    (tmp_path / "night/data/broken.parquet").unlink()
+    plan = read_json(run / "plan.json")
+    write_json(run / "plan.json", plan | {"rejected": []})
+    write_json(run / "manifest.json", read_json(run / "manifest.json") | {"rejected": []})
+    seal_run(run, plan=True)
+    given, methods = (tmp_path / "night/model.txt", tmp_path / "night/data", tmp_path / "compared.parquet"), ["shapley", f"run:{run}"]
+    if version == "0.1.0":
+        with pytest.raises(OtherVersion, match=r"plain: made by leafledger 0\.1\.0, this is .*: what it says of its files does not tell whether"):
+            compare(*given, methods=methods, scheduler="serial")
+    else:
+        found = compare(*given, methods=methods, scheduler="serial").to_pandas()
+        apart = found[found["measure"].isin(["top 1", "correlation"]) & found["other"].notna()]
+        assert apart["mean"].tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_what_data_and_model_did_between_versions_is_told_apart(tmp_path, version):
+    """Both nights are explained by both models, though another version made one of them."""
+    last, night = move_run(f"{version}/plain", tmp_path), tmp_path / "night"
+    (night / "other.txt").write_text((night / "model.txt").read_text().replace("leaf_value=-", "leaf_value=0", 1))
+    explain(night / "other.txt", night / "next", tmp_path / "tonight", ids=["id"], scheduler="serial")
+    (parts,) = drift(tmp_path / "tonight", against=last, both_ways=True, scheduler="serial").parts
+    margins = [read_run(run).attributions().to_pandas()["margin"].mean() for run in (tmp_path / "tonight", last)]
+    assert parts.data + parts.model == pytest.approx(margins[0] - margins[1], abs=1e-6)
 
 
 def test_a_field_that_nothing_tells_is_named_with_the_version(tmp_path):

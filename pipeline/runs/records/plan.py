@@ -21,6 +21,7 @@ from ...dataset.columns import schema
 from ...dataset.columns.grouping import GroupColumn
 from ...dataset.columns.labels import LabelColumns
 from ...dataset.columns.partition import Groups
+from ...dataset.files.identity import mark_of
 from ...dataset.files.listing import Rejected, WorkItem
 from ...display.text import as_html, count
 from ...json_records import UNWRITTEN, as_text, digest_text, written_fields
@@ -245,15 +246,8 @@ def recipe(plan: Plan) -> str:
     return digest(without_rows(plan)) if plan.earlier is None else plan.earlier.recipe
 
 
-def _same_files(old: Plan, new: Plan) -> bool:
-    """Return whether two plans have the same files; 0.1 knew them by less."""
-    if len(old.files) != len(new.files):
-        return False
-    known = old.files if old.format_version > 1 else tuple((uri, f"{etag} ") for uri, etag in old.files)
-    return all(
-        uri == other and (etag == as_other or (etag.endswith(" ") and as_other.startswith(etag)))
-        for (uri, etag), (other, as_other) in zip(known, new.files, strict=True)
-    )
+def _list_files(plan: Plan, by_marks: bool) -> list[tuple[str, str]]:
+    return [(uri, mark_of(etag) if by_marks else etag) for uri, etag in plan.files]
 
 
 def is_same(old: Plan, new: Plan) -> bool:
@@ -269,7 +263,8 @@ def is_same(old: Plan, new: Plan) -> bool:
     if old.version == new.version:
         return old == new
     told = ("format_version", "version", "slice_rows", "group_rows", "items")
-    return _same_files(old, new) and dataclasses.replace(old, **{name: getattr(new, name) for name in told}) == new
+    by_marks = old.format_version == 1
+    return _list_files(old, by_marks) == _list_files(new, by_marks) and dataclasses.replace(old, **{name: getattr(new, name) for name in told}) == new
 
 
 def differences(old: Plan, new: Plan) -> str:
