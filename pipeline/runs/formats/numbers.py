@@ -10,6 +10,7 @@ from ...errors import OtherVersion
 NUMBER = "format_version"  # field of a record with the number
 FORMAT = 3  # in which this version writes; whatever is added to a record, or changes its meaning, makes another number
 UNNUMBERED = {"0.1.": 1, "0.2.": 2}  # formats of versions that wrote no number, by what their version begins with
+LAST_UNNUMBERED = max(UNNUMBERED.values())  # of records that name no version
 
 
 def refuse_version(uri: str, made_by: str, why: str) -> OtherVersion:
@@ -58,19 +59,18 @@ def read_number(entry: Any, uri: str) -> int:
     ValueError
         What is there is no number.
     """
-    latest = max(UNNUMBERED.values())
     if not isinstance(entry, dict):
-        return latest
+        return LAST_UNNUMBERED
     said = say_version(entry)
     if NUMBER in entry:
         number = entry[NUMBER]
-        if type(number) is not int or number <= latest:
+        if type(number) is not int or number <= LAST_UNNUMBERED:
             raise ValueError(f"{NUMBER} is {shorten(number)}, expected {FORMAT}")
         if number > FORMAT:
             raise refuse_version(uri, said or "of a later version", f"it is of format {number}, and formats up to {FORMAT} are known here")
         return number
     if said is None:
-        return latest
+        return LAST_UNNUMBERED
     found = next((number for beginning, number in UNNUMBERED.items() if said.startswith(beginning)), None)
     if found is None:
         raise refuse_version(uri, said, "it has no number of its format, as while that version was in the making")

@@ -31,6 +31,7 @@ class Footer:
     base: dict[str, float] | None  # of every output of the model; None where it is not told, as by 0.1
     stored: int  # rows that the part holds: all of the item, or none where summaries alone are asked for
     rejected: dict[str, str] = field(default_factory=dict)  # files of the item that could not be read, and why
+    format_version: int = FORMAT  # of its text; of one without a number that of the last version that wrote none
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +108,5 @@ def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
         raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
     if footer.rejected and not footer.rejected.keys() < {piece.uri for piece in item.pieces}:
         raise InvalidRun(f"{uri}: says that files cannot be read that are not the plan's, or none of them")
-    return Footer(leave_out(item, footer.rejected).n_rows, footer.residual, footer.states, footer.space, footer.base, footer.stored, footer.rejected)
+    n_rows, told = leave_out(item, footer.rejected).n_rows, (footer.residual, footer.states, footer.space, footer.base)
+    return Footer(n_rows, *told, footer.stored, footer.rejected, footer.format_version)
