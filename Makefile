@@ -17,7 +17,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick faults infra clouds bench bench-r2 papers variants scale lint coverage cuda bounds fuzz frames mutants wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick faults infra clouds bench bench-r2 papers variants scale golden lint coverage cuda bounds fuzz frames mutants versions wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -112,6 +112,10 @@ scale: setup
 VERSIONS ?= build/versions
 versions: setup
 	$(BIN)/python -m tests.versions $(VERSIONS)
+
+# Numbers that must stay, of every method, game and library, into tests/golden/numbers.json: says which have changed. A quarter of a minute.
+golden: setup
+	$(BIN)/python -m tests.golden
 
 lint: setup
 	$(BIN)/ruff check .

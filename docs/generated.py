@@ -16,6 +16,7 @@ from leafledger.kernels.methods import METHODS, SHARED
 from leafledger.kernels.reductions.summary import list_grouped
 from leafledger.pipeline.command.terminal.documents import SCHEMAS
 from leafledger.pipeline.errors import MEANINGS, LeafledgerError
+from leafledger.pipeline.runs.advisories.known import ADVISORIES
 
 SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with `--background-errors`", "inputs": "all"}
 ROOT = Path(__file__).parents[1]
@@ -113,6 +114,19 @@ def errors() -> str:
     return as_table(
         ("error", "exit code", "meaning"), ((f"`{error.__name__}`", error.exit_code, " ".join((error.__doc__ or "").split())) for error in found)
     )
+
+
+def advisories() -> str:
+    """Every advisory, the latest first: versions, what was wrong, and of which runs a manifest says so much that they are named."""
+    rows = (
+        (each.name, f"{each.since} until {each.mended}", each.wrong, each.models, each.library or "any", ", ".join(map(_code, each.methods)) or "any")
+        for each in reversed(ADVISORIES)
+    )
+    return as_table(("advisory", "versions", "what was wrong", "which models and runs", "library", "methods"), rows)
+
+
+def _code(name: str) -> str:
+    return f"`{name}`"
 
 
 def api(kind: str) -> str:
@@ -322,6 +336,7 @@ SHOWN = (
     exits,
     documents,
     errors,
+    advisories,
     api,
     benchmarks,
     bars,

@@ -46,7 +46,8 @@ MEANINGS = {
     Exit.DRIFT: "done, and the run has drifted from the one that it was compared with",
     Exit.NO_ROW: "`show` found no such row",
     Exit.NOT_YET: "not there (yet): the data, the model's file, or a finished run; try again when it has come",
-    Exit.CONFLICT: "conflict: the output holds something else already; choose another one, or replace a run by --if-changed replace",
+    Exit.CONFLICT: "conflict: the output holds something else already; choose another one, or replace a run by --if-changed replace. Or a run is "
+    "of a version of leafledger whose records this one does not read: use that version, or make the run again",
     Exit.REFUSED: "the data or the model were refused: damaged, of a kind that cannot be explained, or not made for each other",
     Exit.AWAY: "a store or a cluster is away, or refuses: try again; the same command goes on from there",
     Exit.UNFIT: "a cluster that does not fit: workers that do not start, have other packages or too little memory, or an expired certificate; "
@@ -137,6 +138,12 @@ class RunConflict(LeafledgerError):
 
 class InvalidRun(LeafledgerError):
     """A published run does not match its manifest."""
+
+
+class OtherVersion(InvalidRun):
+    """A record of a run is in a format that this version does not read, since another version made it."""
+
+    exit_code = Exit.CONFLICT
 
 
 class NotFinished(InvalidRun):

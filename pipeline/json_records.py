@@ -7,7 +7,7 @@ of it twice.
 import hashlib
 import json
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from itertools import islice
 from types import NoneType, UnionType
@@ -17,9 +17,14 @@ R = TypeVar("R")
 Path = tuple[Any, str | int] | None  # of an entry: the path above it, and its key or index; None for the whole text
 Reader = Callable[[Any, Path], Any]
 EMPTY = "left out where empty"  # metadata of fields that are omitted if empty
+UNWRITTEN = "never written"  # metadata of fields that are no part of the text
 SHOWN = 40  # characters of a value in a message
 PIECES = 10_000  # tokens that are joined into one piece
 WORDS = {int: "a whole number", float: "a number with a point", str: "a text", bool: "true or false", NoneType: "null"}
+
+
+class OtherFields(ValueError):
+    """A record lacks a field, or has one more."""
 
 
 def as_tuples(entry: Any) -> Any:
@@ -33,20 +38,25 @@ def as_tuples(entry: Any) -> Any:
     return tuple(map(as_tuples, entry)) if isinstance(entry, list) else entry
 
 
+def written_fields(record: Any) -> list[Field[Any]]:
+    """List the fields of a record, or of its type, that its text has."""
+    return [field for field in fields(record) if UNWRITTEN not in field.metadata]
+
+
 def as_fields(record: Any) -> dict[str, Any]:
     """List the JSON fields of a record for ``json.dumps``, one record at a time: nested dicts of a hundred thousand take hundreds of megabytes.
 
     Parameters
     ----------
     record : dataclass
-        Fields whose metadata has EMPTY are left out where they are empty.
+        Fields whose metadata has EMPTY are left out where they are empty, those of UNWRITTEN always.
 
     Returns
     -------
     dict of str to Any
         Values by the names of fields.
     """
-    values = ((field, getattr(record, field.name)) for field in fields(record))
+    values = ((field, getattr(record, field.name)) for field in written_fields(record))
     return {field.name: value for field, value in values if not (EMPTY in field.metadata and _is_empty(value))}
 
 
@@ -158,7 +168,7 @@ def _fields_reader(kinds: Mapping[str, Any], optional: Container[str] = ()) -> C
         if entry.keys() != readers.keys():
             for key in (*readers, *entry):
                 if key not in readers or (key not in entry and key not in optional):
-                    raise ValueError(f"{_say(path) or 'it'} has {'no' if key in readers else 'a'} {key[:SHOWN]!r}")
+                    raise OtherFields(f"{_say(path) or 'it'} has {'no' if key in readers else 'a'} {key[:SHOWN]!r}")
         found = {key: reader(entry[key], (path, key)) for key, reader in readers.items() if key in entry}
         if optional:
             for key in found:
@@ -238,8 +248,9 @@ def _reader(kind: Any) -> Reader:
         return lambda entry, path: as_tuples(entry)
     if is_dataclass(kind) and isinstance(kind, type):
         hints = get_type_hints(kind)
-        optional = [field.name for field in fields(kind) if EMPTY in field.metadata]
-        read_fields = _fields_reader({field.name: hints[field.name] for field in fields(kind)}, optional)
+        written = written_fields(kind)
+        optional = [field.name for field in written if EMPTY in field.metadata]
+        read_fields = _fields_reader({field.name: hints[field.name] for field in written}, optional)
         return lambda entry, path: kind(**read_fields(entry, path))
     if is_typeddict(kind):
         return _fields_reader(get_type_hints(kind))
@@ -252,24 +263,55 @@ def _reader(kind: Any) -> Reader:
     return _dict_reader(inner[1]) if origin is dict else _plain_reader(kind)
 
 
-def read_record(kind: type[R], text: str | bytes) -> R:
-    """Read a JSON text as a record.
+def parse_text(text: str | bytes) -> Any:
+    """Parse a JSON text.
+
+    Raises
+    ------
+    ValueError
+        It is none; the message is one line.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+
+
+def read_entry(kind: type[R], entry: Any) -> R:
+    """Read what was parsed from JSON as a record.
 
     Parameters
     ----------
     kind : type
         A dataclass, a TypedDict, or a tuple of them. Fields are numbers, texts, booleans, tuples (lists in the text), dicts, TypedDicts and
         dataclasses, literals, or one of several of these; ``Any`` takes anything, lists as tuples.
+    entry : Any
+        Its lists are emptied, so that nothing holds all of it twice.
+
+    Raises
+    ------
+    OtherFields
+        A field is missing, or unknown.
+    ValueError
+        One is of another type; the message names it in one line.
+    """
+    asked: Any = kind
+    try:
+        return _reader(asked)(entry, None)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except ValueError as error:  # names of fields may have line ends
+        raise type(error)(" ".join(str(error).split())) from error
+
+
+def read_record(kind: type[R], text: str | bytes) -> R:
+    """Read a JSON text as a record, see `read_entry`.
 
     Raises
     ------
     ValueError
         A field is missing, unknown or of another type, or it is no JSON; the message names it in one line.
     """
-    asked: Any = kind
-    try:
-        return _reader(asked)(json.loads(text), None)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
-    except ValueError as error:
-        raise ValueError(" ".join(str(error).split())) from error
+    return read_entry(kind, parse_text(text))

@@ -23,7 +23,7 @@ from leafledger import check_run, drift, explain, list_runs, read_run, report
 from leafledger.pipeline.errors import LeafledgerError, UsageError
 from leafledger.pipeline.stores.table_arrays import BYTES, INDEX, _begin_digest
 from tests.fuzz import mutate
-from tests.tampering import KINDS, MANIFEST, PLAN, SEALS, list_changes, make_run
+from tests.tampering import EARLIER, KINDS, MANIFEST, PLAN, SEALS, list_changes, make_run
 
 AFTER = "after.json"
 JSONS = {  # files of a run, and what whoever changes them makes true again
@@ -214,7 +214,7 @@ def main() -> int:
     parser.add_argument("--changes", type=int, help="of each file, drawn; by default all")
     given = parser.parse_args()
     faults = try_counts(given.changes)
-    faults += [fault for kind in KINDS for fault in try_readers(kind, given.changes)]
+    faults += [fault for kind in (*KINDS, *EARLIER) for fault in try_readers(kind, given.changes)]
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults")

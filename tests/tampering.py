@@ -22,9 +22,9 @@ import pyarrow.parquet as pq
 
 from leafledger import check_run, explain
 from leafledger.pipeline.errors import LeafledgerError
+from tests.earlier.moving import RUNS, read_json, seal_run, write_json
 
 MANIFEST, PLAN, PART = "manifest.json", "plan.json", "attributions/part-00000.parquet"
-KEY = b"leafledger"  # of a part's footer
 NUMBERS = (0, 1, -1, 2, 10**30, 0.5, 1e308, float("nan"), float("inf"))
 TEXTS = ("", "x", "1", "../x", "[/]\n\x1b[31m", "\ud800")
 VALUES = (None, True, *NUMBERS, *TEXTS, [], [0], {}, {"x": 1})
@@ -41,6 +41,7 @@ KINDS = {  # what runs are asked for: together they have every field of a manife
     "marginal": {"background": "data/part=1", "method": "beta", "parameters": {"alpha": 2.0}},
     "told": {"space": "probability", "top": 2, "columns": "both", "values": True, "ids": ["id"], "reasons": REASONS},
 }
+EARLIER = ("0.1.0/pairs", "0.1.0/shares", "0.1.0/marginal", "0.1.0/ranks", "0.2.0/shares", "0.2.0/told")  # kept runs of other versions
 # What of a plan nothing else tells, where whoever changes it writes manifest and parts anew too: the name of the data, and of their pieces what
 # the model does not read. The name of the data stands in no part, which names its files.
 INFORMATIVE = ("data", "items")
@@ -98,7 +99,12 @@ def list_changes(value: Any) -> Iterator[Change]:
 
 
 def make_run(folder: Path, kind: str, provenance: bool = False) -> Path:
-    """A small run that has what its kind asks for, and a file that cannot be read."""
+    """A small run that has what its kind asks for, and a file that cannot be read; or a copy of one that an earlier version made."""
+    if kind in EARLIER:
+        run = Path(shutil.copytree(RUNS / kind, folder / "run"))
+        if not provenance:
+            (run / "provenance.json").unlink(missing_ok=True)
+        return run
     draw = np.random.default_rng(1)
     rows = pd.DataFrame({name: draw.normal(size=2 * N_ROWS).round(2) for name in "abc"}).round({"c": 0})
     rows = rows.assign(k=draw.choice(["x", "y"], 2 * N_ROWS), w=draw.random(2 * N_ROWS), id=np.arange(2 * N_ROWS))
@@ -121,38 +127,7 @@ def make_run(folder: Path, kind: str, provenance: bool = False) -> Path:
     return folder / "run"
 
 
-def _read(path: Path) -> Any:
-    """The JSON of a file, or of a part's footer."""
-    return json.loads(pq.read_metadata(path).metadata[KEY] if path.suffix == ".parquet" else path.read_text())
-
-
-def _write(path: Path, value: Any) -> None:
-    if path.suffix != ".parquet":
-        path.write_text(json.dumps(value, indent=1, sort_keys=path.name == PLAN))
-        return
-    table = pq.read_table(path)
-    with pq.ParquetWriter(path, table.schema) as writer:
-        writer.write_table(table)
-        writer.add_key_value_metadata({KEY.decode(): json.dumps(value)})
-
-
-def _recipe(plan: dict) -> str:
-    """What parts name: the plan but for which rows it is of, and where they and the model lie."""
-    made = json.dumps({**plan, "model": "", "data": "", "items": [], "rejected": []}, indent=1, sort_keys=True)
-    return hashlib.sha256(made.encode()).hexdigest()
-
-
-def _seal(run: Path, plan: bool) -> None:
-    """Let the manifest say of the parts what is true of them; and manifest and parts name the plan as it is now."""
-    manifest = _read(run / MANIFEST)
-    if plan:
-        manifest["plan"] = hashlib.sha256((run / PLAN).read_bytes()).hexdigest()
-    for entry in manifest["parts"]:
-        path = run / entry["uri"]
-        if plan:
-            _write(path, _read(path) | {"recipe": _recipe(_read(run / PLAN))})
-        entry |= {"size": path.stat().st_size, "sha256": hashlib.sha256(path.read_bytes()).hexdigest()}
-    _write(run / MANIFEST, manifest)
+_read, _write = read_json, write_json
 
 
 def _seal_plan(run: Path) -> None:
@@ -162,8 +137,8 @@ def _seal_plan(run: Path) -> None:
 SEALS: dict[str, Callable[[Path], None]] = {  # what whoever changes a run makes true again
     "nothing": lambda _: None,
     "the plan's digest": _seal_plan,
-    "all digests": lambda run: _seal(run, plan=True),
-    "digests of parts": lambda run: _seal(run, plan=False),
+    "all digests": lambda run: seal_run(run, plan=True),
+    "digests of parts": lambda run: seal_run(run, plan=False),
 }
 TRIED = ((MANIFEST, "nothing"), (PLAN, "nothing"), (PLAN, "the plan's digest"), (PLAN, "all digests"), (PART, "digests of parts"))
 
@@ -209,7 +184,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.tampering", description="Manifests and plans that somebody changed.")
     parser.add_argument("--changes", type=int, help="of each file, drawn; by default all")
     given = parser.parse_args()
-    faults = [fault for kind in KINDS for fault in try_changes(kind, given.changes)]
+    faults = [fault for kind in (*KINDS, *EARLIER) for fault in try_changes(kind, given.changes)]
     for fault in faults:
         print(fault)
     print(f"{len(faults)} faults")

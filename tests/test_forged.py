@@ -7,7 +7,7 @@ import pytest
 
 from leafledger.pipeline.errors import InvalidRun
 from tests import forged
-from tests.tampering import KINDS
+from tests.tampering import EARLIER, KINDS
 
 CHANGES = 2  # of each file of each run
 FOUND = [  # each ended in a traceback once
@@ -31,7 +31,7 @@ def runs(tmp_path_factory):
     return forged._make(tmp_path_factory.mktemp("runs"), "interactions")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [*KINDS, *EARLIER])
 @pytest.mark.slow
 def test_readers_of_changed_files_end_in_one_line(kind):
     """Seeded: files of JSON field by field, tables with their bytes damaged and their digests true."""

@@ -85,10 +85,10 @@ FLOORS = {
         ("command",),
     ),
     "pipeline/runs": (
-        ("job", "lookup"),
+        ("formats", "job", "lookup"),
         ("columns",),
         ("records",),
-        ("publish",),
+        ("advisories", "publish"),
         ("plan",),
         ("execute", "monitor"),
         ("check", "stages"),

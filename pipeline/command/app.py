@@ -3,7 +3,8 @@
 from cyclopts import App, Group
 
 
-def _find_version() -> str:
+def find_version() -> str:
+    """Find the version of this leafledger."""
     from importlib.metadata import version
 
     return version("leafledger")
@@ -12,7 +13,7 @@ def _find_version() -> str:
 app = App(
     name="leafledger",
     help="Explain every row of a Parquet data set with an XGBoost, LightGBM, CatBoost or scikit-learn model.",
-    version=_find_version,
+    version=find_version,
     version_format="plaintext",
     version_flags=["--version"],
     result_action="return_value",

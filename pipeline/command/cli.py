@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
-from ..display.text import count
+from ..display.text import count, printable
 from ..errors import Exit, InvalidRun, LeafledgerError, redact
-from .app import app
+from .app import app, find_version
 from .commands.certifying import certificates
 from .commands.checking import check
 from .commands.comparing import compare
@@ -147,9 +147,11 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     """Run one job; return its exit code, and the outcome."""
     from ..dataset.columns.notes import note_columns
     from ..methods.output_space import TOTALS
+    from ..runs.advisories.known import find_advisories
     from ..runs.explain import explain_job
     from ..runs.job.table_option import choose_table
     from ..runs.publish.move_latest import why_latest_stays
+    from ..runs.records.plan_file import read_plan
     from .terminal.progress import watched
 
     console = open_console(quiet or as_json)
@@ -161,13 +163,15 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     run = job.out if "{" in out else out.rstrip("/")
     if kept:
         say(console, f"{run}: kept as it is; what is asked for differs in {kept}")
-    why_stays = why_latest_stays(job.options, manifest, latest)
+    why_stays, home = why_latest_stays(job.options, manifest, latest), manifest.home(run)
     short = tuple(filter(None, (why_stays, done.unlogged)))
     finished = _Finished(job.out, manifest, already_finished, kept, latest, short, done.inputs)
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
-        say(console, f"{run}: finished before, nothing to do ({manifest.counted})")
+        say(console, f"{run}: finished before, nothing to do ({manifest.counted}){_say_version(manifest)}")
         say(console, f"{'SHA-256:':<14}{manifest.sha256}")
+        for advisory in find_advisories(manifest, lambda: read_plan(home, manifest.plan)):
+            complain(str(advisory))
         if latest is not None and why_stays is None:
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
         return _tell(finished)
@@ -175,7 +179,7 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     total = TOTALS[manifest.space]
     if manifest.residual is not None:
         say(console, f"attributions add up to {total} - base value within {manifest.residual:.1e} of the {total}'s bound")
-    home, table = manifest.home(run), choose_table(job.options, job.out)
+    table = choose_table(job.options, job.out)
     where = {
         "attributions": "" if job.options.global_only else f"{home}/attributions",
         "summary": f"{home}/summary",
@@ -197,8 +201,17 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     return _tell(finished)
 
 
+def _say_version(manifest: Any) -> str:
+    """Say of a run of another version what made it; nothing of one of this."""
+    mine = find_version()
+    made = f"; made by leafledger {printable(manifest.version)}, this is {mine}, and --if-changed replace makes it again"
+    return "" if manifest.version == mine else made
+
+
 def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
     """Report rejections, and why ``latest`` or MLflow was not updated; return the exit code and the report."""
+    from ..runs.formats.numbers import NUMBER
+
     manifest, how = done.manifest, "finished before" if done.before else "finished"
     if done.kept:
         how = f"kept as it is, what is asked for differs in {done.kept}"
@@ -211,6 +224,7 @@ def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
     document = {
         "run": done.run,
         "finished_before": done.before,
+        "version": manifest.version,
         "place": manifest.place,
         "kept": done.kept,
         "n_rows": manifest.n_rows,
@@ -220,7 +234,7 @@ def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
         "manifest": manifest.sha256,
         "inputs": None if done.inputs is None else done.inputs.sha256,
         "rejected": [asdict(entry) for entry in manifest.rejected],
-        "latest": None if done.latest is None else asdict(done.latest),
+        "latest": None if done.latest is None else {name: value for name, value in asdict(done.latest).items() if name != NUMBER},
         "said": said,
     }
     return (Exit.PARTLY if said else Exit.DONE), document

@@ -15,6 +15,7 @@ from ..errors import NotFinished, UsageError
 from ..methods.worker_memory import ITEM_ROWS
 from ..models.model import Model
 from ..models.row_output import RowOutput
+from ..runs.formats.numbers import refuse_version
 from ..runs.plan.existing_run import ExistingRun, read_existing_run
 from ..runs.records.plan import Plan
 from ..stores.uris import normalise
@@ -91,6 +92,8 @@ def choose_items(list_files: Callable[[ExtraColumns], Listing], asked: ExtraColu
     """Choose work items: those of earlier runs, if compared, since parts are read alongside."""
     items = make_items(list_files(asked), ITEM_ROWS)
     for n_before, (run, plan) in enumerate(plans.items()):
+        if plan.format_version == 1:
+            raise refuse_version(run, plan.version, "what it says of its files does not tell whether they have changed since")
         if _pieces(plan.items) != _pieces(make_items(list_files(asked_by(plan)), ITEM_ROWS)):
             raise UsageError(f"{run}: is about other rows, or they have changed since")
         if n_before and plan.items != items:

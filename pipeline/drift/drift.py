@@ -17,6 +17,7 @@ from ..cluster.placement import make_placement
 from ..display.text import as_html, count, printable, write_two
 from ..errors import InvalidRun, UsageError
 from ..progress import Progress, no_progress
+from ..runs.formats.numbers import FORMAT, NUMBER
 from ..runs.records.derived import FOLDER, write_derived
 from ..runs.records.latest import read_latest
 from ..stores.uris import normalise
@@ -134,7 +135,7 @@ class Drift:
     @property
     def text(self) -> str:
         """Text of drift.json, with strict JSON in it."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False)
+        return json.dumps({NUMBER: FORMAT, **self.to_dict()}, indent=1, allow_nan=False)
 
 
 def _say_alarms(splits: tuple[Split, ...], shifts: tuple[Shift, ...], thresholds: Thresholds) -> list[str]:

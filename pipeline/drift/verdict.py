@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from ..display.text import printable
 from ..errors import InvalidRun
+from ..runs.formats.numbers import read_number
 from ..runs.records.derived import read_derived
 from ..stores import storage
 from .drift import DOCUMENT
@@ -38,7 +39,9 @@ def read_document(run: str, manifest: str, take: Callable[[Any], R]) -> R | None
     if data is None:
         return None
     try:
-        return take(json.loads(data))
+        found = json.loads(data)
+        read_number(found, storage.join(run, DOCUMENT))
+        return take(found)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:  # whoever may write there has changed it
         raise InvalidRun(f"{storage.join(run, DOCUMENT)}: is not as leafledger writes it; compare the runs again") from error
 

@@ -69,7 +69,7 @@ def _read_values(plan: Plan, stored: Mapping[str, Any]) -> dict[str, Any]:
 def _read_wide(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[list[Step], dict[str, float], dict[str, float]]:
     """Return attributions, errors and scores of all players, of output k."""
     (_, phi, _), kind, n = plan.columns, METHODS[plan.method].phi, len(plan.players)
-    n_named = n - len(kind.scores)
+    n_named = n - len(plan.scores)
     groups = plan.groups if kind.of_groups else ()
     values = _read_values(plan, stored)
     found = [_read_number(stored[name]) for name in phi[k * n : (k + 1) * n]]
@@ -99,7 +99,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
     steps, errors, scores = _read_wide(plan, stored, k) if plan.wide else (_read_list(plan, stored, k), {}, {})
     name = stored[plan.chosen[0]] if plan.chosen else plan.outputs[k]
     base, total = manifest.base[plan.outputs.index(name)], _read_number(stored[totals[k]])
-    n_named = len(plan.players) - len(METHODS[plan.method].phi.scores)
+    n_named = len(plan.players) - len(plan.scores)
     if plan.additive and plan.wide:
         phi = [step.phi for step in steps]
         if not abs(math.fsum(phi) + base - total) <= ROUNDED * (math.fsum(map(abs, phi)) + abs(base) + abs(total)):

@@ -4,13 +4,14 @@ import posixpath
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
+from typing import get_args
 from urllib.parse import quote
 
 from ..display.text import count, printable
 from ..stores import commit
 from ..stores.uris import normalise
 from .importance_shares import Importances, Line, OutputLines, read_importances
-from .listed_runs import REPORT, ListedRun
+from .listed_runs import REPORT, ListedRun, State
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 NUMBERS = ("rows", "rejected", "R²", "residual")  # numeric columns
@@ -34,7 +35,7 @@ code { white-space: nowrap }
 .date, summary { white-space: nowrap }
 summary { cursor: pointer }
 .drift ul { padding-left: 1rem; margin: .3rem 0; min-width: 14rem; font-size: .9em }
-.damaged { color: var(--bad); font-weight: 600 }
+.damaged, .unreadable { color: var(--bad); font-weight: 600 }
 .unfinished, .drifted { color: var(--warn); font-weight: 600 }
 svg { display: block; width: 15rem; max-width: 40vw; height: auto }
 polyline { fill: none; stroke: var(--line); stroke-width: 1.5; vector-effect: non-scaling-stroke }
@@ -71,7 +72,7 @@ def _drift(run: ListedRun) -> str | None:
 
 def _state(run: ListedRun) -> str:
     planned = f"{run.n_parts} of {run.n_planned} parts" if run.state == "unfinished" and run.n_planned is not None else ""
-    more = run.why if run.state == "damaged" else planned
+    more = run.why if run.why is not None else planned
     return f'<span class="{run.state}">{run.state}</span>{f"<br>{_text(more)}" if more else ""}'
 
 
@@ -159,7 +160,7 @@ def _importances(found: Importances) -> str:
 def write_index(folder: str, runs: Sequence[ListedRun], importances: Importances, page: str) -> str:
     """Write the index page of runs."""
     states = [run.state for run in runs]
-    counts = ", ".join(f"{states.count(state):,} {state}" for state in ("finished", "unfinished", "damaged") if state in states)
+    counts = ", ".join(f"{states.count(state):,} {state}" for state in get_args(State) if state in states)
     title = f"{count(len(runs), 'run')} in {_text(folder)}"
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="color-scheme" content="light dark">'
     head += f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{STYLE}</style>'

@@ -10,7 +10,8 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, Literal
 
-from ..errors import InvalidRun, NotThere, UsageError
+from ..errors import InvalidRun, NotThere, OtherVersion, UsageError
+from ..runs.advisories.known import find_advisories
 from ..runs.records.derived import AFTER, read_after
 from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLAN, REPLACEMENTS, SUMMARY, RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
@@ -25,7 +26,7 @@ DEPTH = 6  # depth of the search below the folder
 DRIFT, REPORT = "after/drift.json", ("report", "index.html")
 # Plausible years: otherwise one in thirty eight-digit numbers, such as a model's, would be a date, and an old one.
 DAY = re.compile(r"(?<!\d)((?:19|20|21)\d{2})[-_/]?(0[1-9]|1[0-2])[-_/]?(0[1-9]|[12]\d|3[01])(?!\d)")
-State = Literal["finished", "unfinished", "damaged"]
+State = Literal["finished", "unfinished", "damaged", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,10 @@ class ListedRun:
     date : str or None
         YYYY-MM-DD, where the name has a day.
     state : str
-        "finished", "unfinished" or "damaged": something that it lists is missing, or is not as it says.
+        "finished", "unfinished", "damaged", where something that it lists is missing, or is not as it says, or "unreadable", where a version of
+        leafledger made it whose records this one does not read.
     why : str or None
-        What is damaged.
+        What is damaged, or cannot be read.
     manifest : str or None
         SHA-256 of its manifest.
     model, model_digest, method : str or None
@@ -62,6 +64,8 @@ class ListedRun:
         What has drifted, in words, where that was asked of this very run; empty where nothing has.
     report : bool
         Whether it has a page, report/index.html, that was made of this very run.
+    advisories : tuple of str
+        Names of those that may concern it, as in `docs/advisories.md`.
     """
 
     run: str
@@ -81,6 +85,7 @@ class ListedRun:
     r2: float | None = None
     alarms: tuple[str, ...] | None = None
     report: bool = False
+    advisories: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as JSON has it.
@@ -192,6 +197,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         r2=r2 if isinstance(r2, float) else None,
         alarms=_read_alarms(run, manifest, here),
         report=_has_page(run, manifest, here),
+        advisories=tuple(each.name for each in find_advisories(manifest, lambda: from_json(plan, RunFolder(manifest.home(run)).plan))),
     )
 
 
@@ -236,7 +242,8 @@ def _read(folder: str, name: str, here: Folder) -> ListedRun | None:
             return None
         if MANIFEST in here.files and MANIFEST not in now.files:  # being removed
             return _read(folder, name, now)
-        return ListedRun(run=run, name=name, date=find_day(name), state="damaged", why=str(error))
+        state: State = "unreadable" if isinstance(error, OtherVersion) else "damaged"
+        return ListedRun(run=run, name=name, date=find_day(name), state=state, why=str(error))
 
 
 def _refuse_file(uri: str) -> None:

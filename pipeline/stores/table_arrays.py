@@ -20,6 +20,7 @@ from .failures import reported
 
 FOLDER = "_tables"
 INDEX, BYTES = "index.json", "tables.npy"
+NUMBER, FORMAT = "format_version", 1  # of the index; tables of another format are made again, since who looks for them asks by version
 ALIGNMENT = 64  # bytes, a cache line
 SOUND = 64  # places that a process remembers to have verified
 FETCHES = 2  # of what arrives damaged
@@ -98,7 +99,7 @@ def _write(record: NamedTuple, folder: Path) -> str:
         for piece in _pieces(arrays):
             file.write(piece)
             content.update(piece)
-    (folder / INDEX).write_text(json.dumps({"sha256": content.hexdigest(), "layout": layout}))
+    (folder / INDEX).write_text(json.dumps({NUMBER: FORMAT, "sha256": content.hexdigest(), "layout": layout}))
     return content.hexdigest()
 
 
@@ -207,7 +208,7 @@ def _is_sound(uri: str) -> bool:
     try:
         index, mapped = _open(uri)
         _rebuild(index["layout"], mapped)
-        return _digest(index["layout"], mapped) == index["sha256"]
+        return index[NUMBER] == FORMAT and _digest(index["layout"], mapped) == index["sha256"]
     except (ValueError, EOFError, LookupError, TypeError, AttributeError, OverflowError, RecursionError, InvalidRun):
         return False
 

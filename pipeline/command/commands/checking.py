@@ -121,4 +121,6 @@ def check(
     say(console, f"SHA-256 of manifest.json: {report.manifest}")
     for reason in report.unverified:
         complain(f"not verified: {reason}")
+    for advisory in report.advisories:
+        complain(advisory)
     return Exit.DONE if report.sound else Exit.PARTLY

@@ -1,5 +1,6 @@
 """The command ``runs``: list of the runs of a folder."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 
 NUMBERS = ("rows", "rejected", "residual", "R²")
+NAMED = 5  # runs of those that an advisory may concern
 WIDE = 140  # characters of the table without a terminal
 
 
@@ -28,8 +30,23 @@ def _cells(run: "ListedRun") -> tuple[str, ...]:
     return (*texts, *numbers, drift)
 
 
+def _group_advised(found: Sequence["ListedRun"]) -> dict[tuple[str, ...], list["ListedRun"]]:
+    """Group runs by the advisories that may concern them, the latest advisories first."""
+    groups = dict[tuple[str, ...], list["ListedRun"]]()
+    for run in found:
+        if run.advisories:
+            groups.setdefault(run.advisories, []).append(run)
+    return dict(sorted(groups.items(), reverse=True))
+
+
+def _name_some(concerned: Sequence["ListedRun"]) -> str:
+    names = [run.name or run.run for run in concerned]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{count(len(names), 'run')} ({', '.join(names[:NAMED])}{more})"
+
+
 def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str | None, Parameter(group=INPUT)] = None, json: Json = False) -> None:
-    """List the runs below a folder by date: finished, unfinished and damaged ones. Sizes are looked at, not bytes; check verifies a run.
+    """List the runs below a folder by date: finished, unfinished, damaged and unreadable ones. Sizes are looked at, not bytes; check verifies a run.
 
     Parameters
     ----------
@@ -68,4 +85,6 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     console.print(table)
     for run in found:
         if run.why is not None:
-            complain(f"damaged: {run.run}: {run.why}")
+            complain(f"{run.state}: {run.run}: {run.why}")
+    for names, concerned in _group_advised(found).items():
+        complain(f"advisories {', '.join(names)} may concern {_name_some(concerned)}; check says what they are")

@@ -21,6 +21,7 @@ class Entry:
 RUN = (
     Entry("run", "string", "folder of the run"),
     Entry("finished_before", "boolean", "nothing was left to do"),
+    Entry("version", "string", "of leafledger that made the run"),
     Entry("place", "string", "as in the manifest: empty but for a run that took the place of another"),
     Entry("kept", "string", "in what it differs from what was asked for, where it was kept all the same"),
     Entry("n_rows", "integer", "rows explained"),
@@ -84,6 +85,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("n_again", "integer", "rows explained again"),
         Entry("n_digested", "integer", "input files that have the SHA-256 that they had"),
         Entry("unverified", "array", "what could not be done again, and why"),
+        Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words"),
     ),
     "show": (
         Entry("run", "string", "folder of the run"),

@@ -64,6 +64,11 @@ def identify(found: storage.Object, file: Any, metadata: pq.FileMetaData, column
     return f"{found.etag} {_digest_footer(file)} {of_bytes}"
 
 
+def mark_of(identity: str) -> str:
+    """Return the store's mark of a file, of an identity as `identify` makes it, or as 0.1 did, which knew files by their marks alone."""
+    return identity.rsplit(" ", 2)[0]
+
+
 def is_still(identity: str, found: storage.Object | None) -> bool:
     """Return whether the store's mark of the file is unchanged.
 
@@ -74,7 +79,7 @@ def is_still(identity: str, found: storage.Object | None) -> bool:
     found : Object or None
         What is there now.
     """
-    return found is not None and found.etag == identity.rsplit(" ", 2)[0]
+    return found is not None and found.etag == mark_of(identity)
 
 
 def has_footer(identity: str, file: Any) -> bool:

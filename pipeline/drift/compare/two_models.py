@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ...arguments.choices import OWN, SHARED
+from ...dataset.files.identity import mark_of
 from ...errors import NotRepeatable, UsageError
 from ...models import load_ensemble
 from ...progress import Progress
@@ -83,8 +84,9 @@ def _name_output(plan: Plan) -> dict[str, Any]:
     return {"outputs": tuple(name if k == plan.output else f"{name}/{k}" for k in range(n)), "output": name}
 
 
-def _pieces(plan: Plan) -> set[tuple[str, str, int]]:
-    return {(piece.uri, piece.etag, group) for item in plan.items for piece in item.pieces for group in piece.row_groups}
+def _pieces(plan: Plan, by_marks: bool) -> set[tuple[str, str, int]]:
+    pieces = [piece for item in plan.items for piece in item.pieces]
+    return {(piece.uri, mark_of(piece.etag) if by_marks else piece.etag, group) for piece in pieces for group in piece.row_groups}
 
 
 def _explain(model: Measured, data: Measured, folder: str, where: Mapping[str, Any], progress: Progress) -> dict[str, Night]:
@@ -101,7 +103,8 @@ def _explain(model: Measured, data: Measured, folder: str, where: Mapping[str, A
     made = read_plan(manifest.home(out), manifest.plan)
     if made.background_digest != plan.background_digest:
         raise NotRepeatable(f"{plan.background}: has other files than {model.uri} took for its background, or they have changed since")
-    if manifest.n_rows != data.manifest.n_rows or _pieces(made) != _pieces(data.plan):
+    by_marks = data.plan.format_version == 1
+    if manifest.n_rows != data.manifest.n_rows or _pieces(made, by_marks) != _pieces(data.plan, by_marks):
         raise NotRepeatable(f"{data.plan.data}: has other rows than {data.uri} explained, or they have changed since")
     return _take(Measured(out, manifest, made, (), ()), manifest)
 

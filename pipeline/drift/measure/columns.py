@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from leafledger.kernels.methods import METHODS
-
 from ...models.catboost.cityhash import HashedCategory
 from ...models.model import Feature
 from ...runs.records.plan import Plan
@@ -30,7 +28,7 @@ def list_columns(plan: Plan) -> tuple[Column, ...]:
     if plan.global_only:
         return ()
     totals, phi, _ = plan.columns
-    outputs, players, n_scores = plan.written_outputs, plan.players, len(METHODS[plan.method].phi.scores)
+    outputs, players, n_scores = plan.written_outputs, plan.players, len(plan.scores)
     found = [Column(name, TOTAL, output, "") for name, output in zip(totals, outputs, strict=True)]
     pairs = [(output, j) for output in outputs for j in range(len(players))] if plan.wide else []
     found += [Column(name, PHI, output, players[j]) for name, (output, j) in zip(phi, pairs, strict=True) if j < len(players) - n_scores]

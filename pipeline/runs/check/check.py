@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from os import PathLike
@@ -24,7 +24,7 @@ from ...cluster.map_items import map_items
 from ...cluster.placement import Placement, make_placement
 from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun, LeafledgerError, NotFinished, NotRepeatable, UsageError
-from ...json_records import as_fields
+from ...json_records import as_fields, parse_text, written_fields
 from ...methods.output_space import TOTALS
 from ...methods.worker_memory import SLICE_BYTES, WORKER_OVERHEAD
 from ...progress import Progress, Work, no_progress
@@ -33,6 +33,7 @@ from ...stores.failures import published
 from ...stores.table_arrays import broadcast_tables, table_bytes
 from ...stores.temporary_folder import temporary_folder
 from ...stores.uris import normalise
+from ..advisories.known import find_advisories
 from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
 from ..publish.summaries import aggregate
@@ -72,11 +73,18 @@ class Report:
     n_again: int  # recomputed rows, 0 if not requested
     n_digested: int  # input files with unchanged SHA-256, 0 if not requested, or without digests in the run
     unverified: tuple[str, ...]  # requested recomputations that were impossible, with reasons
+    advisories: tuple[str, ...] = ()  # what is known to be wrong in its version and may concern it, in words
 
     @property
     def sound(self) -> bool:
         """All that was asked for was verified."""
         return not self.unverified
+
+
+def _same_rows(local: Path, table: pa.Table, plan: Plan) -> bool:
+    """Return whether a JSON file has the text of a table, or its rows where 0.1 wrote them, with other spaces."""
+    expected, found = "".join(write_rows(table)), local.read_text()
+    return found == expected or (plan.format_version == 1 and parse_text(found) == parse_text(expected))
 
 
 def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedStates, local: Path) -> dict[str, pa.Table]:
@@ -91,7 +99,7 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedSta
     for entry in manifest.summaries:
         check_size(run, entry)
         uri, table = fetch(run, entry, local), tables[Path(entry["uri"]).stem]
-        same = local.read_text() == "".join(write_rows(table)) if uri.endswith(".json") else pq.read_table(local).equals(table, check_metadata=True)
+        same = _same_rows(local, table, plan) if uri.endswith(".json") else pq.read_table(local).equals(table, check_metadata=True)
         if not same:
             raise InvalidRun(f"{uri}: differs from the summary computed again from the parts")
     return tables
@@ -139,7 +147,7 @@ def _written_alike(a: Any, b: Any) -> bool:
 
 def _check_manifest(run: str, found: Manifest, expected: Manifest) -> None:
     """Compare every field by its JSON text."""
-    for field in fields(Manifest):
+    for field in written_fields(Manifest):
         value, wanted = getattr(found, field.name), getattr(expected, field.name)
         if not _written_alike(value, wanted):
             raise InvalidRun(f"{RunFolder(run).manifest}: {field.name} is {shorten(value)}, expected {shorten(wanted)}")
@@ -288,5 +296,6 @@ def check_run(
     stored = [one.stored for one in checks.found if one.stored is not None]
     worst = max(stored, default=None) if stored else expected.residual
     unverified += _say_parts([one.skipped for one in checks.found if one.skipped is not None], len(manifest.parts))
+    advised = tuple(map(str, find_advisories(manifest, lambda: plan)))
     counts, n_again = (len(entries), manifest.n_rows, len(manifest.rejected)), sum(one.n_again for one in checks.found)
-    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified))
+    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified), advised)

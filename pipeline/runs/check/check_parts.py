@@ -27,6 +27,7 @@ from ...stores import storage
 from ...stores.failures import published
 from ...stores.table_arrays import open_tables
 from ..execute.merged_states import MergedStates
+from ..formats.numbers import LAST_UNNUMBERED
 from ..records.folder import RunFolder
 from ..records.footer import Footer, read_footer
 from ..records.manifest import PartEntry, SummaryEntry
@@ -183,7 +184,10 @@ def _check_footer(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart) 
     stored = 0 if plan.global_only else n_rows
     if footer.stored != stored:
         raise InvalidRun(f"{uri}: holds {footer.stored} rows, expected {stored or 'none, as of a run of summaries alone'}")
-    if footer.space != plan.space or json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, asked.base, strict=True))):
+    if footer.format_version != max(plan.format_version, LAST_UNNUMBERED):
+        raise InvalidRun(f"{uri}: its footer is of format {footer.format_version}, the plan of format {plan.format_version}")
+    told = footer.base is not None or plan.format_version > 1
+    if footer.space != plan.space or (told and json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, asked.base, strict=True)))):
         raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(asked.base)}")
     if (footer.residual is not None) != plan.additive or not (footer.residual or 0.0) >= 0.0:  # also refuses NaN
         raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")

@@ -5,7 +5,7 @@ Threads die with their process. A worker of Dask that dies is survived by its cl
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import psutil
 
@@ -15,6 +15,7 @@ from ...dataset.files.listing import WorkItem
 from ...errors import InvalidRun, NotThere, StorageError
 from ...json_records import as_text
 from ...stores import commit, storage
+from ..formats.numbers import FORMAT
 from ..records.folder import RunFolder
 from ..records.json_file import JsonFile
 
@@ -23,6 +24,7 @@ from ..records.json_file import JsonFile
 class Attempt:
     """The process that works on a run. Its record is removed when it ends in good order, with the run finished or not."""
 
+    format_version: int = field(default=FORMAT, kw_only=True, compare=False)
     host: str
     process: int
     began: float  # when the process did, in seconds since 1970

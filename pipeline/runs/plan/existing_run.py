@@ -10,7 +10,7 @@ from ...errors import InvalidRun
 from ...stores import storage
 from ..records.folder import RunFolder, find_place
 from ..records.manifest import Manifest, read_manifest
-from ..records.plan import Plan, differences
+from ..records.plan import Plan, differences, is_same
 from ..records.plan_file import from_json, other_run
 
 
@@ -81,11 +81,16 @@ def _read_other(run: str, version: str) -> Replaced | None:
     return Replaced(None, None if manifest is None else hashlib.sha256(manifest).hexdigest(), f"version (was {shorten(found)}, is {version!r})")
 
 
-def keep_same(standing: ExistingRun, if_changed: IfChanged) -> Resolution | None:
-    """Keep a run of the same plan; None where it is to be replaced, since the cause of its rejections, such as too little memory, may be gone."""
+def keep_same(standing: ExistingRun, plan: Plan, if_changed: IfChanged) -> Resolution | None:
+    """Keep a run of the same plan; None where it is another one, or is to be replaced.
+
+    It is to be replaced by another version, or where the cause of its rejections, such as too little memory, may be gone.
+    """
+    if not is_same(standing.plan, plan):
+        return None
     if standing.manifest is None:
-        return Resolution("", None, None, "")
-    if if_changed == "replace" and any(each.part is not None for each in standing.manifest.rejected):
+        return Resolution("", None, None, "") if standing.plan.version == plan.version else None
+    if if_changed == "replace" and (standing.plan.version != plan.version or any(each.part is not None for each in standing.manifest.rejected)):
         return None
     return Resolution(standing.manifest.place, standing.manifest, None, "")
 
@@ -103,7 +108,7 @@ def resolve_existing_run(run: str, plan: Plan, if_changed: IfChanged) -> Resolut
         return Resolution(find_place(plan, replaced.manifest), None, replaced, "")
     if standing is None:
         return Resolution("", None, None, "")
-    same = keep_same(standing, if_changed) if standing.plan == plan else None
+    same = keep_same(standing, plan, if_changed)
     if same is not None:
         return same
     differs = differences(standing.plan, plan)

@@ -10,7 +10,7 @@ from ...methods.parameters import find_method
 from ...models.model import Model
 from ..job.job import Job
 from ..records.manifest import read_manifest
-from ..records.plan import Plan
+from ..records.plan import Plan, is_same
 from .existing_run import ExistingRun, Resolution, keep_same, read_existing_run
 from .listing import list_for
 from .planner import plan_again
@@ -32,7 +32,7 @@ def find_finished(job: Job, model: Model, groups: Groups, found: Listing) -> tup
         return None
     uri = job.options.background
     plan = plan_again(standing.plan, job, model, groups, found, None if uri in (None, MODEL) else list_for(job, uri, model))
-    if plan != standing.plan:
+    if not is_same(standing.plan, plan):
         return None
-    settled = keep_same(standing, job.options.if_changed)
-    return None if settled is None else (plan, settled)
+    settled = keep_same(standing, plan, job.options.if_changed)
+    return None if settled is None else (standing.plan, settled)

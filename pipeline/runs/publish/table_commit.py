@@ -1,6 +1,7 @@
 """Commit of a run's parts to a lakehouse table, and their removal when the run is replaced or deleted."""
 
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
@@ -11,8 +12,10 @@ from ...errors import InvalidRun, NotThere, SchemaMismatch, StorageError
 from ...json_records import as_text
 from ...stores import commit, storage
 from ...stores.storage import list_folder
+from ...tables.names import Name
 from ...tables.shared_parts import Removal, Share, SharedPart, plain, refuse_alike
 from ...tables.writing import TablePlace
+from ..formats.numbers import FORMAT
 from ..job.job import Job
 from ..job.table_option import choose_table
 from ..records.current_run import is_current
@@ -22,16 +25,27 @@ from ..records.json_file import JsonFile
 from ..records.manifest import Manifest
 from ..records.plan import Plan
 
-FILE = JsonFile(TablePlace, "does not name a table")
+
+@dataclass(frozen=True, slots=True)
+class TableRecord:
+    """The record of the table that a run is in, see `TablePlace`."""
+
+    format_version: int = field(default=FORMAT, kw_only=True, compare=False)
+    format: Name
+    uri: str
+
+
+FILE = JsonFile(TableRecord, "does not name a table")
 
 
 def _read_place(run: str) -> TablePlace | None:
     """The table that a run is in, or that in whose place it is; None where nothing says so."""
-    return FILE.read(storage.join(run, TABLE))
+    found = FILE.read(storage.join(run, TABLE))
+    return None if found is None else TablePlace(found.format, found.uri)
 
 
 def _write_place(place: TablePlace) -> bytes:
-    return as_text(place).encode()
+    return as_text(TableRecord(place.format, place.uri)).encode()
 
 
 def _is_in_its_table(out: str, manifest: Manifest) -> bool:

@@ -2,12 +2,13 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypedDict
 
 from ...errors import InvalidRun, RunConflict, StorageError
 from ...json_records import as_text
 from ...stores import commit, storage
+from ..formats.numbers import FORMAT
 from .folder import AFTER, RunFolder
 from .json_file import JsonFile, refuse_other
 
@@ -27,6 +28,7 @@ class AfterEntry(TypedDict):
 class After:
     """The record: it counts for the run whose manifest it names, and for no other."""
 
+    format_version: int = field(default=FORMAT, kw_only=True, compare=False)
     manifest: str  # SHA-256
     objects: tuple[AfterEntry, ...]  # in the order of their names
 

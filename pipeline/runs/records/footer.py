@@ -12,8 +12,10 @@ from ...dataset.files.listing import Joined, WorkItem
 from ...dataset.files.pieces import leave_out
 from ...display.text import printable
 from ...errors import InvalidRun
-from ...json_records import EMPTY, as_fields, read_record
+from ...json_records import EMPTY, as_fields, parse_text, read_entry
 from ...tables.live_files import Hive
+from ..formats.earlier import take_footer
+from ..formats.numbers import FORMAT, read_number
 
 KEY = b"leafledger"
 
@@ -26,15 +28,17 @@ class Footer:
     residual: float | None
     states: dict[str, str]
     space: Space  # units of attributions and base values
-    base: dict[str, float]  # of every output of the model
+    base: dict[str, float] | None  # of every output of the model; None where it is not told, as by 0.1
     stored: int  # rows that the part holds: all of the item, or none where summaries alone are asked for
     rejected: dict[str, str] = field(default_factory=dict)  # files of the item that could not be read, and why
+    format_version: int = FORMAT  # of its text; of one without a number that of the last version that wrote none
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
     """The text of a footer: the recipe, the work item but for its number, so that a part may be one of several plans, and what became of it."""
 
+    format_version: int = field(default=FORMAT, kw_only=True, compare=False)
     recipe: str  # SHA-256, hexadecimal
     uri: str
     etag: str
@@ -47,7 +51,7 @@ class _Written:
     residual: float | None
     states: dict[str, str]
     space: Space
-    base: dict[str, float]
+    base: dict[str, float] | None
     joined: tuple[Joined, ...] = field(default=(), metadata={EMPTY: True})
     rejected: dict[str, str] = field(default_factory=dict, metadata={EMPTY: True})
 
@@ -91,7 +95,9 @@ def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
     """
     try:
         metadata = pq.read_metadata(file)
-        footer = read_record(_Written, (metadata.metadata or {}).get(KEY, b"{}"))
+        entry = parse_text((metadata.metadata or {}).get(KEY, b"{}"))
+        number = read_number(entry, uri)
+        footer = read_entry(_Written, entry if number == FORMAT else take_footer(entry, number))
     except (pa.ArrowException, OSError, ValueError) as error:
         raise InvalidRun(f"{uri}: not a part of a run: {' '.join(str(error).split())}") from error
     if footer.recipe != recipe:
@@ -102,4 +108,5 @@ def read_footer(uri: str, file: Any, recipe: str, item: WorkItem) -> Footer:
         raise InvalidRun(f"{uri}: holds {metadata.num_rows} rows, its footer says {footer.stored}")
     if footer.rejected and not footer.rejected.keys() < {piece.uri for piece in item.pieces}:
         raise InvalidRun(f"{uri}: says that files cannot be read that are not the plan's, or none of them")
-    return Footer(leave_out(item, footer.rejected).n_rows, footer.residual, footer.states, footer.space, footer.base, footer.stored, footer.rejected)
+    n_rows, told = leave_out(item, footer.rejected).n_rows, (footer.residual, footer.states, footer.space, footer.base)
+    return Footer(n_rows, *told, footer.stored, footer.rejected, footer.format_version)

@@ -4,17 +4,18 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError, Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from threading import Event
 
 from ...dataset.files.identity import is_still
 from ...display.text import printable
 from ...errors import InvalidData, InvalidRun, NotThere, RunConflict
-from ...json_records import as_text, digest_text, iterate_text, refuse_other_text
+from ...json_records import as_text, digest_text, iterate_text
 from ...stores import storage
+from ..formats.numbers import FORMAT
 from .folder import RunFolder
-from .json_file import JsonFile, create_same, refuse_other
+from .json_file import JsonFile, create_same, refuse_other, refuse_rewritten
 
 READERS = 8  # files that are read at a time
 PIECE = 1 << 22  # bytes that are read of one at a time
@@ -34,6 +35,7 @@ class InputFile:
 class Inputs:
     """The files that a run reads."""
 
+    format_version: int = field(default=FORMAT, kw_only=True, compare=False)
     plan: str  # SHA-256 of plan.json
     data: tuple[InputFile, ...]  # with rows, in the order of the plan
     background: tuple[InputFile, ...]  # none where rows of one are not read
@@ -49,7 +51,7 @@ class Inputs:
         return digest_text(self)
 
 
-FILE = JsonFile(Inputs, "not a record of a run's inputs", check=refuse_other_text)
+FILE = JsonFile(Inputs, "not a record of a run's inputs", check=refuse_rewritten)
 
 
 def digest_file(uri: str, stop: Event = NEVER) -> InputFile:

@@ -7,14 +7,25 @@ from typing import Any, Generic, TypeVar
 
 from ...display.text import printable
 from ...errors import InvalidRun
-from ...json_records import read_record
+from ...json_records import OtherFields, parse_text, read_entry, refuse_other_text
 from ...stores import commit, storage
+from ..formats.earlier import take_record
+from ..formats.numbers import FORMAT, read_number, refuse_version, say_version
 
 R = TypeVar("R")
 
 
 def _take_any(record: Any, data: bytes) -> None:
     """Accept any record of the right types."""
+
+
+def _as_it_is(record: R, data: bytes) -> R:  # noqa: ARG001 - the shape of a completion
+    return record
+
+
+def refuse_rewritten(record: Any, data: bytes, sort_keys: bool = False) -> None:
+    """Refuse a record that was written otherwise than its version writes it; of an earlier format the text itself says what it is like."""
+    refuse_other_text(record if record.format_version == FORMAT else parse_text(data), data, sort_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,18 +42,31 @@ class JsonFile(Generic[R]):
         What to do about it.
     check : callable
         ``check(record, data)`` raises ValueError where the record makes no sense, or was written otherwise.
+    earlier : callable
+        ``earlier(entry, number)`` returns what was parsed of an earlier format as today's has it.
+    complete : callable
+        ``complete(record, data)`` returns the record with what only its bytes tell.
     """
 
     kind: type[R]
     refusal: str
     cure: str = ""
     check: Callable[[R, bytes], None] = _take_any
+    earlier: Callable[[Any, int], Any] = take_record
+    complete: Callable[[R, bytes], R] = _as_it_is
 
     def parse(self, data: bytes, uri: str) -> R:
-        """Make the record of an object's bytes, or raise InvalidRun."""
+        """Make the record of an object's bytes, of this format or an earlier one, or raise InvalidRun."""
         try:
-            found = read_record(self.kind, data)
+            entry = parse_text(data)
+            number = read_number(entry, uri)
+            made_by = say_version(entry)
+            found = self.complete(read_entry(self.kind, entry if number == FORMAT else self.earlier(entry, number)), data)
             self.check(found, data)
+        except OtherFields as error:
+            if number == FORMAT or made_by is None:
+                raise InvalidRun(f"{uri}: {self.refusal}: {error}{self.cure}") from error
+            raise refuse_version(uri, made_by, str(error)) from error
         except ValueError as error:
             raise InvalidRun(f"{uri}: {self.refusal}: {error}{self.cure}") from error
         return found

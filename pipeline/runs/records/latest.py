@@ -1,14 +1,14 @@
 """The pointer to a data set's latest run: a JSON object moved after the manifest, never back in time."""
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date as Date
 from os import PathLike
 
-from ...errors import InvalidRun
 from ...json_records import as_text
-from ...stores import commit, storage
+from ...stores import commit
+from ..formats.earlier import take_latest
+from ..formats.numbers import FORMAT
 from .json_file import JsonFile
 
 
@@ -16,10 +16,11 @@ from .json_file import JsonFile
 class Latest:
     """A finished run."""
 
+    format_version: int = field(default=FORMAT, kw_only=True, compare=False)
     date: str  # YYYY-MM-DD, what runs are ordered by
     run: str  # its folder
     manifest: str  # SHA-256 of its manifest
-    n_rows: int | None  # explained; None where version 0.1 wrote it, as below
+    n_rows: int | None  # explained; None where version 0.1 wrote it
     share: float | None  # of the data's rows that are explained, see `Manifest.share`
 
 
@@ -27,19 +28,7 @@ def _check_date(latest: Latest, data: bytes) -> None:  # noqa: ARG001 - the shap
     Date.fromisoformat(latest.date)
 
 
-FILE = JsonFile(Latest, "does not name the latest run", check=_check_date)
-
-
-def _read(data: bytes, uri: str) -> Latest:
-    try:
-        found = json.loads(data)
-    except ValueError:  # said below
-        found = None
-    except RecursionError as error:
-        raise InvalidRun(f"{uri}: {FILE.refusal}: {error}") from error
-    if isinstance(found, dict) and found.keys() == {"date", "run", "manifest"}:
-        data = json.dumps({**found, "n_rows": None, "share": None}).encode()
-    return FILE.parse(data, uri)
+FILE = JsonFile(Latest, "does not name the latest run", check=_check_date, earlier=take_latest)
 
 
 def read_latest(uri: str | PathLike) -> Latest | None:
@@ -62,8 +51,7 @@ def read_latest(uri: str | PathLike) -> Latest | None:
     StorageError
         The store does not answer.
     """
-    data = storage.read_if_exists(str(uri))
-    return None if data is None else _read(data, str(uri))
+    return FILE.read(str(uri))
 
 
 def move_latest(uri: str, mine: Latest, single_writer: bool = False, stands: Callable[[], bool] = lambda: True) -> Latest | None:
@@ -89,7 +77,7 @@ def move_latest(uri: str, mine: Latest, single_writer: bool = False, stands: Cal
 
     def change(held: bytes | None) -> bytes | None:
         nonlocal named
-        there = None if held is None else _read(held, uri)
+        there = None if held is None else FILE.parse(held, uri)
         later = there is not None and Date.fromisoformat(there.date) > Date.fromisoformat(mine.date)
         named = there if later or not stands() else mine
         return as_text(mine).encode() if named is not None and named != there else None

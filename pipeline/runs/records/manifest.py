@@ -1,7 +1,8 @@
 """The manifest of a run: its record, reader and writer, and the proof that it finished."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 import pyarrow as pa
@@ -12,12 +13,15 @@ from leafledger.kernels.slices.links import Link
 from ...arguments.choices import Device, Precision, Space
 from ...dataset.files.listing import Rejected
 from ...display.text import as_html, count
-from ...json_records import EMPTY, as_text, as_tuples, digest_text, refuse_other_text
+from ...json_records import EMPTY, UNWRITTEN, as_text, as_tuples, digest_text, parse_text
 from ...methods.output_space import find_base
 from ...methods.summary_tables import read_totals
 from ...stores import storage
+from ...stores.failures import published
+from ..formats.earlier import take_manifest
+from ..formats.numbers import FORMAT
 from .folder import RunFolder
-from .json_file import JsonFile
+from .json_file import JsonFile, refuse_rewritten
 from .plan import Plan, digest
 
 
@@ -43,6 +47,8 @@ class PartEntry(TypedDict):
 class Manifest:
     """What was published, proved: readers trust this alone."""
 
+    format_version: int = field(default=FORMAT, kw_only=True)  # of its text
+    digest: str = field(default="", kw_only=True, metadata={UNWRITTEN: True})  # SHA-256 of a text of an earlier format; empty for one of today's
     version: str
     place: str  # below the run, where its plan and all else lies; empty but for a run that took the place of another
     plan: str  # SHA-256
@@ -134,7 +140,7 @@ class Manifest:
     @property
     def sha256(self) -> str:
         """Of manifest.json, hexadecimal: who keeps it can tell later that nothing of the run was changed."""
-        return digest_text(self)
+        return self.digest or digest_text(self)
 
 
 def _check_sense(manifest: Manifest, data: bytes) -> None:
@@ -143,10 +149,27 @@ def _check_sense(manifest: Manifest, data: bytes) -> None:
         storage.check_below(entry["uri"])
     if manifest.place:
         storage.check_below(manifest.place)
-    refuse_other_text(manifest, data)
+    refuse_rewritten(manifest, data)
 
 
-FILE = JsonFile(Manifest, "not a manifest", check=_check_sense)
+def _complete(manifest: Manifest, data: bytes) -> Manifest:
+    """Keep the digest of a text that is not written again as it was."""
+    return manifest if manifest.format_version == FORMAT else replace(manifest, digest=hashlib.sha256(data).hexdigest())
+
+
+def _read_beside(run: str, entry: Any) -> Any:
+    """Parse the plan of a manifest that lacks what the plan says too."""
+    with published():
+        return parse_text(storage.read(RunFolder(run).at(str(entry.get("place", ""))).plan))
+
+
+def parse_manifest(run: str, data: bytes) -> Manifest:
+    """Make the manifest of its bytes; a plan beside it says what a manifest of an earlier format does not."""
+
+    def take(entry: Any, number: int) -> Any:
+        return take_manifest(entry, number, lambda: _read_beside(run, entry))
+
+    return JsonFile(Manifest, "not a manifest", "", _check_sense, take, _complete).parse(data, RunFolder(run).manifest)
 
 
 def read_manifest(run: str) -> Manifest | None:
@@ -169,7 +192,8 @@ def read_manifest(run: str) -> Manifest | None:
     StorageError
         The store does not answer.
     """
-    return FILE.read(RunFolder(run).manifest)
+    data = storage.read_if_exists(RunFolder(run).manifest)
+    return None if data is None else parse_manifest(run, data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +249,7 @@ def make_manifest(
     """
     additive = [residual for residual in residuals if residual is not None]
     return Manifest(
+        format_version=plan.format_version,
         version=plan.version,
         place=place,
         plan=digest(plan),

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any
@@ -21,9 +21,10 @@ from ...dataset.columns import schema
 from ...dataset.columns.grouping import GroupColumn
 from ...dataset.columns.labels import LabelColumns
 from ...dataset.columns.partition import Groups
+from ...dataset.files.identity import mark_of
 from ...dataset.files.listing import Rejected, WorkItem
 from ...display.text import as_html, count
-from ...json_records import as_text, digest_text
+from ...json_records import UNWRITTEN, as_text, digest_text, written_fields
 from ...methods.output_space import TOTALS
 from ...methods.tables import player_names
 from ...models.model import Feature
@@ -31,6 +32,8 @@ from ...models.row_output import OUTPUT, RowOutput
 from ..columns import reason_columns as told
 from ..columns.reasons import Reasons
 from ..columns.top_attributions import TOP, Top
+from ..formats.earlier import list_scores, list_summaries
+from ..formats.numbers import FORMAT
 
 LABEL = "label"  # column of labels
 CHANGED = {
@@ -42,10 +45,20 @@ CHANGED = {
 }  # of what differs but is not shown
 
 
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What parts and manifest know a plan of an earlier format by: digests of its text as it was written."""
+
+    digest: str  # SHA-256, hexadecimal
+    recipe: str  # what footers of its parts name
+
+
 @dataclass(frozen=True)
 class Plan:
     """A run before it runs: everything that decides its output, and nothing else. Names of columns, which may be many, are made once."""
 
+    format_version: int = field(default=FORMAT, kw_only=True)  # of its text
+    earlier: Earlier | None = field(default=None, kw_only=True, compare=False, metadata={UNWRITTEN: True})  # None for a text of today's format
     version: str
     model: str  # its file, or what MLflow calls it, by its version
     model_digest: str  # of the file
@@ -104,7 +117,7 @@ class Plan:
         phi, taken = METHODS[self.method].phi, (*self.ids, *self.chosen)
         names = TOTALS[self.space], phi.column
         players = self.players if self.wide else ()
-        return schema.output_columns(players, self.written_outputs, taken, self.interactions is not None, names, len(phi.scores) * self.wide)
+        return schema.output_columns(players, self.written_outputs, taken, self.interactions is not None, names, len(self.scores) * self.wide)
 
     @property
     def wide(self) -> bool:
@@ -134,10 +147,12 @@ class Plan:
 
     @property
     def label_column(self) -> str:
-        """The name of a part's column of labels, an id column or one of its own; empty where there are none."""
+        """The name of a part's column of labels, an id column or one of its own; empty where there are none, as in parts of 0.1."""
         if self.labels is None:
             return ""
-        return self.labels.label if self.labels.label in self.ids else schema.name_columns(LABEL, ("",), self.ids)[0]
+        if self.labels.label in self.ids:
+            return self.labels.label
+        return schema.name_columns(LABEL, ("",), self.ids)[0] if self.format_version > 1 else ""
 
     @cached_property
     def reason_columns(self) -> list[str]:
@@ -166,13 +181,19 @@ class Plan:
     @cached_property
     def players(self) -> tuple[str, ...]:
         """Whose phi a row has."""
-        return player_names(METHODS[self.method], self.groups, self.features, self.combinations)
+        names = player_names(METHODS[self.method], self.groups, self.features, self.combinations)
+        return (*names[: len(names) - len(METHODS[self.method].phi.scores)], *self.scores)
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The last of the players, which are scores of a row."""
+        return list_scores(self.method, self.format_version)
 
     @property
     def n_steps(self) -> int:
         """Of the way that the method goes for every row."""
         phi = METHODS[self.method].phi
-        return phi.n_steps(dict(self.parameters), len(self.players) - len(phi.scores))
+        return phi.n_steps(dict(self.parameters), len(self.players) - len(self.scores))
 
     @property
     def check(self) -> Check | None:
@@ -188,8 +209,9 @@ class Plan:
     def summaries(self) -> tuple[Summary, ...]:
         """What the run keeps of all rows."""
         asked = (*((INTERACTIONS,) if self.interactions is not None else ()), *((BACKGROUND_ERRORS,) if self.background_errors else ()))
-        own = METHODS[self.method].summaries
-        return tuple(dict.fromkeys((*own, *(list_grouped(own) if self.by else ()), *asked, INPUTS)))
+        own = list_summaries(self.method, self.format_version)
+        counted = (INPUTS,) if self.format_version > 1 else ()
+        return tuple(dict.fromkeys((*own, *(list_grouped(own) if self.by else ()), *asked, *counted)))
 
 
 def to_json(plan: Plan) -> str:
@@ -206,7 +228,7 @@ def digest(plan: Plan) -> str:
     str
         SHA-256, hexadecimal.
     """
-    return digest_text(plan, sort_keys=True)
+    return digest_text(plan, sort_keys=True) if plan.earlier is None else plan.earlier.digest
 
 
 def without_rows(plan: Plan) -> Plan:
@@ -222,7 +244,28 @@ def recipe(plan: Plan) -> str:
     str
         SHA-256, hexadecimal.
     """
-    return digest(without_rows(plan))
+    return digest(without_rows(plan)) if plan.earlier is None else plan.earlier.recipe
+
+
+def _list_files(plan: Plan, by_marks: bool) -> list[tuple[str, str]]:
+    return [(uri, mark_of(etag) if by_marks else etag) for uri, etag in plan.files]
+
+
+def is_same(old: Plan, new: Plan) -> bool:
+    """Tell whether a plan asks for what another one did: of one version all of it, of two versions all but how rows go together.
+
+    Parameters
+    ----------
+    old : Plan
+        Of a run that is there, perhaps of an earlier version.
+    new : Plan
+        Of this version.
+    """
+    if old.version == new.version:
+        return old == new
+    told = ("format_version", "version", "slice_rows", "group_rows", "items")
+    by_marks = old.format_version == 1
+    return _list_files(old, by_marks) == _list_files(new, by_marks) and dataclasses.replace(old, **{name: getattr(new, name) for name in told}) == new
 
 
 def differences(old: Plan, new: Plan) -> str:
@@ -234,15 +277,15 @@ def differences(old: Plan, new: Plan) -> str:
         Empty where they are equal.
     """
     changes = []
-    for field in dataclasses.fields(Plan):
-        was, now = getattr(old, field.name), getattr(new, field.name)
-        if was == now:
+    for each in written_fields(Plan):
+        was, now = getattr(old, each.name), getattr(new, each.name)
+        if was == now or each.name == "format_version":  # of another version, which is told
             continue
-        if field.name == "items":
+        if each.name == "items":
             changed = sorted({uri for uri, _ in {*old.files} ^ {*new.files}})
             changes.append(f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})" if changed else "work items")
-        elif field.name in CHANGED:
-            changes.append(CHANGED[field.name])
+        elif each.name in CHANGED:
+            changes.append(CHANGED[each.name])
         else:
-            changes.append(f"{field.name} (was {was!r}, is {now!r})")
+            changes.append(f"{each.name} (was {was!r}, is {now!r})")
     return ", ".join(changes)

@@ -18,7 +18,7 @@ from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import WorkItem
 from ...display.text import is_whole
 from ...errors import InvalidRun, RunConflict, UsageError
-from ...json_records import iterate_text, read_record, refuse_other_text
+from ...json_records import iterate_text, parse_text
 from ...methods.parameters import check_by, check_parameters, find_method
 from ...methods.worker_memory import SLICE_ROWS, max_group_rows
 from ...models.catboost.cityhash import HashedCategory
@@ -27,9 +27,11 @@ from ...models.row_output import SEEDS
 from ...stores import storage
 from ..columns.reasons import Reasons
 from ..columns.reasons_file import check_reasons
+from ..formats.earlier import take_plan
+from ..formats.numbers import FORMAT
 from .folder import RunFolder
-from .json_file import create_same
-from .plan import Plan, differences, recipe, without_rows
+from .json_file import JsonFile, create_same, refuse_rewritten
+from .plan import Earlier, Plan, differences, recipe, without_rows
 
 MOST = 2**31  # row groups, and rows, that a file may have
 
@@ -37,8 +39,11 @@ MOST = 2**31  # row groups, and rows, that a file may have
 def _with_hashes(feature: Feature) -> Feature:
     """Categories of which the model has hashes alone were written as objects."""
     categories = feature.categories
-    if categories is not None:
-        categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
+    try:
+        if categories is not None:
+            categories = tuple(HashedCategory(**entry) if isinstance(entry, dict) else entry for entry in categories)
+    except TypeError as error:
+        raise ValueError(f"categories of feature {feature.name!r}: {error}") from error
     return dataclasses.replace(feature, categories=categories)
 
 
@@ -114,6 +119,29 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"group_rows is {plan.group_rows}, expected a multiple of slice_rows up to {SLICE_ROWS}")
 
 
+def _check(plan: Plan, data: bytes) -> None:
+    try:
+        _check_sense(plan)
+    except (TypeError, UsageError) as error:
+        raise ValueError(str(error)) from error
+    refuse_rewritten(plan, data, sort_keys=True)
+
+
+def _complete(plan: Plan, data: bytes) -> Plan:
+    """Make categories of hashes, and keep what a text of an earlier format is known by."""
+    plan = dataclasses.replace(plan, features=tuple(map(_with_hashes, plan.features)))
+    if plan.format_version == FORMAT:
+        return plan
+    text = parse_text(data)
+    found = hashlib.sha256(data).hexdigest()
+    without = json.dumps({**text, "model": "", "data": "", "items": [], "rejected": []}, indent=1, sort_keys=True)
+    named = found if plan.format_version == 1 else hashlib.sha256(without.encode()).hexdigest()  # 0.1's parts were of one plan each
+    return dataclasses.replace(plan, earlier=Earlier(found, named))
+
+
+FILE = JsonFile(Plan, "not a plan of this version", "; choose another output or remove it", _check, take_plan, _complete)
+
+
 def from_json(text: str | bytes, where: str) -> Plan:
     """Read the plan that ``to_json`` wrote.
 
@@ -122,14 +150,7 @@ def from_json(text: str | bytes, where: str) -> Plan:
     where : str
         URI of the text, for the message.
     """
-    try:
-        plan = read_record(Plan, text)
-        plan = dataclasses.replace(plan, features=tuple(map(_with_hashes, plan.features)))
-        _check_sense(plan)
-        refuse_other_text(plan, text, sort_keys=True)
-    except (ValueError, TypeError, UsageError) as error:
-        raise InvalidRun(f"{where}: not a plan of this version: {error}; choose another output or remove it") from error
-    return plan
+    return FILE.parse(text if isinstance(text, bytes) else text.encode(), where)
 
 
 def other_run(run: str, differs: str) -> RunConflict:

@@ -1,11 +1,12 @@
 """The provenance record: where, when and by which versions a run was made."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...cluster.worker_identity import Machine
 from ...errors import InvalidRun, LeafledgerError
 from ...json_records import as_text
 from ...stores import commit
+from ..formats.numbers import FORMAT
 from .folder import RunFolder
 from .json_file import JsonFile, refuse_other
 
@@ -56,6 +57,8 @@ class Provenance:
 
     Attributes
     ----------
+    format_version : int
+        Number of the record's format.
     manifest : str
         SHA-256.
     started, finished : str
@@ -78,6 +81,7 @@ class Provenance:
         In this attempt, and before it.
     """
 
+    format_version: int = field(default=FORMAT, kw_only=True, compare=False)
     manifest: str
     started: str
     finished: str

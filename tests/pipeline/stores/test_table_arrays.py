@@ -136,7 +136,9 @@ def test_an_index_names_records_of_numbers_and_nothing_else(layout, tmp_path):
     uri = str(tmp_path / "key")
     tables.store_tables(Pairs(np.zeros((4, 2), np.int32), np.zeros(3)), uri)
     mapped = tables._open(uri)[1]
-    (tmp_path / "key" / tables.INDEX).write_text(json.dumps({"sha256": tables._digest(NO_TABLES[layout], mapped), "layout": NO_TABLES[layout]}))
+    (tmp_path / "key" / tables.INDEX).write_text(
+        json.dumps({tables.NUMBER: tables.FORMAT, "sha256": tables._digest(NO_TABLES[layout], mapped), "layout": NO_TABLES[layout]})
+    )
     with pytest.raises(InvalidRun, match="the tables of an earlier run are damaged there; remove this folder"):
         tables.open_stored_tables(uri)
 

@@ -129,7 +129,7 @@ def test_what_a_killed_writer_left_is_in_nobodys_way(tmp_path):
     ("text", "said"),
     [
         ("", "Expecting value"),
-        ("[" * 100_000, "maximum recursion depth"),
+        ("[" * 100_000, "it is nested too deeply"),
         ("[]", r"it is \[\], expected an object"),
         ('{"date": "2026-01-01", "run": "r"}', "it has no 'manifest'"),
         ('{"date": "2026-01-01", "run": "r", "manifest": 1}', "manifest is 1, expected a text"),

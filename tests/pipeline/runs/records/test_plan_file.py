@@ -39,6 +39,7 @@ def reread(example, change, **arguments):
         (lambda plan: plan["items"][1].update(n_rows=True), "items[1].n_rows is true, expected a whole number"),
         (lambda plan: plan.pop("groups"), "it has no 'groups'; choose another output or remove it"),
         (lambda plan: plan.update(more=1), "it has a 'more'"),
+        (lambda plan: plan["features"][0].update(categories=[{}]), "categories of feature 'distance': HashedCategory.__init__() missing"),
     ],
 )
 def test_what_makes_no_sense_is_no_plan(example, change, says):

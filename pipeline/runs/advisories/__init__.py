@@ -1,0 +1,1 @@
+"""Advisories: what was wrong in versions of leafledger, and which finished runs it may concern."""

@@ -1,0 +1,1 @@
+"""Runs that earlier versions made, kept as files, and what makes them."""

@@ -1,0 +1,1 @@
+"""Golden numbers: values that must stay, of every method, game and library."""
