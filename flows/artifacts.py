@@ -110,14 +110,13 @@ def _link(uri: str) -> str:
 
 def show_outputs(out: str, manifest: Manifest) -> None:
     """Make a link artifact to the run's folder."""
-    below = f"{manifest.place}/" if manifest.place else ""
-    left_out = f"; {count(len(manifest.rejected), 'piece')} of the data rejected, see {below}{REJECTED}" if manifest.rejected else ""
+    left_out = f"; {count(len(manifest.rejected), 'piece')} of the data rejected, see {REJECTED}" if manifest.rejected else ""
     with _showing("outputs"):
         create_link_artifact(
             link=_link(out),
             link_text=as_markdown(out),
             key=key_of(OUTPUTS),
-            description=f"{manifest.counted}: {below}{PARTS}/, {below}{SUMMARY}/, {MANIFEST}{left_out}; SHA-256 of {MANIFEST} {manifest.sha256}",
+            description=f"{manifest.counted}: {PARTS}/, {SUMMARY}/, {MANIFEST}{left_out}; SHA-256 of {MANIFEST} {manifest.sha256}",
         )
 
 

@@ -92,7 +92,7 @@ def check(
     Returns
     -------
     int
-        Exit code: 0, or 3 where something that was asked for could not be done again.
+        Exit code: 0, or 3 where something that was asked for could not be done again, or where something of another run lies in the folder.
 
     Raises
     ------
@@ -121,4 +121,6 @@ def check(
     say(console, f"SHA-256 of manifest.json: {report.manifest}")
     for reason in report.unverified:
         complain(f"not verified: {reason}")
-    return Exit.DONE if report.sound else Exit.PARTLY
+    for reason in report.left:
+        complain(f"{run}: {reason}")
+    return Exit.DONE if report.sound and not report.left else Exit.PARTLY

@@ -69,3 +69,5 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     for run in found:
         if run.why is not None:
             complain(f"damaged: {run.run}: {run.why}")
+        if run.left is not None:
+            complain(f"{run.run}: {run.left}")

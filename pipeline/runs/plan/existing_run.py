@@ -8,7 +8,7 @@ from ...arguments.choices import IfChanged
 from ...arguments.readers import shorten
 from ...errors import InvalidRun
 from ...stores import storage
-from ..records.folder import RunFolder, find_place
+from ..records.folder import REPLACEMENTS, RunFolder, find_place
 from ..records.manifest import Manifest, read_manifest
 from ..records.plan import Plan, differences
 from ..records.plan_file import from_json, other_run
@@ -36,7 +36,7 @@ class Replaced:
 
     standing: ExistingRun | None  # None if another version wrote it, of which nothing is read
     manifest: str | None  # SHA-256 of its manifest, hexadecimal; None if unfinished
-    differs: str  # differences in words; empty if it is remade because of rejected rows
+    differs: str  # differences in words; empty if the same run is made anew, see `keep_same`
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,10 +82,12 @@ def _read_other(run: str, version: str) -> Replaced | None:
 
 
 def keep_same(standing: ExistingRun, if_changed: IfChanged) -> Resolution | None:
-    """Keep a run of the same plan; None where it is to be replaced, since the cause of its rejections, such as too little memory, may be gone."""
+    """Keep a run of the same plan; None where it is to be replaced: the cause of its rejections, such as too little memory, may be gone, or its parts
+    lie where an earlier version put them, and readers of the folder do not find them."""
     if standing.manifest is None:
         return Resolution("", None, None, "")
-    if if_changed == "replace" and any(each.part is not None for each in standing.manifest.rejected):
+    again = standing.manifest.place.startswith(f"{REPLACEMENTS}/") or any(each.part is not None for each in standing.manifest.rejected)
+    if if_changed == "replace" and again:
         return None
     return Resolution(standing.manifest.place, standing.manifest, None, "")
 

@@ -16,7 +16,7 @@ from ...json_records import as_text, as_tuples, digest_text, refuse_other_text
 from ...methods.output_space import find_base
 from ...methods.summary_tables import read_totals
 from ...stores import storage
-from .folder import RunFolder
+from .folder import RunFolder, name_file
 from .json_file import JsonFile
 from .plan import Plan, digest
 
@@ -44,7 +44,7 @@ class Manifest:
     """What was published, proved: readers trust this alone."""
 
     version: str
-    place: str  # below the run, where its plan and all else lies; empty but for a run that took the place of another
+    place: str  # below the run, where its plan and all but its parts lies; empty but for a run that took the place of another
     plan: str  # SHA-256
     model: str  # as in the plan
     model_digest: str
@@ -95,7 +95,7 @@ class Manifest:
         return self.n_rows * self.n_files / ((self.n_rows + self.n_rejected) * (self.n_files + unknown)) if self.n_rows else 0.0
 
     def home(self, run: str) -> str:
-        """Find where the run's plan and parts lie.
+        """Find where the run's plan lies.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Manifest:
         SummaryEntry or None
             None where the run has no such summary.
         """
-        return next((entry for entry in self.summaries if entry["uri"].rpartition("/")[2] == file), None)
+        return next((entry for entry in self.summaries if name_file(entry["uri"]) == file), None)
 
     @property
     def text(self) -> str:

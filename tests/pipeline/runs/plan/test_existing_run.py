@@ -2,17 +2,15 @@
 
 import dataclasses
 import json
-import shutil
 
 import pytest
 
 from leafledger import check_run
 from leafledger.pipeline.errors import InvalidRun, RunConflict
 from leafledger.pipeline.runs.plan.existing_run import read_existing_run, resolve_existing_run
-from leafledger.pipeline.runs.records.folder import REPLACEMENTS, find_place
+from leafledger.pipeline.runs.records.folder import OWN, PLACES, PLAN, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import storage
-from tests.pipeline.running import contents
 
 
 def test_it_is_said_where_a_run_is_made(changing, tmp_path):
@@ -26,7 +24,7 @@ def test_it_is_said_where_a_run_is_made(changing, tmp_path):
     other = dataclasses.replace(plan, precision="float64")
     found = resolve_existing_run(out, other, "replace")
     assert (found.place, found.finished, found.replaced.standing.manifest) == (find_place(other, made.sha256), None, made)
-    assert storage.join(out, found.place).startswith(f"{out}/{REPLACEMENTS}/")
+    assert storage.join(out, found.place).startswith(f"{out}/{PLACES}/")
 
 
 def test_a_finished_run_without_its_plan_is_refused(changing, tmp_path):
@@ -55,8 +53,9 @@ def test_what_another_version_wrote_is_refused_or_replaced(changing, tmp_path, f
     run(out)
     late()
     run(out, if_changed="replace")
-    shutil.copytree(out / read_manifest(str(out)).place, out, dirs_exist_ok=True)
-    write_as_others_do(out / "plan.json")
+    place = out / read_manifest(str(out)).place
+    for path in (out / PLAN, place / f"{PLAN}{OWN}"):
+        write_as_others_do(path)
     if finished:
         write_as_others_do(out / "manifest.json")
     else:
@@ -66,7 +65,10 @@ def test_what_another_version_wrote_is_refused_or_replaced(changing, tmp_path, f
             run(out, if_changed=if_changed)
     made = run(out, if_changed="replace")
     assert check_run(out, deep=True).sound
-    assert {name.removeprefix(made.place).partition("/")[0] for name in contents(out)} == {"manifest.json", ""}
+    assert [path.name for path in (out / PLACES).iterdir()] == [made.place.rpartition("/")[2]]
+    names = [part["uri"].rpartition("/")[2] for part in made.parts]
+    assert sorted(path.name for path in (out / "attributions").iterdir()) == sorted(names)
+    assert (out / PLAN).read_bytes() == (out / made.place / f"{PLAN}{OWN}").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["plan.json", "manifest.json"])

@@ -1,7 +1,8 @@
-"""A run in the place of another: readers see one or the other whole, whatever ends it in between; what is left of the old one goes."""
+"""A run in the place of another: by the manifest readers see one or the other whole, whatever ends it; in the end the folder is as any other."""
 
 import dataclasses
 import json
+import re
 import shutil
 
 import pytest
@@ -16,15 +17,24 @@ from leafledger.pipeline.runs.publish import publish as publish_
 from leafledger.pipeline.runs.publish import replacement as replacement_
 from leafledger.pipeline.runs.publish.replacement import swap_manifest
 from leafledger.pipeline.runs.records.derived import read_derived, write_derived
-from leafledger.pipeline.runs.records.folder import PROVENANCE, REPLACEMENTS, find_place
+from leafledger.pipeline.runs.records.folder import OWN, PLACES, PROVENANCE, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import commit
 from tests.pipeline.running import contents
+
+TAG = re.compile(r"-[0-9a-f]{16}(-[0-9a-f]{16})?(?=\.parquet)")  # of the parts of a run that took the place of another
 
 
 def rows(out):
     """All rows as readers find them, by the manifest."""
     return read_run(out).attributions()
+
+
+def shown(out):
+    """What lies in a run's folder but for the places of runs, parts without their tags; two of one name are none."""
+    found = [(TAG.sub("", name), data) for name, data in contents(out).items() if not name.startswith(f"{PLACES}/")]
+    assert len({name for name, _ in found}) == len(found)
+    return dict(found)
 
 
 def test_what_changed_is_refused_kept_or_replaced(changing, tmp_path, caplog):
@@ -45,11 +55,14 @@ def test_what_changed_is_refused_kept_or_replaced(changing, tmp_path, caplog):
     assert [entry["sha256"] for entry in made.parts + made.summaries] == [entry["sha256"] for entry in fresh.parts + fresh.summaries]
     assert rows(out).equals(rows(tmp_path / "fresh"))
     assert rows(out).num_rows == before.n_rows - 10
-    left = {name.removeprefix(f"{made.place}/"): data for name, data in contents(out).items() if not name.endswith(PROVENANCE)}
-    there = contents(tmp_path / "fresh")
+    left, there = shown(out), shown(tmp_path / "fresh")
     assert left.keys() == there.keys()
     assert {name for name in left if left[name] != there[name]} == {"manifest.json"}
-    assert check_run(out, all_rows=True).sound
+    assert (out / PROVENANCE).read_bytes() == (out / made.place / f"{PROVENANCE}{OWN}").read_bytes()
+    assert {path.suffix for path in (out / PLACES).rglob("*") if path.is_file()} == {OWN}
+    report = check_run(out, all_rows=True)
+    assert report.sound
+    assert report.left == ()
     assert run(out) == run(out, if_changed="replace") == made
 
 
@@ -65,7 +78,8 @@ def test_an_older_run_may_come_back(changing, tmp_path):
     run(tmp_path / "fresh")
     third = run(out, if_changed="replace")
     assert len({first.place, second.place, third.place}) == 3
-    assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [third.place.rpartition("/")[2]]
+    assert [path.name for path in (out / PLACES).iterdir()] == [third.place.rpartition("/")[2]]
+    assert shown(out).keys() == shown(tmp_path / "fresh").keys()
     assert rows(out).equals(rows(tmp_path / "fresh"))
 
 
@@ -77,7 +91,7 @@ def test_what_was_made_of_a_run_goes_with_it(changing, tmp_path):
     write_derived(str(out), before.sha256, {"after/drift.json": b"{}", "report/index.html": b"<p>"})
     late()
     made = run(out, if_changed="replace")
-    assert {name.partition("/")[0] for name in contents(out)} == {"manifest.json", REPLACEMENTS}
+    assert {name.partition("/")[0] for name in contents(out)} == {"manifest.json", "plan.json", "attributions", "summary", PLACES}
     write_derived(str(out), made.sha256, {"after/drift.json": b"[]"})
     assert run(out, if_changed="replace") == made
     assert read_derived(str(out), made.sha256, "after/drift.json") == b"[]"
@@ -96,7 +110,9 @@ def test_an_unfinished_run_is_replaced(changing, tmp_path, monkeypatch):
         run(out, if_changed="keep")
     made = run(out, if_changed="replace")
     assert made.place
-    assert sorted(path.name for path in out.iterdir()) == [".manifest.json.lock", "manifest.json", REPLACEMENTS]
+    names = [".manifest.json.lock", PLACES, "attributions", "manifest.json", "plan.json", "provenance.json", "summary"]
+    assert sorted(path.name for path in out.iterdir()) == names
+    assert check_run(out).left == ()
     assert check_run(out, deep=True).sound
 
 
@@ -135,7 +151,7 @@ def test_killed_at_every_step_readers_see_one_or_the_other(changing, place, monk
 
         return step
 
-    for name in ("create", "update", "remove"):
+    for name in ("create", "copy", "update", "remove"):
         monkeypatch.setattr(commit, name, killing(name, getattr(commit, name)))
     seen = []
     for n in range(200):
@@ -154,12 +170,16 @@ def test_killed_at_every_step_readers_see_one_or_the_other(changing, place, monk
             break
     assert seen == sorted(seen)  # never back
     assert {True, False} == set(seen)
-    assert {*steps} == {"create", "update", "remove"}
+    assert {*steps} == {"create", "copy", "update", "remove"}
     assert rows(f"{place}/old").equals(new)
     assert read_latest(f"{place}/latest.json").manifest == made.sha256
-    names = {uri.removeprefix(f"{place}/old/{made.place}/") for uri in listed(f"{place}/old") if made.place in uri}
-    assert names | {PROVENANCE} == {uri.removeprefix(f"{place}/fresh/") for uri in listed(f"{place}/fresh")} - {"manifest.json"} | {PROVENANCE}
-    assert [uri for uri in listed(f"{place}/old") if made.place not in uri] == [f"{place}/old/manifest.json"]
+    names = [TAG.sub("", uri.removeprefix(f"{place}/old/")) for uri in listed(f"{place}/old") if PLACES not in uri]
+    assert (
+        sorted({*names, PROVENANCE})
+        == sorted({*names} | {PROVENANCE})
+        == sorted(uri.removeprefix(f"{place}/fresh/") for uri in listed(f"{place}/fresh"))
+    )
+    assert check_run(f"{place}/old").left == ()
 
 
 def listed(uri):
@@ -179,7 +199,7 @@ def test_of_two_that_replace_one_the_second_is_refused(changing, tmp_path):
     late()
     mine = run(out, if_changed="replace")
     with pytest.raises(RunConflict, match=r"manifest\.json: another run took this place meanwhile; run the same again$"):
-        swap_manifest(str(out), dataclasses.replace(mine, place=f"{REPLACEMENTS}/0"), before.sha256, False)
+        swap_manifest(str(out), dataclasses.replace(mine, place=f"{PLACES}/0"), before.sha256, False)
     swap_manifest(str(out), mine, before.sha256, False)  # it is there already
     assert read_manifest(str(out)) == mine
 
@@ -200,13 +220,13 @@ def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(ch
     made = run(out, if_changed="replace", precision="float64")
     assert read_manifest(str(out)) == made
     assert check_run(out, all_rows=True).sound
-    assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [made.place.rpartition("/")[2]]
+    assert [path.name for path in (out / PLACES).iterdir()] == [made.place.rpartition("/")[2]]
 
 
 def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(changing, tmp_path, monkeypatch):
     """Another run takes its place between its manifest and its removals, and begins to be replaced itself: both are of others by then."""
     _, run, late = changing
-    out, remove_replaced, made = tmp_path / "run", replacement_.remove_replaced, []
+    out, finish_replacement, made = tmp_path / "run", replacement_.finish_replacement, []
     run(out)
     late()
 
@@ -218,16 +238,16 @@ def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(changing, tmp_p
                 patch.setattr(stages, "publish", lambda *_: 1 / 0)
                 with pytest.raises(ZeroDivisionError):
                     run(out, if_changed="replace", top=1)
-        remove_replaced(place, manifest)
+        finish_replacement(place, manifest)
 
-    monkeypatch.setattr(explaining, "remove_replaced", overtaken)
+    monkeypatch.setattr(explaining, "finish_replacement", overtaken)
     run(out, if_changed="replace")
     assert read_manifest(str(out)) == made[0]
     assert check_run(out, all_rows=True).sound
-    begun = [path for path in (out / REPLACEMENTS).iterdir() if path.name not in made[0].place]
+    begun = [path for path in (out / PLACES).iterdir() if path.name not in made[0].place]
     assert [path.name.partition("-")[2] for path in begun] == [made[0].sha256[:16]]
     assert run(out, if_changed="replace", values=True).place.endswith(f"-{made[0].sha256[:16]}")
-    assert len([*(out / REPLACEMENTS).iterdir()]) == 1  # what was given up went with the run that it was to replace
+    assert len([*(out / PLACES).iterdir()]) == 1  # what was given up went with the run that it was to replace
 
 
 def test_a_run_whose_parts_are_gone_takes_no_place(changing, tmp_path, monkeypatch):
@@ -241,12 +261,12 @@ def test_a_run_whose_parts_are_gone_takes_no_place(changing, tmp_path, monkeypat
     def robbed(*given):
         nonlocal place
         place = given[1]
-        shutil.rmtree(out / place / "attributions")
+        shutil.rmtree(out / place / "parts")
         return publish(*given)
 
     with monkeypatch.context() as patch:
         patch.setattr(stages, "publish", robbed)
-        with pytest.raises(InvalidRun, match=r"attributions/part-00000\.parquet: was removed while the run was made; run the same again$"):
+        with pytest.raises(InvalidRun, match=r"attributions/part-00001-.*\.parquet: was removed while the run was made; run the same again$"):
             run(out, if_changed="replace")
     assert read_manifest(str(out)) == before
     assert check_run(out).parts == len(before.parts)
