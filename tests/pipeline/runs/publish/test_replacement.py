@@ -19,8 +19,8 @@ from leafledger.pipeline.runs.publish.replacement import swap_manifest
 from leafledger.pipeline.runs.records.derived import read_derived, write_derived
 from leafledger.pipeline.runs.records.folder import OWN, PLACES, PROVENANCE, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
-from leafledger.pipeline.stores import commit
 from tests.pipeline.running import contents
+from tests.pipeline.runs.publish.killing import NEVER, WRITES, KilledError, kill_writes
 
 TAG = re.compile(r"-[0-9a-f]{16}(-[0-9a-f]{16})?(?=\.parquet)")  # of the parts of a run that took the place of another
 
@@ -116,10 +116,6 @@ def test_an_unfinished_run_is_replaced(changing, tmp_path, monkeypatch):
     assert check_run(out, deep=True).sound
 
 
-class KilledError(BaseException):
-    """No error handler stops it, as none stops SIGKILL."""
-
-
 @pytest.fixture(params=["folder", "bucket"])
 def place(request, tmp_path):
     """Where runs go."""
@@ -134,32 +130,14 @@ def test_killed_at_every_step_readers_see_one_or_the_other(changing, place, monk
     old = rows(f"{place}/old")
     late()
     run(f"{place}/fresh")
-    new, left, steps = rows(f"{place}/fresh"), [0], []
-
-    def die(name):
-        if not left[0]:
-            steps.append(name)
-            raise KilledError
-        left[0] -= 1
-
-    def killing(name, function):
-        def step(*given, **named):
-            die(name)
-            found = function(*given, **named)
-            die(name)
-            return found
-
-        return step
-
-    for name in ("create", "copy", "update", "remove"):
-        monkeypatch.setattr(commit, name, killing(name, getattr(commit, name)))
+    new, (left, steps) = rows(f"{place}/fresh"), kill_writes(monkeypatch)
     seen = []
     for n in range(200):
         left[0] = n
         try:
             made = run(f"{place}/old", if_changed="replace", latest=f"{place}/latest.json", date="2026-11-23")
         except KilledError:
-            left[0] = 10**6
+            left[0] = NEVER
             found = rows(f"{place}/old")
             assert found.equals(old) or found.equals(new)
             seen.append(found.equals(new))
@@ -170,7 +148,7 @@ def test_killed_at_every_step_readers_see_one_or_the_other(changing, place, monk
             break
     assert seen == sorted(seen)  # never back
     assert {True, False} == set(seen)
-    assert {*steps} == {"create", "copy", "update", "remove"}
+    assert {*steps} == {*WRITES}
     assert rows(f"{place}/old").equals(new)
     assert read_latest(f"{place}/latest.json").manifest == made.sha256
     names = [TAG.sub("", uri.removeprefix(f"{place}/old/")) for uri in listed(f"{place}/old") if PLACES not in uri]
