@@ -6,12 +6,16 @@ from dataclasses import dataclass
 
 from ...arguments.choices import IfChanged
 from ...arguments.readers import shorten
-from ...errors import InvalidRun
+from ...errors import InvalidRun, UsageError
 from ...stores import storage
-from ..records.folder import REPLACEMENTS, RunFolder, find_place
+from ...stores.uris import resolve
+from ..records import derived
+from ..records.folder import PARTS, PLACES, REPLACEMENTS, SUMMARY, RunFolder, find_place
 from ..records.manifest import Manifest, read_manifest
 from ..records.plan import Plan, differences
 from ..records.plan_file import from_json, other_run
+
+OWNED = (PARTS, SUMMARY, PLACES, REPLACEMENTS, derived.FOLDER)  # folders in a run's that are of it alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,16 @@ class Resolution:
     finished: Manifest | None  # manifest of the finished run; nothing to do
     replaced: Replaced | None  # the run to be replaced
     kept: str  # differences of a kept finished run from the planned one
+
+
+def refuse_within(out: str) -> None:
+    """Refuse an output in a folder of another run's own: readers of that run would find the rows of both, and who removes it removes both."""
+    above, _, name = resolve(out).rpartition("/")
+    while above.strip("/") and not above.endswith(":/"):
+        folder = RunFolder(above)
+        if name in OWNED and (storage.exists(folder.manifest) or storage.exists(folder.plan)):
+            raise UsageError(f"{out}: lies in {name}/ of the run in {above}, which is that run's own; choose another output")
+        above, _, name = above.rpartition("/")
 
 
 def read_existing_run(run: str) -> ExistingRun | None:

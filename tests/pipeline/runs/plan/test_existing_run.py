@@ -6,11 +6,12 @@ import json
 import pytest
 
 from leafledger import check_run
-from leafledger.pipeline.errors import InvalidRun, RunConflict
+from leafledger.pipeline.errors import InvalidRun, RunConflict, UsageError
 from leafledger.pipeline.runs.plan.existing_run import read_existing_run, resolve_existing_run
 from leafledger.pipeline.runs.records.folder import OWN, PLACES, PLAN, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import storage
+from tests.pipeline.running import contents
 
 
 def test_it_is_said_where_a_run_is_made(changing, tmp_path):
@@ -82,3 +83,22 @@ def test_what_is_damaged_is_not_replaced(changing, tmp_path, name):
         for if_changed in ("refuse", "replace", "keep"):
             with pytest.raises(InvalidRun, match=rf"{name}: not a "):
                 run(out, if_changed=if_changed)
+
+
+@pytest.mark.parametrize("below", ["attributions", "attributions/more/deep", "summary/x", "_replacements/x", "replacements/x", "after/x"])
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_run_in_a_folder_of_another_run_s_own_is_refused(changing, tmp_path, below, finished):
+    """Readers of that run would find the rows of both; also through a link. Elsewhere in its folder it may lie."""
+    _, run, _ = changing
+    out = tmp_path / "run"
+    made = run(out)
+    if not finished:
+        (out / "manifest.json").unlink()
+    before = contents(out)
+    (tmp_path / "link").symlink_to(out / "attributions")
+    for place in (out / below, tmp_path / "link" / "x"):
+        with pytest.raises(UsageError, match=rf"{place}: lies in [a-z_]+/ of the run in {out}, which is that run's own; choose another output$"):
+            run(place)
+    assert contents(out) == before
+    assert run(out / "more" / "run").n_rows == made.n_rows
+    assert run(tmp_path / "attributions" / "x").n_rows == made.n_rows
