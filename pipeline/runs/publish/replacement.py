@@ -24,7 +24,7 @@ from ...stores.storage import list_folder
 from ...stores.table_arrays import FOLDER
 from ..records.current_run import is_current, list_copies, list_places
 from ..records.derived import remove_after
-from ..records.folder import ATTEMPT, DOCUMENTS, PLACES, SUMMARY, RunFolder, find_strays, is_pending, name_part
+from ..records.folder import ATTEMPT, DOCUMENTS, PLACES, REPLACEMENTS, SUMMARY, RunFolder, find_strays, is_pending, name_part
 from ..records.manifest import Manifest, PartEntry
 from ..records.part import check_there, list_sizes
 from ..records.provenance import read_provenance
@@ -158,8 +158,9 @@ def finish_replacement(run: str, manifest: Manifest) -> None:
     for place in places:
         if place != manifest.place and not is_pending(place, manifest.sha256):
             commit.remove(storage.join(run, place))
-    for name in (FOLDER, ATTEMPT):
+    in_places = manifest.place.startswith(PLACES)  # else an earlier version made it
+    for name in (FOLDER, ATTEMPT, *([REPLACEMENTS] if in_places else [])):
         if name in (*here.folders, *here.files):
             commit.remove(storage.join(run, name))
-    if manifest.place.startswith(PLACES):
+    if in_places:
         commit.remove(RunFolder(manifest.home(run)).parts)

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 
+import pandas
 import pytest
 
 from leafledger import check_run, list_runs, prune, read_latest, read_run
@@ -17,7 +18,7 @@ from leafledger.pipeline.runs.publish import publish as publish_
 from leafledger.pipeline.runs.publish import replacement as replacement_
 from leafledger.pipeline.runs.publish.replacement import swap_manifest
 from leafledger.pipeline.runs.records.derived import read_derived, write_derived
-from leafledger.pipeline.runs.records.folder import OWN, PLACES, PROVENANCE, find_place
+from leafledger.pipeline.runs.records.folder import OWN, PLACES, PROVENANCE, REPLACEMENTS, find_place, name_file
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from tests.pipeline.running import contents
 from tests.pipeline.runs.publish.killing import NEVER, WRITES, KilledError, kill_writes
@@ -286,3 +287,122 @@ def test_the_command_line_says_what_becomes_of_the_run_there(example, changing, 
     said = json.loads(capsys.readouterr().out)
     assert (said["place"], said["kept"]) == (read_manifest(str(out)).place, "")
     assert main(["show", str(out), "--where", f"flight={rows(out)['flight'][0]}", "--verify"]) == 0
+
+
+def as_earlier(out, manifest):
+    """Let a run that took the place of another lie as versions up to 0.2 put it: all but its manifest in ``replacements``, nothing beside it."""
+    tag = manifest.place.rpartition("/")[2]
+    place = f"{REPLACEMENTS}/{tag}"
+    (out / PLACES).rename(out / REPLACEMENTS)
+    for path in sorted((out / place).rglob(f"*{OWN}")):
+        path.rename(path.with_name(path.name.removesuffix(OWN)))
+    (out / place / "attributions").mkdir()
+    for entry in manifest.parts:
+        (out / entry["uri"]).rename(out / place / "attributions" / f"part-{entry['part']:05d}.parquet")
+    parts = [{**entry, "uri": f"{place}/attributions/part-{entry['part']:05d}.parquet"} for entry in manifest.parts]
+    summaries = [{**entry, "uri": f"{place}/summary/{name_file(entry['uri'])}"} for entry in manifest.summaries]
+    earlier = dataclasses.replace(manifest, place=place, parts=tuple(parts), summaries=tuple(summaries))
+    (out / "manifest.json").write_text(earlier.text)
+    (out / place / PROVENANCE).unlink()
+    for name in ("plan.json", PROVENANCE, "attributions", "summary"):
+        shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()
+    return earlier
+
+
+def test_a_run_that_an_earlier_version_put_in_the_place_of_another(changing, tmp_path):
+    """Its parts lie in a folder of their own for good: it is read, listed and found finished there; replaced, even by the same, as any other."""
+    _, run, late = changing
+    out = tmp_path / "runs" / "2026-01-01"
+    run(out)
+    late()
+    made = run(out, if_changed="replace")
+    before = rows(out)
+    earlier = as_earlier(out, made)
+    (out / "attributions").mkdir()
+    (out / "attributions" / "part-00000.parquet").write_bytes(b"left of the first run, for the command was interrupted")
+    (out / "plan.json").write_text("{}")
+    assert rows(out).equals(before)
+    assert check_run(out, all_rows=True).sound
+    assert [each.state for each in list_runs(out.parent)] == ["finished"]
+    assert run(out) == earlier
+    assert sorted(path.name for path in out.iterdir()) == [".manifest.json.lock", "manifest.json", REPLACEMENTS]
+    again = run(out, if_changed="replace")
+    assert again.place.endswith(f"-{earlier.sha256[:16]}")
+    assert not (out / REPLACEMENTS).exists()
+    assert rows(out).equals(before)
+    assert pandas.read_parquet(out / "attributions")["flight"].tolist() == before["flight"].to_pylist()
+    report = check_run(out, all_rows=True)
+    assert (report.sound, report.left) == (True, ())
+    run(tmp_path / "runs" / "2026-03-01")
+    shutil.rmtree(out)
+    run(out)
+    late()
+    as_earlier(out, run(out, if_changed="replace"))
+    assert [each.name for each in prune(out.parent, keep="30d", date="2026-03-02").removed] == ["2026-01-01"]
+    assert [path.name for path in out.parent.iterdir()] == ["2026-03-01"]
+
+
+def test_who_comes_too_late_leaves_nothing_beside_the_parts(changing, tmp_path, monkeypatch):
+    """Of two that replace one run the slower has put its parts there already: they go again, and those of the other stay."""
+    _, run, late = changing
+    out, swap, made = tmp_path / "run", replacement_.swap_manifest, []
+    run(out)
+    late()
+
+    def overtaken(*given):
+        if not made:
+            made.append(None)
+            made[0] = run(out, if_changed="replace", precision="float64")
+        swap(*given)
+
+    monkeypatch.setattr(replacement_, "swap_manifest", overtaken)
+    with pytest.raises(RunConflict, match="another run took this place meanwhile; run the same again"):
+        run(out, if_changed="replace")
+    report = check_run(out, all_rows=True)
+    assert (report.sound, report.left) == (True, ())
+    assert read_manifest(str(out)) == made[0]
+    assert run(out, if_changed="replace").place.endswith(f"-{made[0].sha256[:16]}")
+    assert check_run(out).left == ()
+
+
+def test_what_is_left_of_another_run_is_said(changing, tmp_path, capsys):
+    """Parts that readers of the folder would count, and a summary that is another run's; `runs` says it of parts; neither calls the run damaged."""
+    _, run, late = changing
+    out = tmp_path / "run"
+    run(out)
+    late()
+    made = run(out, if_changed="replace")
+    part = out / made.parts[0]["uri"]
+    shutil.copy(part, part.with_name("part-00007.parquet"))
+    (out / "summary" / "importance.json").write_text("[]")
+    assert main(["check", str(out), "--json"]) == 3
+    said = json.loads((found := capsys.readouterr()).out)
+    strays = "attributions/ holds 1 part of another run, such as part-00007.parquet, so that readers of the folder find rows twice"
+    lines = [
+        f"{strays}; a replacement is under way, or was interrupted: give its command again",
+        "summary/importance.json is not that of the run that took this place; give its command again",
+    ]
+    assert (said["sound"], said["left"]) == (True, lines)
+    assert found.err.splitlines() == [f"leafledger: {out}: {line}" for line in lines]
+    assert main(["runs", str(tmp_path), "--json"]) == 0
+    assert [(each["state"], each["left"]) for each in json.loads(capsys.readouterr().out)["runs"]] == [("finished", lines[0])]
+    assert main(["runs", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == f"leafledger: {out}: {lines[0]}\n"
+    (out / PROVENANCE).unlink()  # as where the command was interrupted
+    assert run(out) == made
+    assert check_run(out).left == ()
+
+
+def test_a_removal_that_was_interrupted_leaves_no_part_to_the_run_that_is_made_anew(changing, tmp_path):
+    """It has the plan, and no manifest: parts of the same plan by other names are not counted beside those that it makes."""
+    _, run, late = changing
+    out = tmp_path / "run"
+    run(out)
+    late()
+    made = run(out, if_changed="replace")
+    (out / "manifest.json").unlink()
+    again = run(out)
+    assert again.place == ""
+    assert again.n_rows == made.n_rows
+    assert sorted(path.name for path in (out / "attributions").iterdir()) == [f"part-{number:05d}.parquet" for number in range(4)]
+    assert check_run(out, deep=True).sound
