@@ -103,13 +103,17 @@ def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer
         raise
 
 
-def remove_strays(run: str, manifest: Manifest) -> None:
-    """Remove parts of other runs from a run's folder of parts; all of it where nothing else is there."""
+def _list_strays(run: str, manifest: Manifest) -> list[str]:
+    """List parts of other runs in a run's folder of parts."""
     with suppress(NotThere):
         folder = RunFolder(run).parts
-        names = list_folder(folder).files
-        strays = find_strays(names, manifest.parts, manifest.sha256)
-        _do_all(commit.remove, [storage.join(folder, name) for name in strays] if len(strays) < len(names) else [folder])
+        return [storage.join(folder, name) for name in find_strays(list_folder(folder).files, manifest.parts, manifest.sha256)]
+    return []
+
+
+def remove_strays(run: str, manifest: Manifest) -> None:
+    """Remove parts of other runs from a run's folder of parts, before it is finished."""
+    _do_all(commit.remove, _list_strays(run, manifest))
 
 
 def _write_copies(run: str, manifest: Manifest) -> None:
@@ -122,7 +126,6 @@ def _write_copies(run: str, manifest: Manifest) -> None:
     for name in there:
         if name not in copies and is_current(run, manifest):
             commit.remove(storage.join(run, name))
-
     for name, uri in copies.items():
         data = storage.read_if_exists(uri)
         if data is None:
@@ -149,11 +152,11 @@ def finish_replacement(run: str, manifest: Manifest) -> None:
     """
     if not manifest.place:
         return
-    here, places = list_folder(run), list_places(run)
+    here, places, strays = list_folder(run), list_places(run), _list_strays(run, manifest)
     if not is_current(run, manifest):  # after the lists, which so have nothing of later runs
         return
     remove_after(run, manifest.sha256)
-    remove_strays(run, manifest)
+    _do_all(commit.remove, strays)
     _write_copies(run, manifest)
     for place in places:
         if place != manifest.place and not is_pending(place, manifest.sha256):
