@@ -27,7 +27,7 @@ from leafledger.pipeline.display.text import as_markdown, count, printable
 from leafledger.pipeline.drift.verdict import DriftVerdict
 from leafledger.pipeline.progress import Work
 from leafledger.pipeline.report.report import WrittenReport
-from leafledger.pipeline.runs.records.folder import MANIFEST, PARTS, REJECTED, SUMMARY
+from leafledger.pipeline.runs.records.folder import MANIFEST, PARTS, REJECTED, REPLACEMENTS, SUMMARY
 from leafledger.pipeline.runs.records.manifest import Manifest
 from leafledger.pipeline.runs.records.part import Part
 from leafledger.pipeline.stores import storage
@@ -110,7 +110,7 @@ def _link(uri: str) -> str:
 
 def show_outputs(out: str, manifest: Manifest) -> None:
     """Make a link artifact to the run's folder."""
-    below = f"{manifest.place}/" if manifest.place else ""
+    below = f"{manifest.place}/" if manifest.place.startswith(REPLACEMENTS) else ""  # an earlier version's
     left_out = f"; {count(len(manifest.rejected), 'piece')} of the data rejected, see {below}{REJECTED}" if manifest.rejected else ""
     with _showing("outputs"):
         create_link_artifact(

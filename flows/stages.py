@@ -20,7 +20,7 @@ from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.plan.digest_inputs import digest_run
 from leafledger.pipeline.runs.plan.model import load_model
 from leafledger.pipeline.runs.plan.planned_run import Run, plan_run
-from leafledger.pipeline.runs.publish.replacement import remove_replaced
+from leafledger.pipeline.runs.publish.replacement import finish_replacement
 from leafledger.pipeline.runs.publish.table_commit import commit_table, record_commit
 from leafledger.pipeline.runs.records.input_digests import Inputs
 from leafledger.pipeline.runs.records.latest import read_latest
@@ -110,7 +110,7 @@ def map_parts(run: Run, tables: Broadcast, attempt: Attempt) -> Explained:
 def _tidy(run: Run, manifest: Manifest) -> None:
     """Stage 8: commit the run to the table of all nights where there is one; only then remove what is left of runs whose place it took."""
     commit_table(run.job, run.out, manifest, bool(run.kept))
-    remove_replaced(run.out, manifest)
+    finish_replacement(run.out, manifest)
     record_commit(run.job, run.out, manifest)
 
 

@@ -181,8 +181,8 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
         say(console, f"attributions add up to {total} - base value within {manifest.residual:.1e} of the {total}'s bound")
     table = choose_table(job.options, job.out)
     where = {
-        "attributions": "" if job.options.global_only else f"{home}/attributions",
-        "summary": f"{home}/summary",
+        "attributions": "" if job.options.global_only else f"{run}/attributions",
+        "summary": f"{run}/summary",
         "manifest": f"{run}/manifest.json",
         "table": "" if table is None else table.uri,
     }
@@ -191,7 +191,7 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
             say(console, f"{f'{name}:':<14}{uri}")
     say(console, f"{'SHA-256:':<14}{manifest.sha256}")
     if done.inputs is not None:
-        say(console, f"{'inputs:':<14}{home}/inputs.json")
+        say(console, f"{'inputs:':<14}{run}/inputs.json")
         say(console, f"{'SHA-256:':<14}{done.inputs.sha256}")
     if latest is not None and why_stays is None:
         say(console, f"{'latest:':<14}{job.options.latest}{stays}")

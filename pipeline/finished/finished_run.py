@@ -16,7 +16,7 @@ from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..in_memory.explain.attributions import Attributions
 from ..runs.lookup.row_lookup import FoundRows, as_plain, find_rows, has_views, keep_rows, read_condition
 from ..runs.records.current_run import read_finished
-from ..runs.records.folder import RunFolder
+from ..runs.records.folder import RunFolder, name_file
 from ..runs.records.manifest import Manifest
 from ..runs.records.plan import Plan
 from ..runs.records.provenance import Provenance, read_provenance
@@ -174,7 +174,7 @@ class FinishedRun:
         """
         entry = self.manifest.summary(f"{name}.parquet")
         if entry is None:
-            listed = (each["uri"].rpartition("/")[2] for each in self.manifest.summaries)
+            listed = (name_file(each["uri"]) for each in self.manifest.summaries)
             names = ", ".join(each.removesuffix(".parquet") for each in listed if each.endswith(".parquet"))
             raise UsageError(f"{self.uri}: has no summary {name!r:.80}, expected one of {names}")
         uri = RunFolder(self.uri).listed(entry)

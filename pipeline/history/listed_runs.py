@@ -12,9 +12,11 @@ from typing import Any, Literal
 
 from ..errors import InvalidRun, NotThere, OtherVersion, UsageError
 from ..runs.advisories.known import find_advisories
+from ..runs.records.current_run import list_places, say_strays
 from ..runs.records.derived import AFTER, read_after
-from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLAN, REPLACEMENTS, SUMMARY, RunFolder
+from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLACES, PLAN, REPLACEMENTS, RunFolder, find_strays
 from ..runs.records.manifest import Manifest, read_manifest
+from ..runs.records.part import list_sizes
 from ..runs.records.plan_file import from_json
 from ..stores import storage
 from ..stores.failures import published
@@ -66,6 +68,8 @@ class ListedRun:
         Whether it has a page, report/index.html, that was made of this very run.
     advisories : tuple of str
         Names of those that may concern it, as in `docs/advisories.md`.
+    left : str or None
+        Of a finished run, what readers of its folder find there besides, as where a replacement was interrupted.
     """
 
     run: str
@@ -86,6 +90,7 @@ class ListedRun:
     alarms: tuple[str, ...] | None = None
     report: bool = False
     advisories: tuple[str, ...] = ()
+    left: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as JSON has it.
@@ -117,7 +122,9 @@ def _is_run(uri: str, here: Folder) -> bool:
     """Return whether a folder is a run, or the remains of one from an interrupted `prune`."""
     if PLAN in here.files or MANIFEST in here.files:
         return True
-    return REPLACEMENTS in here.folders and any(map(PLACE.fullmatch, list_folder(RunFolder(uri).replacements).folders))
+    return any(above in here.folders for above in (PLACES, REPLACEMENTS)) and any(
+        PLACE.fullmatch(each.rpartition("/")[2]) for each in list_places(uri)
+    )
 
 
 def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[str, Folder]]:
@@ -138,15 +145,15 @@ def _find_runs(folder: str, name: str = "", depth: int = 0) -> Iterator[tuple[st
                 yield from _find_runs(folder, f"{name}/{each}" if name else each, depth + 1)
 
 
-def _check_there(run: str, manifest: Manifest, here: Folder) -> None:
-    """Check that all listed objects exist with their sizes."""
-    there = list_folder(manifest.home(run)) if manifest.place else here
-    below = {name: list_folder(storage.join(manifest.home(run), name)).files if name in there.folders else {} for name in (PARTS, SUMMARY)}
-    for entry in (*manifest.parts, *manifest.summaries):
-        folder, _, name = entry["uri"].rpartition("/")
-        size = below.get(folder.rpartition("/")[2], {}).get(name)
+def _check_there(run: str, manifest: Manifest) -> list[str]:
+    """Check that all listed objects exist with their sizes; return the parts of other runs beside them."""
+    listed = (*manifest.parts, *manifest.summaries)
+    sizes = list_sizes(run, listed)
+    for entry in listed:
+        size = sizes.get(entry["uri"])
         if size != entry["size"]:
             raise InvalidRun(f"{entry['uri']}: {'is missing' if size is None else f'has {size} bytes'}, the manifest says {entry['size']} bytes")
+    return find_strays((uri.removeprefix(f"{PARTS}/") for uri in sizes if uri.startswith(f"{PARTS}/")), manifest.parts)
 
 
 def _read_alarms(run: str, manifest: Manifest, here: Folder) -> tuple[str, ...] | None:
@@ -178,7 +185,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         plan = storage.read(RunFolder(manifest.home(run)).plan)
     if hashlib.sha256(plan).hexdigest() != manifest.plan:
         raise InvalidRun(f"{PLAN}: is not the one that the manifest names")
-    _check_there(run, manifest, here)
+    strays = _check_there(run, manifest)
     r2 = manifest.totals.get("r2", {}).get("total_r2")
     return ListedRun(
         run=run,
@@ -198,6 +205,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         alarms=_read_alarms(run, manifest, here),
         report=_has_page(run, manifest, here),
         advisories=tuple(each.name for each in find_advisories(manifest, lambda: from_json(plan, RunFolder(manifest.home(run)).plan))),
+        left=say_strays(strays) if strays else None,
     )
 
 

@@ -13,13 +13,15 @@ from os import PathLike
 from ..arguments.readers import read_date, read_flag
 from ..errors import InvalidRun, LeafledgerError, NotThere, UsageError
 from ..runs.publish.table_commit import remove_from_table
-from ..runs.records.folder import MANIFEST, PLAN, REPLACEMENTS, RunFolder
+from ..runs.records.current_run import list_places
+from ..runs.records.folder import MANIFEST, PLACES, PLAN, REPLACEMENTS, RunFolder
 from ..runs.records.latest import read_latest
 from ..stores import commit, storage
 from ..stores.uris import normalise, resolve
 from .listed_runs import ListedRun, find_job, list_runs
 
 AGE = re.compile(r"(\d{1,5})d")
+ABOVE = (PLACES, REPLACEMENTS)  # folders of a run that places of others are in
 LARGEST = 1 << 14  # largest size of an object that may be a pointer to the latest run
 
 
@@ -100,7 +102,7 @@ def _find_within(run: str) -> str | None:
         if uri != run and (PLAN in here.files or MANIFEST in here.files):
             yield uri
         for name in here.folders:
-            if (uri, name) != (run, REPLACEMENTS):  # the run itself
+            if uri != run or name not in ABOVE:  # the run itself
                 yield from look(storage.join(uri, name))
 
     return next(look(run), None)
@@ -122,9 +124,7 @@ def _list_inputs(uri: str) -> Iterator[str]:
 
 def _find_inputs(run: str) -> str | None:
     """What a run was made of and lies in its folder, as where a day's data and its run share one: it would be lost with it."""
-    above, places = RunFolder(run).replacements, [run]
-    with suppress(NotThere):
-        places += [storage.join(above, name) for name in storage.list_folder(above).folders]
+    places = [run, *(storage.join(run, place) for place in list_places(run))]
     within = f"{run}/", f"{_find_place(run)}/"
 
     def is_lost(place: str) -> bool:
@@ -142,10 +142,11 @@ def _remove(run: str) -> None:
     except NotThere:  # concurrently
         return
     for name in (*here.folders, *here.files):
-        if name not in (MANIFEST, REPLACEMENTS, PLAN):
+        if name not in (MANIFEST, *ABOVE, PLAN):
             commit.remove(storage.join(run, name))
     commit.abort_uploads(run)
-    commit.remove(RunFolder(run).replacements)
+    for name in ABOVE:
+        commit.remove(storage.join(run, name))
     commit.remove(RunFolder(run).plan)
     commit.remove(run)  # a folder of this machine
 

@@ -10,6 +10,7 @@ from ..arguments.choices import MARGIN
 from ..dataset.columns.grouping import write_values
 from ..errors import InvalidRun
 from ..finished.finished_run import FinishedRun
+from ..runs.records.folder import name_file
 from ..runs.records.provenance import Provenance
 from .counts.counts import CountedColumn, Counts
 from .figures.bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
@@ -251,9 +252,9 @@ def compose(material: Material, limits: Limits) -> Page:
 
 def read_summaries(run: FinishedRun) -> Summaries:
     """Read all summaries of a run."""
-    names = [entry["uri"].rpartition("/")[2].removesuffix(".parquet") for entry in run.manifest.summaries if entry["uri"].endswith(".parquet")]
+    files = [name_file(entry["uri"]) for entry in run.manifest.summaries]
     found = {}
-    for name in names:
+    for name in (file.removesuffix(".parquet") for file in files if file.endswith(".parquet")):
         try:
             found[name] = run.summary(name).to_pylist()
         except (ValueError, KeyError) as error:

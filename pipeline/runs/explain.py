@@ -23,7 +23,7 @@ from .plan.model import load_model
 from .plan.planned_run import Run, plan_run
 from .publish.mlflow_link import log_run
 from .publish.move_latest import why_latest_stays
-from .publish.replacement import remove_replaced
+from .publish.replacement import finish_replacement
 from .publish.table_commit import commit_table, record_commit
 from .records.input_digests import Inputs
 from .records.latest import Latest
@@ -64,7 +64,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         attempt.plan, attempt.kept, attempt.manifest, inputs = plan_of_run(run), run.kept, run.finished, run.digested
         manifest = attempt.manifest or _work(run, attempt, progress)
         commit_table(job, job.out, manifest, bool(run.kept))
-        remove_replaced(job.out, manifest)
+        finish_replacement(job.out, manifest)
         record_commit(job, job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
         attempt.undone += filter(None, (why_latest_stays(job.options, manifest, latest), unlogged))

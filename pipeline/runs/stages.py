@@ -29,7 +29,7 @@ from .plan.background import MarginalPlan
 from .plan.planned_run import Run
 from .publish.move_latest import name_latest, refuse_small
 from .publish.publish import publish
-from .publish.replacement import swap_manifest
+from .publish.replacement import take_place
 from .publish.summaries import aggregate
 from .records.folder import RunFolder
 from .records.latest import Latest
@@ -200,7 +200,7 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
     if run.place:
         refuse_small(run.job.options, run.out, manifest)
         replaced = None if run.replaced is None else run.replaced.manifest
-        swap_manifest(run.out, manifest, replaced, run.job.options.single_writer)
+        take_place(run.out, manifest, replaced, run.job.options.single_writer)
     return manifest
 
 

@@ -35,6 +35,24 @@ def create(uri: str, source: Path) -> bool:
     return made
 
 
+def copy(uri: str, target: str) -> bool:
+    """Publish the bytes of an object under another name on the same store, which nothing has yet, by the store itself where it can.
+
+    Returns
+    -------
+    bool
+        False, and nothing changed, where an object of that name is there already.
+
+    Raises
+    ------
+    NotThere
+        There is no such object.
+    """
+    store, path = open_store(uri)
+    with reported("copy", uri):
+        return store.copy(path, open_store(target)[1])
+
+
 def create_once(uri: str, source: Path) -> None:
     """Publish a local file's bytes under a name that nothing has yet, or find them there; other bytes are a RunConflict."""
     if not create(uri, source) and read(uri) != source.read_bytes():

@@ -82,6 +82,15 @@ def _stat(path: str) -> os.stat_result:
     return found
 
 
+def _keep_names(folder: Path) -> None:
+    """Let the names in a folder outlive a loss of power."""
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 def _read(target: Path) -> bytes | None:
     try:
         return target.read_bytes()
@@ -220,6 +229,20 @@ class LocalStore:
             os.close(folder)
         return True
 
+    def copy(self, path: str, target: str) -> bool:
+        """By one more name of the same file, since nothing is ever written in place; by its bytes where a file system gives no second one."""
+        Path(target).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            os.link(path, target)
+        except FileExistsError:
+            return False
+        except FileNotFoundError:
+            raise
+        except OSError:
+            return self.create(target, Path(path))
+        _keep_names(Path(target).parent)
+        return True
+
     def update(self, path: str, change: Change, single_writer: bool) -> bool:
         """Exchange a file for another under its name, while nobody else may."""
         target = Path(path)
@@ -239,11 +262,7 @@ class LocalStore:
                 partial.replace(target)
             finally:
                 partial.unlink(missing_ok=True)
-            folder = os.open(target.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)  # so that the name outlives a loss of power
-            finally:
-                os.close(folder)
+            _keep_names(target.parent)
         return True
 
     def remove(self, path: str) -> None:

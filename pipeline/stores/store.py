@@ -107,6 +107,7 @@ class Store(Protocol):
     def glob(self, pattern: str) -> list[Entry]: ...  # what a glob means
     def remember(self, entries: Iterable[Entry]) -> None: ...  # keep what was listed for whoever opens one of these files next
     def create(self, path: str, source: Path) -> bool: ...  # under a name that nothing has yet; False where it is taken
+    def copy(self, path: str, target: str) -> bool: ...  # under a name that nothing has yet, within the store; False where it is taken
     def update(self, path: str, change: Change, single_writer: bool) -> bool: ...  # False where others were faster each time
     def remove(self, path: str) -> None: ...  # delete all below a path
     def abort_uploads(self, path: str) -> None: ...  # abort unfinished uploads below a folder

@@ -68,14 +68,20 @@ def _property(run: str) -> str:
     return f"leafledger.{run}"
 
 
-def _change(transaction: Any, share: Share, old: Collection[Any]) -> None:
+def _change(transaction: Any, share: Share, old: Mapping[str, Any]) -> None:
+    """Add parts and delete old ones. What is both is neither: who cleans up old snapshots takes a file for gone that one of them deleted."""
+    spec, days = transaction.table_metadata.default_spec_id, (share.date - EPOCH).days
+    there = {uri: (each.spec_id, each.partition[0], each.file_size_in_bytes, each.record_count) for uri, each in old.items()}
+    kept = {part.uri for part in share.parts if there.get(part.uri) == (spec, days, part.size, part.n_rows)}
     transaction.set_properties({_property(share.run): f"{share.manifest} {len(share.parts)} {share.date}"})
     update = transaction.update_snapshot(snapshot_properties={MANIFEST: share.manifest, RUN: share.run})
-    with update.overwrite() if old else update.fast_append() as snapshot:
-        for found in old:
-            snapshot.delete_data_file(found)
+    with update.overwrite() if old.keys() - kept else update.fast_append() as snapshot:
+        for uri, found in old.items():
+            if uri not in kept:
+                snapshot.delete_data_file(found)
         for part in share.parts:
-            snapshot.append_data_file(_data_file(transaction.table_metadata, part, share.date))
+            if part.uri not in kept:
+                snapshot.append_data_file(_data_file(transaction.table_metadata, part, share.date))
 
 
 def _once(table: Any) -> None:
@@ -188,7 +194,7 @@ class IcebergTable:
             with transaction.update_spec() as spec:
                 spec.add_identity(DATE)
             _map_names(transaction)
-            _change(transaction, share, ())
+            _change(transaction, share, {})
 
     def add(self, share: Share, old: Mapping[str, Any]) -> bool:
         """Let the table have a run's parts in the place of old ones."""
@@ -201,7 +207,7 @@ class IcebergTable:
                     schema.union_by_name(pa.schema([share.schema.field(each) for each in missing]))
             if self.table.name_mapping() is None:
                 _map_names(transaction)
-            _change(transaction, share, old.values())
+            _change(transaction, share, old)
         return True
 
     def remove(self, run: str, old: Mapping[str, Any]) -> None:

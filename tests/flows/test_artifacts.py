@@ -135,13 +135,14 @@ def test_outputs_are_linked_to(shown, out, link):
 
 
 def test_outputs_say_where_they_lie_and_what_is_missing(shown):
-    """Those of a run that took the place of another lie below it, and whoever opens the link to a partly rejected one is told so."""
-    shown_by_prefect.show_outputs("run", SimpleNamespace(counted="5 rows in 1 part", rejected=(1,), place="replacements/01", sha256="abc"))
-    _, named = shown[shown_by_prefect.key_of(shown_by_prefect.OUTPUTS)]
-    said, _, rest = named["description"].partition(": ")
-    where, missing, digest = rest.split("; ")
-    assert (said, where) == ("5 rows in 1 part", "replacements/01/attributions/, replacements/01/summary/, manifest.json")
-    assert (missing, digest) == ("1 piece of the data rejected, see replacements/01/rejected.json", "SHA-256 of manifest.json abc")
+    """Of a run that an earlier version put in the place of another they lie below it; whoever opens a partly rejected one is told what is missing."""
+    for place, below in (("replacements/01", "replacements/01/"), ("_replacements/01", "")):
+        shown_by_prefect.show_outputs("run", SimpleNamespace(counted="5 rows in 1 part", rejected=(1,), place=place, sha256="abc"))
+        _, named = shown[shown_by_prefect.key_of(shown_by_prefect.OUTPUTS)]
+        said, _, rest = named["description"].partition(": ")
+        where, missing, digest = rest.split("; ")
+        assert (said, where) == ("5 rows in 1 part", f"{below}attributions/, {below}summary/, manifest.json")
+        assert (missing, digest) == (f"1 piece of the data rejected, see {below}rejected.json", "SHA-256 of manifest.json abc")
 
 
 def test_names_are_shown_as_they_are(shown):

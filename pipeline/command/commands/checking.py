@@ -92,7 +92,7 @@ def check(
     Returns
     -------
     int
-        Exit code: 0, or 3 where something that was asked for could not be done again.
+        Exit code: 0, or 3 where something that was asked for could not be done again, or where something of another run lies in the folder.
 
     Raises
     ------
@@ -123,4 +123,6 @@ def check(
         complain(f"not verified: {reason}")
     for advisory in report.advisories:
         complain(advisory)
-    return Exit.DONE if report.sound else Exit.PARTLY
+    for reason in report.left:
+        complain(f"{run}: {reason}")
+    return Exit.DONE if report.sound and not report.left else Exit.PARTLY

@@ -86,5 +86,7 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     for run in found:
         if run.why is not None:
             complain(f"{run.state}: {run.run}: {run.why}")
+        if run.left is not None:
+            complain(f"{run.run}: {run.left}")
     for names, concerned in _group_advised(found).items():
         complain(f"advisories {', '.join(names)} may concern {_name_some(concerned)}; check says what they are")

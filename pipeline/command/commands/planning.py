@@ -56,7 +56,7 @@ def _describe_place(run: Any) -> str:
     if run.kept:
         return f" (kept as it is: what is asked for differs in {run.kept})"
     if run.replaced is not None:
-        differs = f"another run: what is asked for differs in {run.replaced.differs}" if run.replaced.differs else "the same run, which rejected rows"
+        differs = f"another run: what is asked for differs in {run.replaced.differs}" if run.replaced.differs else "the same run, which is made anew"
         return f" (takes the place of {differs})"
     return " (finished before: nothing to do)" if run.finished else ""
 

@@ -41,7 +41,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("run", "string", "folder of the run"),
         Entry("finished", "boolean", "nothing is left to do"),
         Entry("kept", "string", "in what it differs from what was asked for, where it would be kept all the same"),
-        Entry("replaces", "string or null", "in what the run differs whose place it would take; empty of the same one, which rejected rows"),
+        Entry("replaces", "string or null", "in what the run differs whose place it would take; empty of the same one, which is made anew"),
         Entry("model", "string", "URI, of a model in MLflow with its version"),
         Entry("model_digest", "string", "SHA-256 of the model's file"),
         Entry("library", "string", "that the model is of"),
@@ -86,6 +86,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("n_digested", "integer", "input files that have the SHA-256 that they had"),
         Entry("unverified", "array", "what could not be done again, and why"),
         Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words"),
+        Entry("left", "array", "what lies in the folder besides the run, where a replacement was interrupted or is under way"),
     ),
     "show": (
         Entry("run", "string", "folder of the run"),

@@ -38,9 +38,9 @@ from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
 from ..publish.summaries import aggregate
 from ..publish.table_objects import write_rows
-from ..records.current_run import refuse_others
+from ..records.current_run import find_left, refuse_others
 from ..records.derived import check_after
-from ..records.folder import MANIFEST, SUMMARY, RunFolder
+from ..records.folder import MANIFEST, RunFolder, name_file, name_summary
 from ..records.input_digests import check_inputs, find_changed, read_inputs
 from ..records.manifest import Game, Manifest, make_manifest, read_manifest
 from ..records.plan import Plan
@@ -73,6 +73,7 @@ class Report:
     n_again: int  # recomputed rows, 0 if not requested
     n_digested: int  # input files with unchanged SHA-256, 0 if not requested, or without digests in the run
     unverified: tuple[str, ...]  # requested recomputations that were impossible, with reasons
+    left: tuple[str, ...]  # what lies in the folder besides, where a replacement was interrupted or is under way
     advisories: tuple[str, ...] = ()  # what is known to be wrong in its version and may concern it, in words
 
     @property
@@ -91,15 +92,15 @@ def _check_summaries(run: str, plan: Plan, manifest: Manifest, states: MergedSta
     """Recompute the summaries from the parts' states, and compare them with the published ones."""
     with right_shapes(run):
         tables = aggregate(plan, manifest.used, manifest.players, manifest.pairs, states.total())
-    above = f"{manifest.place}/{SUMMARY}" if manifest.place else SUMMARY
-    expected = [f"{above}/{name}.{suffix}" for name in tables for suffix in ("parquet", "json")]
+    expected = [name_summary(manifest.place, f"{name}.{suffix}") for name in tables for suffix in ("parquet", "json")]
     listed = [entry["uri"] for entry in manifest.summaries]
     if listed != expected:
         raise InvalidRun(f"{RunFolder(run).manifest}: lists summaries {shorten(listed)}, expected {shorten(expected)}")
     for entry in manifest.summaries:
         check_size(run, entry)
-        uri, table = fetch(run, entry, local), tables[Path(entry["uri"]).stem]
-        same = _same_rows(local, table, plan) if uri.endswith(".json") else pq.read_table(local).equals(table, check_metadata=True)
+        uri, (name, _, kind) = fetch(run, entry, local), name_file(entry["uri"]).rpartition(".")
+        table = tables[name]
+        same = _same_rows(local, table, plan) if kind == "json" else pq.read_table(local).equals(table, check_metadata=True)
         if not same:
             raise InvalidRun(f"{uri}: differs from the summary computed again from the parts")
     return tables
@@ -298,4 +299,5 @@ def check_run(
     unverified += _say_parts([one.skipped for one in checks.found if one.skipped is not None], len(manifest.parts))
     advised = tuple(map(str, find_advisories(manifest, lambda: plan)))
     counts, n_again = (len(entries), manifest.n_rows, len(manifest.rejected)), sum(one.n_again for one in checks.found)
-    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified), advised)
+    left = find_left(run, manifest)
+    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified), left, advised)

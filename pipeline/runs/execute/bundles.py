@@ -116,9 +116,8 @@ def do_bundle(task: Task, bundle: Bundle, in_order: InOrder = map) -> BundleResu
     """Do a bundle's items in turn, see `make_part_or_reject`, reusing parts of an earlier run, and merge their states."""
     merged, pieces = MergedStates(open_recipe(task.run, task.recipe).summaries), list[Part | Rejected]()
     for item in bundle.items:
-        if item.part in bundle.earlier:
-            take_over(*bundle.earlier[item.part], task.run, task.recipe, item)
-        done, *left_out = make_part_or_reject(task.run, task.recipe, task.tables, item, bundle.rejected, in_order)
+        taken = take_over(*bundle.earlier[item.part], task.run, task.recipe, item) if item.part in bundle.earlier else None
+        done, *left_out = (taken,) if taken else make_part_or_reject(task.run, task.recipe, task.tables, item, bundle.rejected, in_order)
         if isinstance(done, Part):
             if len(bundle.items) == 1:
                 return BundleResult(bundle.level, bundle.place, (replace(done, states={}), *left_out), done.states, task.recipe)

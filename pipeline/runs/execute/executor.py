@@ -19,6 +19,7 @@ from .bundles import Bundle, BundleResult, Task, choose_level, do_bundle, make_b
 from .count_background import count_item, first_rows
 from .interrupted import find_suspects, forget, recorded
 from .poison_items import retry_isolated
+from .reuse import find_staying
 
 
 def _do_here(task: Task, bundles: Sequence[Bundle], n_threads: int, method: str) -> Iterator[BundleResult]:
@@ -47,7 +48,8 @@ def run_here(
     An item that kills the process cannot be rejected by it. So the next attempt does what was in the works then last and one at a time, in a child
     process, whose death it survives.
     """
-    suspects, bundles = find_suspects(task.run, items), make_bundles(items, earlier, 0)
+    staying = find_staying(task.run, earlier, items)  # of which no part is made, though nothing went wrong with them
+    suspects, bundles = find_suspects(task.run, [item for item in items if item.part not in staying]), make_bundles(items, earlier, 0)
     with recorded(task.run, n_threads), ChildProcess() as child:
         yield from _do_here(task, [bundle for bundle in bundles if bundle.place not in suspects], n_threads, method)
         do, attempt = (partial(_do_apart, child, task, work) for work in (do_bundle, try_files))

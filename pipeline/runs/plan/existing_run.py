@@ -6,12 +6,16 @@ from dataclasses import dataclass
 
 from ...arguments.choices import IfChanged
 from ...arguments.readers import shorten
-from ...errors import InvalidRun
+from ...errors import InvalidRun, UsageError
 from ...stores import storage
-from ..records.folder import RunFolder, find_place
+from ...stores.uris import resolve
+from ..records import derived
+from ..records.folder import PARTS, PLACES, REPLACEMENTS, SUMMARY, RunFolder, find_place
 from ..records.manifest import Manifest, read_manifest
 from ..records.plan import Plan, differences, is_same
 from ..records.plan_file import from_json, other_run
+
+OWNED = (PARTS, SUMMARY, PLACES, REPLACEMENTS, derived.FOLDER)  # folders in a run's that are of it alone
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ class Replaced:
 
     standing: ExistingRun | None  # None if another version wrote it, of which nothing is read
     manifest: str | None  # SHA-256 of its manifest, hexadecimal; None if unfinished
-    differs: str  # differences in words; empty if it is remade because of rejected rows
+    differs: str  # differences in words; empty if the same run is made anew, see `keep_same`
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,16 @@ class Resolution:
     finished: Manifest | None  # manifest of the finished run; nothing to do
     replaced: Replaced | None  # the run to be replaced
     kept: str  # differences of a kept finished run from the planned one
+
+
+def refuse_within(out: str) -> None:
+    """Refuse an output in a folder of another run's own: readers of that run would find the rows of both, and who removes it removes both."""
+    above, _, name = resolve(out).rpartition("/")
+    while above.strip("/") and not above.endswith(":/"):
+        folder = RunFolder(above)
+        if name in OWNED and (storage.exists(folder.manifest) or storage.exists(folder.plan)):
+            raise UsageError(f"{out}: lies in {name}/ of the run in {above}, which is that run's own; choose another output")
+        above, _, name = above.rpartition("/")
 
 
 def read_existing_run(run: str) -> ExistingRun | None:
@@ -84,13 +98,15 @@ def _read_other(run: str, version: str) -> Replaced | None:
 def keep_same(standing: ExistingRun, plan: Plan, if_changed: IfChanged) -> Resolution | None:
     """Keep a run of the same plan; None where it is another one, or is to be replaced.
 
-    It is to be replaced by another version, or where the cause of its rejections, such as too little memory, may be gone.
+    It is to be replaced by another version, where the cause of its rejections, such as too little memory, may be gone, or where its parts lie where
+    an earlier version put them, and readers of the folder do not find them.
     """
     if not is_same(standing.plan, plan):
         return None
     if standing.manifest is None:
         return Resolution("", None, None, "") if standing.plan.version == plan.version else None
-    if if_changed == "replace" and (standing.plan.version != plan.version or any(each.part is not None for each in standing.manifest.rejected)):
+    again = standing.manifest.place.startswith(f"{REPLACEMENTS}/") or any(each.part is not None for each in standing.manifest.rejected)
+    if if_changed == "replace" and (again or standing.plan.version != plan.version):
         return None
     return Resolution(standing.manifest.place, standing.manifest, None, "")
 

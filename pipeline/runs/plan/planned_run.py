@@ -27,7 +27,7 @@ from ..records.manifest import Manifest
 from ..records.plan import Plan
 from ..records.rejected import Limit
 from .background import MarginalPlan, plan_marginal
-from .existing_run import Replaced, Resolution, resolve_existing_run
+from .existing_run import Replaced, Resolution, refuse_within, resolve_existing_run
 from .finished_before import find_finished
 from .listing import list_for
 from .planner import make_plan
@@ -112,8 +112,8 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     Raises
     ------
     UsageError
-        Options do not fit the model or each other, there are no data, a worker would have too little memory, or a store ignores conditions on what
-        it writes.
+        Options do not fit the model or each other, there are no data, a worker would have too little memory, a store ignores conditions on what it
+        writes, or the output lies in a folder of another run's own.
     SchemaMismatch
         The data do not have the columns of the model, or two columns of the output would have one name.
     InvalidData
@@ -123,6 +123,7 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     RunConflict
         The output's folder holds another run, and is not to be replaced.
     """
+    refuse_within(job.out)
     check_precision(model, job.options.precision)
     check_predictions(job.options.predictions, model.outputs)
     asked_device, method = job.options.device, find_method(job.options.method)

@@ -4,7 +4,7 @@ from ...errors import LeafledgerError, NotThere
 from ...models.mlflow import reported
 from ...stores import storage
 from ..records.current_run import is_current
-from ..records.folder import MANIFEST
+from ..records.folder import MANIFEST, SUMMARY, RunFolder, name_file
 from ..records.manifest import Manifest
 
 TAGS = {"run": "leafledger.run", "manifest": "leafledger.manifest"}
@@ -41,11 +41,11 @@ def _log(mlflow_run: str, out: str, manifest: Manifest) -> None:
     with storage.scratch() as folder, reported("log to", _name(mlflow_run)):
         from mlflow import MlflowClient
 
-        client, home = MlflowClient(), manifest.home(out)
-        below = [entry["uri"].removeprefix(f"{manifest.place}/") for entry in manifest.summaries]  # of a replacing run, below its place
-        for uri, key in ((out, MANIFEST), *((home, key) for key in below)):
+        client, run = MlflowClient(), RunFolder(out)
+        summaries = {f"{SUMMARY}/{name_file(entry['uri'])}": run.listed(entry) for entry in manifest.summaries}
+        for key, uri in ({MANIFEST: run.manifest} | summaries).items():
             local = folder / key.rpartition("/")[2]
-            storage.download(storage.join(uri, key), local)
+            storage.download(uri, local)
             client.log_artifact(mlflow_run, str(local), "/".join((FOLDER, *key.split("/")[:-1])))
         client.set_tag(mlflow_run, TAGS["run"], out)
         client.set_tag(mlflow_run, TAGS["manifest"], manifest.sha256)

@@ -12,11 +12,12 @@ from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun
 from ...json_records import iterate_text
 from ...stores import commit, storage
-from ..records.folder import SUMMARY, RunFolder
+from ..records.folder import RunFolder, name_part, name_summary
 from ..records.json_file import create_same
 from ..records.manifest import Manifest, PartEntry, SummaryEntry, describe_game, make_manifest
 from ..records.part import Part, check_there
 from ..records.plan import Plan
+from .replacement import remove_strays
 from .table_objects import create_rows, create_table
 
 
@@ -24,7 +25,7 @@ def _publish_summaries(run: str, place: str, summaries: dict[str, pa.Table], fol
     written: list[SummaryEntry] = []
     for name, table in summaries.items():
         for suffix, create in (("parquet", create_table), ("json", create_rows)):
-            uri, local = f"{place}/{SUMMARY}/{name}.{suffix}".removeprefix("/"), folder / f"summary.{suffix}"
+            uri, local = name_summary(place, f"{name}.{suffix}"), folder / f"summary.{suffix}"
             where = storage.join(run, uri)
             if not create(where, table, local):
                 raise InvalidRun(f"{where}: exists already and differs from what this run computed; remove it, and run the same again")
@@ -48,13 +49,6 @@ def _check_counts(run: str, plan: Plan, parts: Sequence[Part], rejected: Sequenc
             raise InvalidRun(f"{run}: part {item.part} has {counted.get(item.part, 'no')} rows, the plan says {item.n_rows}")
 
 
-def _check_there(home: RunFolder, parts: Sequence[Part]) -> None:
-    """Nobody has removed plan or parts since they were made: a manifest is of what is there."""
-    if not storage.exists(home.plan):
-        raise InvalidRun(f"{home.plan}: was removed while the run was made; run the same again")
-    check_there(home.uri, parts)
-
-
 def publish(
     run: str,
     place: str,
@@ -65,12 +59,12 @@ def publish(
     rejected: Sequence[Rejected],
     summaries: dict[str, pa.Table],
 ) -> Manifest:
-    """Verify parts against the plan, write the summaries, remove the broadcast tables, then write the manifest.
+    """Verify parts against the plan, write the summaries, remove the broadcast tables and what an interrupted removal left, then write the manifest.
 
     Parameters
     ----------
     place : str
-        Where all but the manifest lies below it; empty for the folder itself. Elsewhere the manifest is left to `swap_manifest`.
+        Where the run is made below it; empty for the folder itself. Elsewhere the manifest is left to `take_place`.
     library : str
         Of the model.
     prepared : Prepared
@@ -90,7 +84,7 @@ def publish(
             place,
             describe_game(library, prepared, plan.link),
             [
-                PartEntry(part=part.part, uri=home.part(part.part)[len(run) + 1 :], n_rows=part.n_rows, size=part.size, sha256=part.sha256)
+                PartEntry(part=part.part, uri=part.stays or name_part(place, part.part), n_rows=part.n_rows, size=part.size, sha256=part.sha256)
                 for part in sorted(parts, key=lambda part: part.part)
             ],
             [part.residual for part in parts],
@@ -100,8 +94,11 @@ def publish(
         )
         commit.abort_uploads(home.parts)  # all of which are there
         commit.remove(home.tables)  # before the manifest, after which nothing is left to do, or to fail
-        _check_there(home, parts)
+        if not storage.exists(home.plan):
+            raise InvalidRun(f"{home.plan}: was removed while the run was made; run the same again")
         if not place:
+            check_there(run, manifest.parts)
+            remove_strays(run, manifest)
             where = RunFolder(run).manifest
             if create_same(where, iterate_text(manifest)) is not None:
                 raise InvalidRun(f"{where}: exists already and differs from what this run computed")

@@ -1,6 +1,5 @@
 """Commit of a run's parts to a lakehouse table, and their removal when the run is replaced or deleted."""
 
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -8,10 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...dataset.files.listing import Listing
-from ...errors import InvalidRun, NotThere, SchemaMismatch, StorageError
+from ...errors import InvalidRun, SchemaMismatch, StorageError
 from ...json_records import as_text
 from ...stores import commit, storage
-from ...stores.storage import list_folder
 from ...tables.names import Name
 from ...tables.shared_parts import Removal, Share, SharedPart, plain, refuse_alike
 from ...tables.writing import TablePlace
@@ -23,6 +21,7 @@ from ..records.derived import TABLE, read_after, read_derived, write_derived, wr
 from ..records.folder import RunFolder
 from ..records.json_file import JsonFile
 from ..records.manifest import Manifest
+from ..records.part import list_sizes
 from ..records.plan import Plan
 
 
@@ -58,11 +57,9 @@ def _is_in_its_table(out: str, manifest: Manifest) -> bool:
 
 def _check_there(out: str, manifest: Manifest) -> None:
     """Refuse to commit missing or incomplete parts."""
-    sizes = dict[str, int]()
-    with suppress(NotThere):
-        sizes = list_folder(RunFolder(manifest.home(out)).parts).files
+    sizes = list_sizes(out, manifest.parts)
     for part in manifest.parts:
-        found = sizes.get(part["uri"].rpartition("/")[2])
+        found = sizes.get(part["uri"])
         if found != part["size"]:
             is_there = "is missing" if found is None else f"has {found:,} bytes"
             raise InvalidRun(f"{RunFolder(out).listed(part)}: {is_there}, the manifest says {part['size']:,} bytes; the run is not committed")

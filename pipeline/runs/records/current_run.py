@@ -2,14 +2,32 @@
 
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ...arguments.readers import shorten
 from ...dataset.files.listing import WorkItem
-from ...errors import InvalidRun, NotFinished
+from ...display.text import count, printable
+from ...errors import InvalidRun, NotFinished, NotThere
 from ...stores import storage
 from ...stores.failures import published
-from .folder import MANIFEST, RunFolder, find_place, is_place
+from ...stores.storage import list_folder
+from .folder import (
+    DOCUMENTS,
+    MANIFEST,
+    PARTS,
+    PLACES,
+    REPLACEMENTS,
+    SUMMARY,
+    RunFolder,
+    find_place,
+    find_strays,
+    is_place,
+    may_stay,
+    name_file,
+    name_part,
+)
 from .manifest import Manifest, read_manifest
 from .plan import Plan
 from .plan_file import read_plan
@@ -38,6 +56,53 @@ def is_current(run: str, manifest: Manifest) -> bool:
     return held is not None and hashlib.sha256(held).hexdigest() == manifest.sha256
 
 
+def list_places(run: str) -> list[str]:
+    """List the places of runs below a run's folder, those of earlier versions too, by their names below it."""
+    places = list[str]()
+    for above in (PLACES, REPLACEMENTS):
+        with suppress(NotThere):
+            places += [f"{above}/{name}" for name in list_folder(storage.join(run, above)).folders]
+    return places
+
+
+def list_copies(run: str, manifest: Manifest) -> dict[str, str]:
+    """List what lies in a run's folder besides its parts, by names below it, and where the run that took the place has its own, if it has one."""
+    if not manifest.place.startswith(PLACES):
+        return {}
+    home = RunFolder(manifest.home(run))
+    summaries = {f"{SUMMARY}/{name_file(entry['uri'])}": RunFolder(run).listed(entry) for entry in manifest.summaries}
+    return summaries | {name: home.named(name) for name in DOCUMENTS}
+
+
+def say_strays(strays: Sequence[str]) -> str:
+    """Say that parts of other runs lie beside a run's own."""
+    found = (
+        f"{PARTS}/ holds {count(len(strays), 'part')} of another run, such as {printable(strays[0])}, so that readers of the folder find rows twice"
+    )
+    return f"{found}; a replacement is under way, or was interrupted: give its command again"
+
+
+def find_left(run: str, manifest: Manifest) -> tuple[str, ...]:
+    """Say what readers of a finished run's folder find there that is not the run's, as where an exchange was interrupted.
+
+    Returns
+    -------
+    tuple of str
+        Lines; none where all is as the manifest says.
+    """
+    said = list[str]()
+    with suppress(NotThere):
+        strays = find_strays(list_folder(RunFolder(run).parts).files, manifest.parts)
+        said += [say_strays(strays)] if strays else []
+    copies = (
+        (name, storage.read_if_exists(storage.join(run, name)), storage.read_if_exists(uri)) for name, uri in list_copies(run, manifest).items()
+    )
+    other = [name for name, found, expected in copies if found != expected]
+    if other:
+        said.append(f"{other[0]} is not that of the run that took this place; give its command again")
+    return tuple(said)
+
+
 def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
     """Refuse a manifest that is not of a plan: of other parts, rows, places, outputs, features or players."""
     where = RunFolder(run).manifest
@@ -49,10 +114,10 @@ def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
         raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
     if manifest.n_rows + manifest.n_rejected != plan.n_rows:
         raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
-    home, left_out = manifest.home(run), count_rejected(manifest.rejected)
+    left_out = count_rejected(manifest.rejected)
     for entry in manifest.parts:
-        item, expected = plan.items[entry["part"]], RunFolder(home).part(entry["part"])
-        if RunFolder(run).listed(entry) != expected:
+        item, expected = plan.items[entry["part"]], name_part(manifest.place, entry["part"])
+        if entry["uri"] != expected and not (manifest.place and may_stay(entry["uri"], item.part)):
             raise InvalidRun(f"{where}: part {entry['part']} is at {shorten(entry['uri'])}, expected {expected}")
         n_rows = item.n_rows - left_out[item.part]
         if entry["n_rows"] != n_rows:

@@ -1,7 +1,16 @@
-"""Names in a run's folder: records, parts, summaries, and folders of runs that replace it."""
+"""Names in a run's folder: records, parts, summaries, and places of runs that replace it.
+
+    manifest.json, plan.json, attributions/part-00000.parquet, summary/importance.parquet, …    a run
+    _replacements/0123456789abcdef-fedcba9876543210/                                            the place of one that replaces it, of which
+      plan.json.own, parts/part-00000.parquet.own, summary/importance.parquet.own, …            no name ends as those that readers look for
+    attributions/part-00000-0123456789abcdef-fedcba9876543210.parquet                           its parts, as its manifest names them
+
+What a place is called, its tag, is made of the digests of two: of the plan, and of the manifest that is replaced. Up to version 0.2 places were in
+``replacements``, and the parts of such a run are there for good.
+"""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ...stores import storage
@@ -15,12 +24,19 @@ REJECTED = "rejected.json"
 PROVENANCE = "provenance.json"
 AFTER = "after.json"
 ATTEMPT = "attempt.json"
+DOCUMENTS = (PLAN, REJECTED, INPUTS, PROVENANCE)  # besides the manifest; the last of them is written last
 PARTS = "attributions"
 SUMMARY = "summary"
-REPLACEMENTS = "replacements"
-SHORT = 16  # digits of a digest that name a folder
+PLACES = "_replacements"  # engines that look for data below a folder pass such a name over
+REPLACEMENTS = "replacements"  # its name up to version 0.2
+MADE = "parts"  # folder of the parts in a place
+OWN = ".own"  # what all names in a place end in: no glob for tables or documents finds them
+SHORT = 16  # digits of a digest that name a place
 _DIGITS = f"[0-9a-f]{{{SHORT}}}"
-PLACE = re.compile(f"{_DIGITS}(-{_DIGITS})?")  # such a name: of the run's plan, and of the manifest whose place it takes
+_TAG = f"{_DIGITS}(?:-{_DIGITS})?"
+PLACE = re.compile(_TAG)
+_IN_PLACE = re.compile(rf"(?P<run>.*)/{PLACES}/{_TAG}", re.DOTALL)
+_PART = re.compile(rf"part-(?P<number>\d{{5,}})(?:-(?P<tag>{_TAG}))?\.parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +52,16 @@ class RunFolder:
     uri: str
 
     @property
+    def run(self) -> str:
+        """The folder of the run whose place it is; itself where it is no place."""
+        found = _IN_PLACE.fullmatch(self.uri)
+        return self.uri if found is None else found["run"]
+
+    def named(self, name: str) -> str:
+        """Find what is called so in a run's folder, such as "plan.json" or "summary/importance.json"."""
+        return storage.join(self.uri, name if self.run == self.uri else f"{name}{OWN}")
+
+    @property
     def manifest(self) -> str:
         """The only sign that a run is finished."""
         return storage.join(self.uri, MANIFEST)
@@ -43,22 +69,22 @@ class RunFolder:
     @property
     def plan(self) -> str:
         """All that decides the output."""
-        return storage.join(self.uri, PLAN)
+        return self.named(PLAN)
 
     @property
     def inputs(self) -> str:
         """Digests of what is read."""
-        return storage.join(self.uri, INPUTS)
+        return self.named(INPUTS)
 
     @property
     def rejected(self) -> str:
         """What could not be read."""
-        return storage.join(self.uri, REJECTED)
+        return self.named(REJECTED)
 
     @property
     def provenance(self) -> str:
         """How the run was made."""
-        return storage.join(self.uri, PROVENANCE)
+        return self.named(PROVENANCE)
 
     @property
     def after(self) -> str:
@@ -68,7 +94,7 @@ class RunFolder:
     @property
     def attempt(self) -> str:
         """The process that is making the run; left behind where it died."""
-        return storage.join(self.uri, ATTEMPT)
+        return self.named(ATTEMPT)
 
     @property
     def tables(self) -> str:
@@ -77,17 +103,12 @@ class RunFolder:
 
     @property
     def parts(self) -> str:
-        """Folder of the parts."""
-        return storage.join(self.uri, PARTS)
-
-    @property
-    def replacements(self) -> str:
-        """Folder of the places of runs that take the place of this one."""
-        return storage.join(self.uri, REPLACEMENTS)
+        """Folder that parts are made in."""
+        return storage.join(self.uri, PARTS if self.run == self.uri else MADE)
 
     def part(self, number: int) -> str:
         """Name the part of a work item, which is to be made here; where a finished run has it says its manifest, see `listed`."""
-        return storage.join(self.uri, PARTS, f"part-{number:05d}.parquet")
+        return self.named(f"{self.parts[len(self.uri) + 1 :]}/part-{number:05d}.parquet")
 
     def listed(self, entry: Mapping[str, object]) -> str:
         """Find what a record of the run lists: a part or a summary of the manifest, an object of ``after.json``."""
@@ -99,7 +120,7 @@ class RunFolder:
 
 
 def _end(replaced: str | None) -> str:
-    """What places of runs end in that replace one of this manifest."""
+    """What tags of runs end in that replace one of this manifest."""
     return "" if replaced is None else f"-{replaced[:SHORT]}"
 
 
@@ -116,9 +137,64 @@ def find_place(plan: Plan, replaced: str | None) -> str:
     str
         Below the run's folder.
     """
-    return f"{REPLACEMENTS}/{digest(plan)[:SHORT]}{_end(replaced)}"
+    return f"{PLACES}/{digest(plan)[:SHORT]}{_end(replaced)}"
 
 
 def is_place(plan: Plan, place: str) -> bool:
     """Tell whether a run of a plan may lie somewhere, whatever it replaced."""
-    return not place or re.fullmatch(f"{find_place(plan, None)}(-{_DIGITS})?", place) is not None
+    return not place or re.fullmatch(f"(?:{PLACES}|{REPLACEMENTS})/{digest(plan)[:SHORT]}(-{_DIGITS})?", place) is not None
+
+
+def is_pending(place: str, manifest: str) -> bool:
+    """Tell whether a place, or its tag, is of a run that is made to replace one, given by the SHA-256 of its manifest."""
+    return place.endswith(_end(manifest))
+
+
+def name_part(place: str, number: int) -> str:
+    """Name a part below a run's folder as the manifest does, of a run in a place, empty for the folder itself."""
+    above, _, tag = place.rpartition("/")
+    if above == REPLACEMENTS:
+        return f"{place}/{PARTS}/part-{number:05d}.parquet"
+    return f"{PARTS}/part-{number:05d}{'-' * bool(tag)}{tag}.parquet"
+
+
+def name_summary(place: str, file: str) -> str:
+    """Name the file of a summary, such as "importance.parquet", likewise."""
+    return f"{place}/{SUMMARY}/{file}{OWN if place.startswith(PLACES) else ''}".removeprefix("/")
+
+
+def name_file(uri: str) -> str:
+    """Name the file of a summary, such as "importance.parquet", that a manifest lists by this name below the run."""
+    return uri.rpartition("/")[2].removesuffix(OWN)
+
+
+def may_stay(uri: str, number: int) -> bool:
+    """Tell whether a part of a run that is replaced may be the other run's by the name that it has: in the order of names parts are in that of rows.
+
+    Parameters
+    ----------
+    uri : str
+        Below the run's folder.
+    number : int
+        Of the part in the other run.
+    """
+    folder, _, name = uri.rpartition("/")
+    found = _PART.fullmatch(name)
+    return folder == PARTS and found is not None and found["number"] == f"{number:05d}"
+
+
+def find_strays(names: Iterable[str], listed: Iterable[Mapping[str, object]], manifest: str | None = None) -> list[str]:
+    """Pick the parts of other runs among the names in a run's folder of parts.
+
+    Parameters
+    ----------
+    names : iterable of str
+        What lies there; what is not called as a part is nobody's.
+    listed : iterable of mapping
+        Parts of the run, as its manifest lists them.
+    manifest : str, optional
+        Its SHA-256, hexadecimal, to leave out parts of a run that is made to replace it.
+    """
+    mine = {entry["uri"] for entry in listed}
+    found = ((name, _PART.fullmatch(name)) for name in names if f"{PARTS}/{name}" not in mine)
+    return sorted(name for name, part in found if part is not None and not (manifest and part["tag"] and is_pending(part["tag"], manifest)))

@@ -20,7 +20,7 @@ from ...stores import storage
 from ...stores.failures import published
 from ..formats.earlier import take_manifest
 from ..formats.numbers import FORMAT
-from .folder import RunFolder
+from .folder import RunFolder, name_file
 from .json_file import JsonFile, refuse_rewritten
 from .plan import Plan, digest
 
@@ -50,7 +50,7 @@ class Manifest:
     format_version: int = field(default=FORMAT, kw_only=True)  # of its text
     digest: str = field(default="", kw_only=True, metadata={UNWRITTEN: True})  # SHA-256 of a text of an earlier format; empty for one of today's
     version: str
-    place: str  # below the run, where its plan and all else lies; empty but for a run that took the place of another
+    place: str  # below the run, where its plan and all but its parts lies; empty but for a run that took the place of another
     plan: str  # SHA-256
     model: str  # as in the plan
     model_digest: str
@@ -103,7 +103,7 @@ class Manifest:
         return self.n_rows * self.n_files / ((self.n_rows + self.n_rejected) * (self.n_files + unknown)) if self.n_rows else 0.0
 
     def home(self, run: str) -> str:
-        """Find where the run's plan and parts lie.
+        """Find where the run's plan lies.
 
         Parameters
         ----------
@@ -130,7 +130,7 @@ class Manifest:
         SummaryEntry or None
             None where the run has no such summary.
         """
-        return next((entry for entry in self.summaries if entry["uri"].rpartition("/")[2] == file), None)
+        return next((entry for entry in self.summaries if name_file(entry["uri"]) == file), None)
 
     @property
     def text(self) -> str:

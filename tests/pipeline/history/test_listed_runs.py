@@ -195,10 +195,11 @@ def test_a_day_in_a_name(name, day):
     assert find_day(name) == day
 
 
-def test_what_is_left_of_a_run_that_replaced_another_is_that_run(night, tmp_path):
-    """Not one called as the place below it; a folder of runs may be called as the folder of such places is."""
+@pytest.mark.parametrize("above", ["_replacements", "replacements"])
+def test_what_is_left_of_a_run_that_replaced_another_is_that_run(night, tmp_path, above):
+    """Not one called as the place below it; a folder of runs may be called as the folder of such places was."""
     left, other = tmp_path / "2026-03-01", tmp_path / "replacements" / "2026-03-02"
-    shutil.copytree(night[0], left / "replacements" / "0123456789abcdef")
+    shutil.copytree(night[0], left / above / "0123456789abcdef")
     shutil.copytree(night[0], other)
     assert [(run.name, run.state, run.n_planned) for run in list_runs(tmp_path)] == [
         ("2026-03-01", "unfinished", None),

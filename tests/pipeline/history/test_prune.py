@@ -258,13 +258,14 @@ def test_killed_at_every_step_in_a_folder(nights, name):
 
 @pytest.mark.parametrize("name", ["unlink", "remove", "rmdir"])
 def test_a_run_that_replaced_another_is_removed_whole_whatever_step_it_is_killed_at(example, nights, name):
-    """Its plan lies below it: what was made of it afterwards lies beside that, and goes with it."""
+    """Of its plan there are two: what was made of it afterwards lies beside that, and goes with it."""
     old, whole = nights / "2026-01-01", nights.parent / "whole"
     explain(example.model, f"{example.data}/month=2", old, scheduler="serial", if_changed="replace")
     for made in ("after/drift.json", "report/index.html", "after.json"):
         (old / made).parent.mkdir(exist_ok=True)
         (old / made).write_text("made")
-    assert sorted(path.name for path in old.iterdir()) == [".manifest.json.lock", "after", "after.json", "manifest.json", "replacements", "report"]
+    names = ["_replacements", "after", "after.json", "attributions", "manifest.json", "plan.json", "provenance.json", "report", "summary"]
+    assert sorted(path.name for path in old.iterdir()) == [".manifest.json.lock", *names]
     shutil.copytree(old, whole)
     for step in range(1, 100):
         with pytest.MonkeyPatch.context() as patched:

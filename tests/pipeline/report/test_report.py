@@ -278,7 +278,7 @@ def replaced_after(name, example, run, removed=True, **settings):
 
     def call_and_replace(*given):
         found = call(*given)
-        with nullcontext() if removed else patch("leafledger.pipeline.runs.explain.remove_replaced"):
+        with nullcontext() if removed else patch("leafledger.pipeline.runs.explain.finish_replacement"):
             explain(example.model, f"{example.data}/month=2", run, if_changed="replace", scheduler="serial", **settings)
         return found
 

@@ -1,5 +1,6 @@
 """The commit, on this machine and in a bucket: an object appears whole, once, or not at all, and what moves is lost to nobody."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -109,6 +110,29 @@ def test_nothing_is_left_of_a_writer_that_is_killed(tmp_path):
         writer.stdin.flush()
         writer.kill()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_store_does_not_copy_is_copied_by_its_bytes(root, tmp_path, monkeypatch):
+    """As a disk whose file system gives a file no second name, or two disks; and clients that know no copy."""
+    (tmp_path / "local").write_bytes(b"bytes" * 100)
+    for name in ("a", "c"):
+        commit.create(f"{root}/{name}", tmp_path / "local")
+
+    def refuse(*_, **__):
+        raise NotImplementedError
+
+    link = os.link
+
+    def link_within(source, target, **given):
+        if not str(source).startswith(("/proc", str(tmp_path / ".partial"))) and ".partial" not in str(source):
+            raise OSError(errno.EXDEV, "Invalid cross-device link")
+        link(source, target, **given)
+
+    monkeypatch.setattr(os, "link", link_within)
+    monkeypatch.setattr(s3fs.S3FileSystem, "_cp_file", refuse)
+    assert commit.copy(f"{root}/a", f"{root}/b")
+    assert not commit.copy(f"{root}/c", f"{root}/b")
+    assert storage.read(f"{root}/b") == storage.read(f"{root}/a") == b"bytes" * 100
 
 
 def test_of_many_writers_at_once_one_wins(root, tmp_path):

@@ -82,6 +82,19 @@ def test_an_object_is_created_once(place, put):
     assert [*storage.list_folder(place).folders] == ["deep"]
 
 
+def test_an_object_is_copied_once(place, put):
+    """Whole, to a folder that is not there yet; the second changes nothing, and is told so. Where there is nothing to copy nothing is made."""
+    put(f"{place}/made/object", b"first" * 1000)
+    put(f"{place}/made/other", b"second")
+    assert commit.copy(f"{place}/made/object", f"{place}/deep/below/copy x")
+    assert not commit.copy(f"{place}/made/other", f"{place}/deep/below/copy x")
+    commit.remove(f"{place}/made")
+    assert storage.read(f"{place}/deep/below/copy x") == b"first" * 1000
+    with pytest.raises(NotThere, match=r"made/object: cannot copy: no such file or object$"):
+        commit.copy(f"{place}/made/object", f"{place}/deep/below/none")
+    assert storage.list_folder(f"{place}/deep/below").files == {"copy x": 5000}
+
+
 def test_of_many_that_create_one_wins(place, put):
     """Where the store knows conditions."""
     if place.startswith(WITHOUT_CONDITIONS):

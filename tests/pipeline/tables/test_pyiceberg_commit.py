@@ -88,6 +88,31 @@ def test_an_earlier_manifest_may_come_back(catalog, tmp_path):
         assert flights(catalog) == [1, 2, 3][:n_rows]
 
 
+def test_parts_that_stay_are_not_committed_again(catalog, tmp_path):
+    """No snapshot deletes them: who cleans up after it, as Spark does where snapshots expire, would remove a file that the table needs."""
+    mine = share(tmp_path)
+    place = TablePlace("iceberg", NAME)
+    place.commit(mine)
+    path = Path(mine.run) / "attributions" / "part-00001-x.parquet"
+    pq.write_table(ROWS, path)
+    place.commit(replace(mine, manifest="b" * 16, parts=(*mine.parts, SharedPart(str(path), path.stat().st_size, ROWS.num_rows))))
+    assert flights(catalog) == [1, 1, 2, 2, 3, 3]
+    place.commit(replace(mine, manifest="c" * 16))
+    place.commit(replace(mine, manifest="d" * 16))
+    table = load_catalog("nights").load_table("prod.explained")
+    changed = [
+        (int(entry.status), entry.data_file.file_path.rpartition("/")[2])
+        for snapshot in table.snapshots()
+        for manifest in snapshot.manifests(table.io)
+        for entry in manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+        if entry.snapshot_id == snapshot.snapshot_id and int(entry.status)
+    ]
+    assert changed == [(1, "part-00000.parquet"), (1, "part-00001-x.parquet"), (2, "part-00001-x.parquet")]
+    assert len(table.snapshots()) == 4
+    assert flights(catalog) == [1, 2, 3]
+    assert IcebergTable.open(NAME).find_mark(mine.run).mark == "d" * 16
+
+
 def test_what_is_withdrawn_may_come_back(catalog, tmp_path):
     """Withdrawing twice, or what was never there, does nothing."""
     TablePlace("iceberg", NAME).withdraw(Removal(f"{tmp_path}/runs/2026-11-22"))

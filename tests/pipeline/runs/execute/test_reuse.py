@@ -8,10 +8,11 @@ import pytest
 
 from leafledger import explain, read_run
 from leafledger.kernels.trees.binning import BATCH
+from leafledger.pipeline.runs.execute import executor, interrupted, reuse
 from leafledger.pipeline.runs.execute import make_part as part
-from leafledger.pipeline.runs.execute import reuse
 from leafledger.pipeline.runs.execute import write_part as write_part_
 from leafledger.pipeline.runs.plan.existing_run import ExistingRun
+from leafledger.pipeline.stores import commit
 from leafledger.pipeline.stores.traffic import find_moved
 from tests.pipeline.running import planned
 
@@ -61,6 +62,47 @@ def test_only_what_changed_is_explained_again(night, tmp_path):
     found, _ = run(tmp_path / "run")
     assert not done
     assert found.equals(read_run(tmp_path / "fresh-2").attributions())
+
+
+def test_parts_stay_where_they_are_or_are_copied_by_the_store(night, tmp_path, monkeypatch):
+    """Of the same number and rows they are not written again, nor are others read and written by this process: the store gives them another name."""
+    data, run, _ = night
+    run(tmp_path / "run")
+    names = [f"attributions/part-{number:05d}.parquet" for number in range(4)]
+    files = {name: (tmp_path / "run" / name).stat() for name in names}
+    shorten(data / "month=2" / "data.parquet")
+    created = []
+    monkeypatch.setattr(commit, "create", lambda uri, local, create=commit.create: created.append(uri) or create(uri, local))
+    _, made = run(tmp_path / "run")
+    changed = [entry["uri"] for entry in made.parts if entry["uri"] not in names]
+    assert [entry["uri"] for entry in made.parts if entry["uri"] in names] == [names[0], names[2], names[3]]
+    assert len([uri for uri in created if ".parquet" in uri and "/parts/" in uri]) == len(changed) == 1
+    for name in (names[0], names[2], names[3]):
+        assert (tmp_path / "run" / name).stat().st_mtime_ns == files[name].st_mtime_ns
+        assert (tmp_path / "run" / name).stat().st_ino == files[name].st_ino
+    created.clear()
+    shutil.rmtree(data / "month=1")  # all others get numbers of their own, and their names with them
+    _, made = run(tmp_path / "run")
+    assert not [uri for uri in created if "/parts/" in uri]
+    assert [entry["uri"].count("-") for entry in made.parts] == [3, 3, 3]
+    assert (tmp_path / "run" / made.parts[2]["uri"]).stat().st_ino == files[names[3]].st_ino
+
+
+def test_parts_that_stay_kill_nobody(night, tmp_path, monkeypatch):
+    """After a process died, what is tried alone are items that it may have been at: of a part that stays, none was to be made."""
+    data, run, _ = night
+    run(tmp_path / "run")
+    for month in (2, 4):
+        shorten(data / f"month={month}" / "data.parquet")
+    suspected = []
+
+    def find_suspects(place, items, find=interrupted.find_suspects):
+        suspected.append([item.part for item in items])
+        return find(place, items)
+
+    monkeypatch.setattr(executor, "find_suspects", find_suspects)
+    run(tmp_path / "run")
+    assert suspected == [[1, 3]]
 
 
 @pytest.mark.parametrize("other", [{"method": "banzhaf"}, {"precision": "float64"}, {"ids": ["flight"]}, {"top": 2}, {"trees": 5}])

@@ -2,14 +2,13 @@
 
 import dataclasses
 import json
-import shutil
 
 import pytest
 
 from leafledger import check_run
-from leafledger.pipeline.errors import InvalidRun, RunConflict
+from leafledger.pipeline.errors import InvalidRun, RunConflict, UsageError
 from leafledger.pipeline.runs.plan.existing_run import read_existing_run, resolve_existing_run
-from leafledger.pipeline.runs.records.folder import REPLACEMENTS, find_place
+from leafledger.pipeline.runs.records.folder import OWN, PLACES, PLAN, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import storage
 from tests.pipeline.running import contents
@@ -26,7 +25,7 @@ def test_it_is_said_where_a_run_is_made(changing, tmp_path):
     other = dataclasses.replace(plan, precision="float64")
     found = resolve_existing_run(out, other, "replace")
     assert (found.place, found.finished, found.replaced.standing.manifest) == (find_place(other, made.sha256), None, made)
-    assert storage.join(out, found.place).startswith(f"{out}/{REPLACEMENTS}/")
+    assert storage.join(out, found.place).startswith(f"{out}/{PLACES}/")
 
 
 def test_a_finished_run_without_its_plan_is_refused(changing, tmp_path):
@@ -55,8 +54,9 @@ def test_what_another_version_wrote_is_refused_or_replaced(changing, tmp_path, f
     run(out)
     late()
     run(out, if_changed="replace")
-    shutil.copytree(out / read_manifest(str(out)).place, out, dirs_exist_ok=True)
-    write_as_others_do(out / "plan.json")
+    place = out / read_manifest(str(out)).place
+    for path in (out / PLAN, place / f"{PLAN}{OWN}"):
+        write_as_others_do(path)
     if finished:
         write_as_others_do(out / "manifest.json")
     else:
@@ -66,7 +66,10 @@ def test_what_another_version_wrote_is_refused_or_replaced(changing, tmp_path, f
             run(out, if_changed=if_changed)
     made = run(out, if_changed="replace")
     assert check_run(out, deep=True).sound
-    assert {name.removeprefix(made.place).partition("/")[0] for name in contents(out)} == {"manifest.json", ""}
+    assert [path.name for path in (out / PLACES).iterdir()] == [made.place.rpartition("/")[2]]
+    names = [part["uri"].rpartition("/")[2] for part in made.parts]
+    assert sorted(path.name for path in (out / "attributions").iterdir()) == sorted(names)
+    assert (out / PLAN).read_bytes() == (out / made.place / f"{PLAN}{OWN}").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["plan.json", "manifest.json"])
@@ -80,3 +83,22 @@ def test_what_is_damaged_is_not_replaced(changing, tmp_path, name):
         for if_changed in ("refuse", "replace", "keep"):
             with pytest.raises(InvalidRun, match=rf"{name}: not a "):
                 run(out, if_changed=if_changed)
+
+
+@pytest.mark.parametrize("below", ["attributions", "attributions/more/deep", "summary/x", "_replacements/x", "replacements/x", "after/x"])
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_run_in_a_folder_of_another_run_s_own_is_refused(changing, tmp_path, below, finished):
+    """Readers of that run would find the rows of both; also through a link. Elsewhere in its folder it may lie."""
+    _, run, _ = changing
+    out = tmp_path / "run"
+    made = run(out)
+    if not finished:
+        (out / "manifest.json").unlink()
+    before = contents(out)
+    (tmp_path / "link").symlink_to(out / "attributions")
+    for place in (out / below, tmp_path / "link" / "x"):
+        with pytest.raises(UsageError, match=rf"{place}: lies in [a-z_]+/ of the run in {out}, which is that run's own; choose another output$"):
+            run(place)
+    assert contents(out) == before
+    assert run(out / "more" / "run").n_rows == made.n_rows
+    assert run(tmp_path / "attributions" / "x").n_rows == made.n_rows

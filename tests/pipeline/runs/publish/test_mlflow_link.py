@@ -173,7 +173,7 @@ def test_a_run_that_took_another_s_place_is_logged_in_its_place(data, tmp_path, 
     local = client.download_artifacts(mlflow_run_id, "leafledger/summary/importance.json", str(tmp_path))
     with open(local, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
-    assert digest == next(entry["sha256"] for entry in manifest.summaries if entry["uri"].endswith("importance.json"))
+    assert digest == manifest.summary("importance.json")["sha256"]
 
 
 def test_a_run_that_was_replaced_meanwhile_is_not_linked_to(data, tmp_path, mlflow_run_id):

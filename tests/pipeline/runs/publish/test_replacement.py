@@ -1,9 +1,11 @@
-"""A run in the place of another: readers see one or the other whole, whatever ends it in between; what is left of the old one goes."""
+"""A run in the place of another: by the manifest readers see one or the other whole, whatever ends it; in the end the folder is as any other."""
 
 import dataclasses
 import json
+import re
 import shutil
 
+import pandas
 import pytest
 
 from leafledger import check_run, list_runs, prune, read_latest, read_run
@@ -16,15 +18,24 @@ from leafledger.pipeline.runs.publish import publish as publish_
 from leafledger.pipeline.runs.publish import replacement as replacement_
 from leafledger.pipeline.runs.publish.replacement import swap_manifest
 from leafledger.pipeline.runs.records.derived import read_derived, write_derived
-from leafledger.pipeline.runs.records.folder import PROVENANCE, REPLACEMENTS, find_place
+from leafledger.pipeline.runs.records.folder import OWN, PLACES, PROVENANCE, REPLACEMENTS, find_place, name_file
 from leafledger.pipeline.runs.records.manifest import read_manifest
-from leafledger.pipeline.stores import commit
 from tests.pipeline.running import contents
+from tests.pipeline.runs.publish.killing import NEVER, WRITES, KilledError, kill_writes
+
+TAG = re.compile(r"-[0-9a-f]{16}(-[0-9a-f]{16})?(?=\.parquet)")  # of the parts of a run that took the place of another
 
 
 def rows(out):
     """All rows as readers find them, by the manifest."""
     return read_run(out).attributions()
+
+
+def shown(out):
+    """What lies in a run's folder but for the places of runs, parts without their tags; two of one name are none."""
+    found = [(TAG.sub("", name), data) for name, data in contents(out).items() if not name.startswith(f"{PLACES}/")]
+    assert len({name for name, _ in found}) == len(found)
+    return dict(found)
 
 
 def test_what_changed_is_refused_kept_or_replaced(changing, tmp_path, caplog):
@@ -45,11 +56,14 @@ def test_what_changed_is_refused_kept_or_replaced(changing, tmp_path, caplog):
     assert [entry["sha256"] for entry in made.parts + made.summaries] == [entry["sha256"] for entry in fresh.parts + fresh.summaries]
     assert rows(out).equals(rows(tmp_path / "fresh"))
     assert rows(out).num_rows == before.n_rows - 10
-    left = {name.removeprefix(f"{made.place}/"): data for name, data in contents(out).items() if not name.endswith(PROVENANCE)}
-    there = contents(tmp_path / "fresh")
+    left, there = shown(out), shown(tmp_path / "fresh")
     assert left.keys() == there.keys()
     assert {name for name in left if left[name] != there[name]} == {"manifest.json"}
-    assert check_run(out, all_rows=True).sound
+    assert (out / PROVENANCE).read_bytes() == (out / made.place / f"{PROVENANCE}{OWN}").read_bytes()
+    assert {path.suffix for path in (out / PLACES).rglob("*") if path.is_file()} == {OWN}
+    report = check_run(out, all_rows=True)
+    assert report.sound
+    assert report.left == ()
     assert run(out) == run(out, if_changed="replace") == made
 
 
@@ -65,7 +79,8 @@ def test_an_older_run_may_come_back(changing, tmp_path):
     run(tmp_path / "fresh")
     third = run(out, if_changed="replace")
     assert len({first.place, second.place, third.place}) == 3
-    assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [third.place.rpartition("/")[2]]
+    assert [path.name for path in (out / PLACES).iterdir()] == [third.place.rpartition("/")[2]]
+    assert shown(out).keys() == shown(tmp_path / "fresh").keys()
     assert rows(out).equals(rows(tmp_path / "fresh"))
 
 
@@ -77,7 +92,7 @@ def test_what_was_made_of_a_run_goes_with_it(changing, tmp_path):
     write_derived(str(out), before.sha256, {"after/drift.json": b"{}", "report/index.html": b"<p>"})
     late()
     made = run(out, if_changed="replace")
-    assert {name.partition("/")[0] for name in contents(out)} == {"manifest.json", REPLACEMENTS}
+    assert {name.partition("/")[0] for name in contents(out)} == {"manifest.json", "plan.json", "attributions", "summary", PLACES}
     write_derived(str(out), made.sha256, {"after/drift.json": b"[]"})
     assert run(out, if_changed="replace") == made
     assert read_derived(str(out), made.sha256, "after/drift.json") == b"[]"
@@ -96,12 +111,10 @@ def test_an_unfinished_run_is_replaced(changing, tmp_path, monkeypatch):
         run(out, if_changed="keep")
     made = run(out, if_changed="replace")
     assert made.place
-    assert sorted(path.name for path in out.iterdir()) == [".manifest.json.lock", "manifest.json", REPLACEMENTS]
+    names = [".manifest.json.lock", PLACES, "attributions", "manifest.json", "plan.json", "provenance.json", "summary"]
+    assert sorted(path.name for path in out.iterdir()) == names
+    assert check_run(out).left == ()
     assert check_run(out, deep=True).sound
-
-
-class KilledError(BaseException):
-    """No error handler stops it, as none stops SIGKILL."""
 
 
 @pytest.fixture(params=["folder", "bucket"])
@@ -118,32 +131,14 @@ def test_killed_at_every_step_readers_see_one_or_the_other(changing, place, monk
     old = rows(f"{place}/old")
     late()
     run(f"{place}/fresh")
-    new, left, steps = rows(f"{place}/fresh"), [0], []
-
-    def die(name):
-        if not left[0]:
-            steps.append(name)
-            raise KilledError
-        left[0] -= 1
-
-    def killing(name, function):
-        def step(*given, **named):
-            die(name)
-            found = function(*given, **named)
-            die(name)
-            return found
-
-        return step
-
-    for name in ("create", "update", "remove"):
-        monkeypatch.setattr(commit, name, killing(name, getattr(commit, name)))
+    new, (left, steps) = rows(f"{place}/fresh"), kill_writes(monkeypatch)
     seen = []
     for n in range(200):
         left[0] = n
         try:
             made = run(f"{place}/old", if_changed="replace", latest=f"{place}/latest.json", date="2026-11-23")
         except KilledError:
-            left[0] = 10**6
+            left[0] = NEVER
             found = rows(f"{place}/old")
             assert found.equals(old) or found.equals(new)
             seen.append(found.equals(new))
@@ -154,12 +149,16 @@ def test_killed_at_every_step_readers_see_one_or_the_other(changing, place, monk
             break
     assert seen == sorted(seen)  # never back
     assert {True, False} == set(seen)
-    assert {*steps} == {"create", "update", "remove"}
+    assert {*steps} == {*WRITES}
     assert rows(f"{place}/old").equals(new)
     assert read_latest(f"{place}/latest.json").manifest == made.sha256
-    names = {uri.removeprefix(f"{place}/old/{made.place}/") for uri in listed(f"{place}/old") if made.place in uri}
-    assert names | {PROVENANCE} == {uri.removeprefix(f"{place}/fresh/") for uri in listed(f"{place}/fresh")} - {"manifest.json"} | {PROVENANCE}
-    assert [uri for uri in listed(f"{place}/old") if made.place not in uri] == [f"{place}/old/manifest.json"]
+    names = [TAG.sub("", uri.removeprefix(f"{place}/old/")) for uri in listed(f"{place}/old") if PLACES not in uri]
+    assert (
+        sorted({*names, PROVENANCE})
+        == sorted({*names} | {PROVENANCE})
+        == sorted(uri.removeprefix(f"{place}/fresh/") for uri in listed(f"{place}/fresh"))
+    )
+    assert check_run(f"{place}/old").left == ()
 
 
 def listed(uri):
@@ -179,7 +178,7 @@ def test_of_two_that_replace_one_the_second_is_refused(changing, tmp_path):
     late()
     mine = run(out, if_changed="replace")
     with pytest.raises(RunConflict, match=r"manifest\.json: another run took this place meanwhile; run the same again$"):
-        swap_manifest(str(out), dataclasses.replace(mine, place=f"{REPLACEMENTS}/0"), before.sha256, False)
+        swap_manifest(str(out), dataclasses.replace(mine, place=f"{PLACES}/0"), before.sha256, False)
     swap_manifest(str(out), mine, before.sha256, False)  # it is there already
     assert read_manifest(str(out)) == mine
 
@@ -200,13 +199,13 @@ def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(ch
     made = run(out, if_changed="replace", precision="float64")
     assert read_manifest(str(out)) == made
     assert check_run(out, all_rows=True).sound
-    assert [path.name for path in (out / REPLACEMENTS).iterdir()] == [made.place.rpartition("/")[2]]
+    assert [path.name for path in (out / PLACES).iterdir()] == [made.place.rpartition("/")[2]]
 
 
 def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(changing, tmp_path, monkeypatch):
     """Another run takes its place between its manifest and its removals, and begins to be replaced itself: both are of others by then."""
     _, run, late = changing
-    out, remove_replaced, made = tmp_path / "run", replacement_.remove_replaced, []
+    out, finish_replacement, made = tmp_path / "run", replacement_.finish_replacement, []
     run(out)
     late()
 
@@ -218,16 +217,16 @@ def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(changing, tmp_p
                 patch.setattr(stages, "publish", lambda *_: 1 / 0)
                 with pytest.raises(ZeroDivisionError):
                     run(out, if_changed="replace", top=1)
-        remove_replaced(place, manifest)
+        finish_replacement(place, manifest)
 
-    monkeypatch.setattr(explaining, "remove_replaced", overtaken)
+    monkeypatch.setattr(explaining, "finish_replacement", overtaken)
     run(out, if_changed="replace")
     assert read_manifest(str(out)) == made[0]
     assert check_run(out, all_rows=True).sound
-    begun = [path for path in (out / REPLACEMENTS).iterdir() if path.name not in made[0].place]
+    begun = [path for path in (out / PLACES).iterdir() if path.name not in made[0].place]
     assert [path.name.partition("-")[2] for path in begun] == [made[0].sha256[:16]]
     assert run(out, if_changed="replace", values=True).place.endswith(f"-{made[0].sha256[:16]}")
-    assert len([*(out / REPLACEMENTS).iterdir()]) == 1  # what was given up went with the run that it was to replace
+    assert len([*(out / PLACES).iterdir()]) == 1  # what was given up went with the run that it was to replace
 
 
 def test_a_run_whose_parts_are_gone_takes_no_place(changing, tmp_path, monkeypatch):
@@ -241,12 +240,12 @@ def test_a_run_whose_parts_are_gone_takes_no_place(changing, tmp_path, monkeypat
     def robbed(*given):
         nonlocal place
         place = given[1]
-        shutil.rmtree(out / place / "attributions")
+        shutil.rmtree(out / place / "parts")
         return publish(*given)
 
     with monkeypatch.context() as patch:
         patch.setattr(stages, "publish", robbed)
-        with pytest.raises(InvalidRun, match=r"attributions/part-00000\.parquet: was removed while the run was made; run the same again$"):
+        with pytest.raises(InvalidRun, match=r"attributions/part-00001-.*\.parquet: was removed while the run was made; run the same again$"):
             run(out, if_changed="replace")
     assert read_manifest(str(out)) == before
     assert check_run(out).parts == len(before.parts)
@@ -288,3 +287,122 @@ def test_the_command_line_says_what_becomes_of_the_run_there(example, changing, 
     said = json.loads(capsys.readouterr().out)
     assert (said["place"], said["kept"]) == (read_manifest(str(out)).place, "")
     assert main(["show", str(out), "--where", f"flight={rows(out)['flight'][0]}", "--verify"]) == 0
+
+
+def as_earlier(out, manifest):
+    """Let a run that took the place of another lie as versions up to 0.2 put it: all but its manifest in ``replacements``, nothing beside it."""
+    tag = manifest.place.rpartition("/")[2]
+    place = f"{REPLACEMENTS}/{tag}"
+    (out / PLACES).rename(out / REPLACEMENTS)
+    for path in sorted((out / place).rglob(f"*{OWN}")):
+        path.rename(path.with_name(path.name.removesuffix(OWN)))
+    (out / place / "attributions").mkdir()
+    for entry in manifest.parts:
+        (out / entry["uri"]).rename(out / place / "attributions" / f"part-{entry['part']:05d}.parquet")
+    parts = [{**entry, "uri": f"{place}/attributions/part-{entry['part']:05d}.parquet"} for entry in manifest.parts]
+    summaries = [{**entry, "uri": f"{place}/summary/{name_file(entry['uri'])}"} for entry in manifest.summaries]
+    earlier = dataclasses.replace(manifest, place=place, parts=tuple(parts), summaries=tuple(summaries))
+    (out / "manifest.json").write_text(earlier.text)
+    (out / place / PROVENANCE).unlink()
+    for name in ("plan.json", PROVENANCE, "attributions", "summary"):
+        shutil.rmtree(out / name) if (out / name).is_dir() else (out / name).unlink()
+    return earlier
+
+
+def test_a_run_that_an_earlier_version_put_in_the_place_of_another(changing, tmp_path):
+    """Its parts lie in a folder of their own for good: it is read, listed and found finished there; replaced, even by the same, as any other."""
+    _, run, late = changing
+    out = tmp_path / "runs" / "2026-01-01"
+    run(out)
+    late()
+    made = run(out, if_changed="replace")
+    before = rows(out)
+    earlier = as_earlier(out, made)
+    (out / "attributions").mkdir()
+    (out / "attributions" / "part-00000.parquet").write_bytes(b"left of the first run, for the command was interrupted")
+    (out / "plan.json").write_text("{}")
+    assert rows(out).equals(before)
+    assert check_run(out, all_rows=True).sound
+    assert [each.state for each in list_runs(out.parent)] == ["finished"]
+    assert run(out) == earlier
+    assert {name.partition("/")[0] for name in contents(out)} == {"manifest.json", REPLACEMENTS}
+    again = run(out, if_changed="replace")
+    assert again.place.endswith(f"-{earlier.sha256[:16]}")
+    assert not (out / REPLACEMENTS).exists()
+    assert rows(out).equals(before)
+    assert pandas.read_parquet(out / "attributions")["flight"].tolist() == before["flight"].to_pylist()
+    report = check_run(out, all_rows=True)
+    assert (report.sound, report.left) == (True, ())
+    run(tmp_path / "runs" / "2026-03-01")
+    shutil.rmtree(out)
+    run(out)
+    late()
+    as_earlier(out, run(out, if_changed="replace"))
+    assert [each.name for each in prune(out.parent, keep="30d", date="2026-03-02").removed] == ["2026-01-01"]
+    assert [path.name for path in out.parent.iterdir()] == ["2026-03-01"]
+
+
+def test_who_comes_too_late_leaves_nothing_beside_the_parts(changing, tmp_path, monkeypatch):
+    """Of two that replace one run the slower has put its parts there already: they go again, and those of the other stay."""
+    _, run, late = changing
+    out, swap, made = tmp_path / "run", replacement_.swap_manifest, []
+    run(out)
+    late()
+
+    def overtaken(*given):
+        if not made:
+            made.append(None)
+            made[0] = run(out, if_changed="replace", precision="float64")
+        swap(*given)
+
+    monkeypatch.setattr(replacement_, "swap_manifest", overtaken)
+    with pytest.raises(RunConflict, match="another run took this place meanwhile; run the same again"):
+        run(out, if_changed="replace")
+    report = check_run(out, all_rows=True)
+    assert (report.sound, report.left) == (True, ())
+    assert read_manifest(str(out)) == made[0]
+    assert run(out, if_changed="replace").place.endswith(f"-{made[0].sha256[:16]}")
+    assert check_run(out).left == ()
+
+
+def test_what_is_left_of_another_run_is_said(changing, tmp_path, capsys):
+    """Parts that readers of the folder would count, and a summary that is another run's; `runs` says it of parts; neither calls the run damaged."""
+    _, run, late = changing
+    out = tmp_path / "run"
+    run(out)
+    late()
+    made = run(out, if_changed="replace")
+    part = out / made.parts[0]["uri"]
+    shutil.copy(part, part.with_name("part-00007.parquet"))
+    (out / "summary" / "importance.json").write_text("[]")
+    assert main(["check", str(out), "--json"]) == 3
+    said = json.loads((found := capsys.readouterr()).out)
+    strays = "attributions/ holds 1 part of another run, such as part-00007.parquet, so that readers of the folder find rows twice"
+    lines = [
+        f"{strays}; a replacement is under way, or was interrupted: give its command again",
+        "summary/importance.json is not that of the run that took this place; give its command again",
+    ]
+    assert (said["sound"], said["left"]) == (True, lines)
+    assert found.err.splitlines() == [f"leafledger: {out}: {line}" for line in lines]
+    assert main(["runs", str(tmp_path), "--json"]) == 0
+    assert [(each["state"], each["left"]) for each in json.loads(capsys.readouterr().out)["runs"]] == [("finished", lines[0])]
+    assert main(["runs", str(tmp_path)]) == 0
+    assert capsys.readouterr().err == f"leafledger: {out}: {lines[0]}\n"
+    (out / PROVENANCE).unlink()  # as where the command was interrupted
+    assert run(out) == made
+    assert check_run(out).left == ()
+
+
+def test_a_removal_that_was_interrupted_leaves_no_part_to_the_run_that_is_made_anew(changing, tmp_path):
+    """It has the plan, and no manifest: parts of the same plan by other names are not counted beside those that it makes."""
+    _, run, late = changing
+    out = tmp_path / "run"
+    run(out)
+    late()
+    made = run(out, if_changed="replace")
+    (out / "manifest.json").unlink()
+    again = run(out)
+    assert again.place == ""
+    assert again.n_rows == made.n_rows
+    assert sorted(path.name for path in (out / "attributions").iterdir()) == [f"part-{number:05d}.parquet" for number in range(4)]
+    assert check_run(out, deep=True).sound

@@ -45,7 +45,7 @@ def killing(kind, monkeypatch):
 
         monkeypatch.setattr(owner, name, step)
 
-    for name in ("create", "update", "remove"):
+    for name in ("create", "copy", "update", "remove"):
         wrap(commit, name, name)
     for owner, name in kind.log:
         wrap(owner, name, "log")
@@ -105,7 +105,7 @@ def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path
         assert there.count_commits() == commits + 1
         if not killed:
             break
-    assert {*steps} == {"create", "update", "remove", "log"}
+    assert {*steps} == {"create", "update", "remove", "log", *(["copy"] if replaced else [])}
 
 
 @pytest.mark.parametrize("afterwards", ["pruned", "replaced"])

@@ -188,7 +188,7 @@ def test_what_was_rejected_for_a_passing_reason_is_explained_when_it_is_replaced
     assert main(command) == 3
     assert done == []
     assert main(["plan", *command[1:], "--if-changed", "replace"]) == 0
-    assert "(takes the place of the same run, which rejected rows)" in capsys.readouterr().out
+    assert "(takes the place of the same run, which is made anew)" in capsys.readouterr().out
     assert main([*command, "--replace"]) == 0
     assert done == [1]
     fresh = explain(example.model, data, tmp_path / "fresh", ids=["flight"], scheduler="serial")
