@@ -12,6 +12,7 @@ from rich.console import Console
 from leafledger import drift, explain
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.command.commands.drifting import show_drift
+from leafledger.pipeline.runs.formats.numbers import FORMAT
 from tests.pipeline.conftest import make_frame, train, write_data
 
 
@@ -51,11 +52,12 @@ def test_names_have_room_beside_any_numbers(nights, capsys, tmp_path):
 
 
 def test_json_is_one_document(nights, capsys, tmp_path):
-    """The same as drift.json; thresholds come from a file."""
+    """The same as drift.json, which has the number of its format besides; thresholds come from a file."""
     (tmp_path / "t.toml").write_text("distance = 1.0\nshare = 1.0\nndcg = 0.0\n")
     asked = ["drift", str(nights / "b"), "--against", str(nights / "a"), "--json", "--quiet"]
     assert main(asked) == 4
-    assert json.loads(capsys.readouterr().out) == json.loads((nights / "b" / "after" / "drift.json").read_text())
+    kept = json.loads((nights / "b" / "after" / "drift.json").read_text())
+    assert {"format_version": FORMAT, **json.loads(capsys.readouterr().out)} == kept
     assert main([*asked, "--thresholds", str(tmp_path / "t.toml")]) == 0
 
 
