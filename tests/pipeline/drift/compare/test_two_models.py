@@ -70,6 +70,7 @@ def test_outputs_are_those_of_the_runs(frames, tmp_path, options, names):
     assert_allclose([part.data for part in found.parts], ((a_b - a_a + b_b - b_a) / 2)[places], atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:.*features by position:UserWarning")
 def test_columns_beside_the_features_are_none_of_them(frames, tmp_path):
     """Where a model has no names: ids and columns that make groups stand behind its features, as when the runs were made."""
     for name, frame in zip("ab", frames, strict=True):
