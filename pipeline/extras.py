@@ -8,6 +8,7 @@ from .errors import UsageError
 EXTRAS = {  # by the module that is imported. Libraries of models are none of these: their files are read without them, and who has an object has them
     "adlfs": "azure",
     "aiohttp": "http",
+    "cryptography": "tls",
     "deltalake": "delta",
     "gcsfs": "gcs",
     "mlflow": "mlflow",

@@ -51,14 +51,13 @@ def check_models(python: Path, models: list[Path], rows: Path) -> None:
 
 
 def check_run(python: Path, model: Path, folder: Path) -> None:
-    """By the command: a folder is explained on a local cluster, checked, shown, compared with another run and reported; certificates are made."""
+    """By the command: a folder is explained, checked, shown, compared with another run and reported."""
     for name in ("run", "other"):
-        print(run(python, "explain", model, folder / "data", "--out", folder / name, "--workers", "2"))
+        print(run(python, "explain", model, folder / "data", "--out", folder / name, "--threads", "2"))
     print(run(python, "check", folder / "run", "--deep"))
     run(python, "drift", folder / "other", "--against", folder / "run", "--scheduler", "serial")
     run(python, "report", folder / "run", "--scheduler", "serial")
     assert (folder / "run" / "report" / "index.html").exists()
-    run(python, "certificates", folder / "tls")
     run(python, "completion", "bash")
     assert "deploy" in run(python, "--help")
 
@@ -83,6 +82,9 @@ def check_missing(python: Path, model: Path, folder: Path) -> None:
         (["explain", model, rows, *never, "--metrics-file", folder / "x.prom"], "metrics_file needs prometheus_client", "metrics"),
         (["explain", model, rows, *never, "--lineage", folder / "x.ndjson"], "lineage needs openlineage", "lineage"),
         (["deploy", *deployed], "deploy needs prefect", "flows"),
+        (["explain", model, rows, *never, "--workers", "2"], "a local cluster of workers needs cryptography", "tls"),
+        (["certificates", folder / "tls"], "leafledger certificates needs cryptography", "tls"),
+        (["explain", model, rows, *never, "--device", "cuda"], "device 'cuda' needs numba_cuda", "cuda"),
     ]
     for arguments, what, extra in asked:
         check_line(what, extra, run(python, *arguments, code=2))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from importlib import import_module
 from ipaddress import ip_address
 from typing import Any
 
@@ -9,6 +10,7 @@ from ..arguments.endpoints import split_address
 from ..arguments.readers import optional, read_flag, read_float, read_number, read_text
 from ..display.text import count
 from ..errors import UsageError
+from ..extras import needing
 from . import resources
 from .threads import AHEAD
 
@@ -116,10 +118,14 @@ def make_placement(
     Raises
     ------
     UsageError
-        An argument is of a wrong type, the scheduler is reached without TLS or its address is none, or threads or workers were asked for beside it.
+        An argument is of a wrong type, the scheduler is reached without TLS or its address is none, or threads or workers were asked for beside it,
+        or what encrypts between workers is not installed.
     """
     given = {"scheduler": scheduler, "threads": threads, "workers": workers, "wait": wait, "plain_tcp": plain_tcp}
     read = {name: READERS[name](name, value) for name, value in given.items()}
     _check_scheduler(read["scheduler"], read["plain_tcp"], {name: read[name] for name in ("threads", "workers")})
+    if read["workers"] is not None:
+        with needing("a local cluster of workers", "cryptography"):
+            import_module("cryptography")
     n_threads = 1 if scheduler == SERIAL else read["threads"] or resources.count_cores()
     return Placement(read["scheduler"], read["threads"], read["workers"], n_threads, resources.find_memory() // (read["workers"] or 1), read["wait"])

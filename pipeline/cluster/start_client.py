@@ -11,7 +11,7 @@ import distributed
 from distributed.exceptions import WorkerStartTimeoutError
 
 from ..errors import ClusterLost, UnfitCluster, UsageError
-from .certificates import check_expiry
+from ..extras import needing
 from .placement import Placement
 from .requirements import GUARD, Needs, check_script, check_workers, do_checked, need, warm_late
 from .waiting import answering, as_completed, fetch_result, find_workers, reported
@@ -100,10 +100,12 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
     UnfitCluster
         A worker has less memory, another Python or other packages than this process, or the certificate for TLS expired.
     UsageError
-        There is no certificate for TLS.
+        There is no certificate for TLS, or what reads it is not installed.
     """
     certificate = dask.config.get("distributed.comm.tls.client.cert", None)
     if address.startswith("tls://") and certificate:
+        with needing(address, "cryptography"):
+            from .certificates import check_expiry
         check_expiry(certificate)
     try:
         client = distributed.Client(address, timeout=wait, set_as_default=False)  # Dask's default client is unchanged

@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 BROUGHT = {name: [Requirement(line) for line in lines] for name, lines in PROJECT["optional-dependencies"].items()}
 # That are not called as their modules.
-DISTRIBUTIONS = {"mlflow": "mlflow-skinny", "openlineage": "openlineage-python", "prometheus_client": "prometheus-client"}
+DISTRIBUTIONS = {"mlflow": "mlflow-skinny", "openlineage": "openlineage-python", "numba_cuda": "numba-cuda", "prometheus_client": "prometheus-client"}
 # What no extra has to bring where it is imported: whoever has an object of a library, or a store's answer, has the library.
 THERE = {"xgboost", "azure"}
 
@@ -29,10 +29,10 @@ def test_an_extra_brings_what_is_said_of_it(module):
 
 
 def test_all_is_every_extra():
-    """So that whoever wants everything gets it."""
+    """So that whoever wants everything gets it, but for what needs a card, and holds NumPy back."""
     (everything,) = BROUGHT["all"]
     assert everything.name == PROJECT["name"]
-    assert everything.extras == set(BROUGHT) - {"all"}
+    assert everything.extras == set(BROUGHT) - {"all", "cuda"}
 
 
 def imported():

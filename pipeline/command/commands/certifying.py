@@ -5,6 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from ...extras import needing
 from ..terminal.documents import write_document
 from ..terminal.flags import INPUT, Json, Quiet, Whole
 from ..terminal.terminal import open_console, say
@@ -38,7 +39,8 @@ def certificates(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ...cluster.certificates import make_certificates
+    with needing("leafledger certificates", "cryptography"):
+        from ...cluster.certificates import make_certificates
 
     made = make_certificates(folder, hosts, days)
     if json:
