@@ -7,6 +7,7 @@ attributions, and computed elsewhere they check what a card returns.
 import threading
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +27,22 @@ LEVELS = 2  # kernels are made for multiples of so many levels, so that trees of
 
 @cache
 def has_card() -> bool:
-    """Return whether this machine has a card that CUDA can use."""
-    from .decorator import cuda
+    """Return whether this machine has a card that CUDA can use.
 
-    return bool(cuda.is_available())
+    Raises
+    ------
+    ImportError
+        what compiles kernels for it cannot be imported, as with a NumPy that is too new for numba-cuda
+    """
+    from .decorator import SIMULATED, cuda
+
+    if not cuda.is_available():
+        return False
+    try:
+        import_module("numba.core.typing" if SIMULATED else "numba.cuda.np.arrayobj")
+    except AttributeError as error:
+        raise ImportError(str(error)) from error
+    return True
 
 
 class _Walk(NamedTuple):

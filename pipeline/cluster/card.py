@@ -18,7 +18,8 @@ def _has_card(asked: Device) -> bool:
     try:
         with needing(f"device {CUDA!r}", "numba_cuda"):
             import_module("numba_cuda")  # which Numba's cuda is then
-        if not has_card():
+            found = has_card()
+        if not found:
             raise UsageError(f"device is {CUDA!r}, but there is no card here that CUDA can use")
     except UsageError:
         if asked == CUDA:

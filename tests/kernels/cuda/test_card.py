@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from leafledger.kernels.cuda import card as module
+from leafledger.kernels.cuda import decorator
 from leafledger.kernels.cuda.decorator import SIMULATED
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import ask_background, measure_background
@@ -23,6 +24,22 @@ def few_threads(monkeypatch):
 def test_there_is_a_card():
     """The simulator's, or a real one."""
     assert module.has_card()
+
+
+def test_what_compiles_kernels_cannot_be_imported(monkeypatch):
+    """numba-cuda 0.30 asks NumPy 2.5 for a function that it does not have any more."""
+
+    def fail(_):
+        raise AttributeError("module 'numpy' has no attribute 'row_stack'")
+
+    monkeypatch.setattr(module, "import_module", fail)
+    with pytest.raises(ImportError, match="no attribute 'row_stack'"):
+        module.has_card.__wrapped__()
+
+
+def test_a_machine_without_a_card(monkeypatch):
+    monkeypatch.setattr(decorator.cuda, "is_available", lambda: False)
+    assert not module.has_card.__wrapped__()
 
 
 @pytest.mark.parametrize(
