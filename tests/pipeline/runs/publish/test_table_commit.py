@@ -17,6 +17,7 @@ from leafledger import check_run, explain, list_runs, prune
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import InvalidRun, RunConflict, SchemaMismatch, UsageError
 from leafledger.pipeline.runs import explain as explaining
+from leafledger.pipeline.runs.formats.numbers import FORMAT
 from leafledger.pipeline.runs.publish import table_commit as table_commit_
 from leafledger.pipeline.runs.records.derived import TABLE, write_derived
 from leafledger.pipeline.runs.records.manifest import read_manifest
@@ -64,7 +65,7 @@ def test_again_is_not_twice(night):
     assert run("2026-11-22") == made
     assert there.count_commits() == 1
     record = json.loads(Path(there.root, "date=2026-11-22", TABLE).read_text())
-    assert record == {"format": there.table.partition(":")[0], "uri": there.uri}
+    assert record == {"format_version": FORMAT, "format": there.table.partition(":")[0], "uri": there.uri}
 
 
 def test_a_run_without_a_table_may_get_one_later(night):
