@@ -13,6 +13,7 @@ import leafledger
 from leafledger import check_run, drift, explain, read_latest
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import InvalidRun, LeafledgerError, UsageError
+from leafledger.pipeline.runs.formats.numbers import FORMAT
 from tests.pipeline.conftest import WRONG, train, write_data
 
 
@@ -29,6 +30,7 @@ def test_drift_is_found_and_written(nights):
     assert not any("distance" in line.split(":")[0] for line in found.alarms)
     document = json.loads((b / "after" / "drift.json").read_text(), parse_constant=refuse_constants)
     table = pq.read_table(b / "after" / "drift.parquet")
+    assert document.pop("format_version") == FORMAT
     assert document == json.loads(json.dumps(found.to_dict()))
     assert (document["run"], document["reference"], document["n_rows"], document["alarms"]) == (str(b), str(a), 2500, list(found.alarms))
     for shift, row in zip(found.shifts, document["shifts"], strict=True):

@@ -14,6 +14,7 @@ from leafledger import check_run, drift, explain
 from leafledger.pipeline.dataset.columns.grouping import GroupColumn
 from leafledger.pipeline.drift.compare.groups import FEW_ROWS, SOME, GroupDrift, list_states
 from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.runs.formats.numbers import FORMAT
 from tests.pipeline.conftest import FEATURES, train, write_data
 from tests.pipeline.running import attributions
 
@@ -110,6 +111,7 @@ def test_what_is_written(compared, nights):
     """Strict JSON, a table with the rows of all groups, the same bytes a second time; without groups they are gone, and the run is sound."""
     b, again = nights[1], drift(nights[1], against=nights[0], by="carrier")
     document = json.loads((b / "after" / "drift.json").read_text(), parse_constant=refuse_constants)
+    assert document.pop("format_version") == FORMAT
     assert document == json.loads(json.dumps(compared.to_dict())) == json.loads(json.dumps(again.to_dict()))
     rows = pq.read_table(b / "after" / "drift.parquet").to_pylist()
     assert rows == [*document["shifts"], *(shift for group in document["groups"] for shift in group["shifts"])]
