@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from leafledger.kernels.methods import METHODS
+from leafledger.kernels.reductions.input_counts import INPUTS
 
 from ..arguments.choices import MARGIN
 from ..dataset.columns.grouping import write_values
@@ -253,10 +254,14 @@ def compose(material: Material, limits: Limits) -> Page:
 def read_summaries(run: FinishedRun) -> Summaries:
     """Read all summaries of a run."""
     files = [name_file(entry["uri"]) for entry in run.manifest.summaries]
-    found = {}
+    found, columns = {}, {INPUTS.name: INPUTS.columns}
     for name in (file.removesuffix(".parquet") for file in files if file.endswith(".parquet")):
         try:
-            found[name] = run.summary(name).to_pylist()
+            table = run.summary(name)
+            missing = [column for column in columns.get(name, ()) if column not in table.column_names]
+            if missing:
+                raise ValueError(f"it has no column {missing[0]!r}")
+            found[name] = table.to_pylist()
         except (ValueError, KeyError) as error:
             raise InvalidRun(f"{run.uri}/summary/{name}.parquet: is damaged: {' '.join(str(error).split())}") from error
     return found

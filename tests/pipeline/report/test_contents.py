@@ -3,6 +3,7 @@
 import shutil
 from dataclasses import replace
 
+import pyarrow.parquet as pq
 import pytest
 
 from leafledger import read_run
@@ -120,4 +121,13 @@ def test_a_damaged_summary_is_one_line(reported, tmp_path):
     copy = shutil.copytree(reported, tmp_path / "run")
     (copy / "summary/importance.parquet").write_bytes(b"no parquet")
     with pytest.raises(InvalidRun, match=r"importance.parquet: is damaged"):
+        read_summaries(read_run(copy))
+
+
+def test_a_summary_without_a_column_is_one_line(reported, tmp_path):
+    """Whose bytes are sound, and whose name of a column is not."""
+    copy = shutil.copytree(reported, tmp_path / "run")
+    path = copy / "summary/inputs.parquet"
+    pq.write_table(pq.read_table(path).drop_columns("missing"), path)
+    with pytest.raises(InvalidRun, match=r"inputs.parquet: is damaged: it has no column 'missing'"):
         read_summaries(read_run(copy))
