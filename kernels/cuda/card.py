@@ -34,13 +34,12 @@ def has_card() -> bool:
     ImportError
         what compiles kernels for it cannot be imported, as with a NumPy that is too new for numba-cuda
     """
-    from .decorator import SIMULATED, cuda
-
-    if not cuda.is_available():
-        return False
     try:
-        import_module("numba.core.typing" if SIMULATED else "numba.cuda.np.arrayobj")
-    except AttributeError as error:
+        decorator = import_module(f"{__package__}.decorator")
+        if not decorator.cuda.is_available():
+            return False
+        import_module("numba.core.typing" if decorator.SIMULATED else "numba.cuda.np.arrayobj")
+    except (AttributeError, RuntimeError, OSError) as error:
         raise ImportError(str(error)) from error
     return True
 

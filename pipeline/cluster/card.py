@@ -98,6 +98,11 @@ def method_on(device: Device, method: Method, prepared: Prepared) -> Method:
     return on_card(method, prepared)
 
 
+def can_compute(device: Device) -> bool:
+    """Return whether this machine computes what a device did, to the same bits."""
+    return device == CPU or _has_card(AUTO)
+
+
 def task_resources(device: Device) -> dict[str, dict[str, int]]:
     """Return the arguments of ``Client.submit`` for tasks that compute on a device."""
     return {"resources": RESOURCES} if device == CUDA else {}

@@ -15,6 +15,7 @@ from leafledger.kernels.reductions.summary import Summary
 from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.choices import MODEL
+from ...cluster.card import can_compute
 from ...cluster.resources import table_budget
 from ...cluster.threads import Threads
 from ...dataset.columns.names import call, spell
@@ -75,6 +76,8 @@ def recompute_tables(plan: Plan, model: str | None, n_threads: int = 1) -> Recom
     """Load a run's model and make the method's tables again."""
     if plan.version != version("leafledger"):
         raise NotRepeatable(f"the run is of leafledger {plan.version}, this is {version('leafledger')}")
+    if not can_compute(plan.device):
+        raise NotRepeatable("a graphics card computed its attributions, and there is none here")
     try:
         missing = next((feature.missing for feature in plan.features if feature.missing is not None), None)
         found = load_ensemble(plan.model if model is None else model, missing, trees=plan.trees)

@@ -1,8 +1,10 @@
 """A finished run given again: recognised by its plan, before any table is made."""
 
+from dataclasses import replace
+
 from leafledger.kernels.method.open_parameters import find_open
 
-from ...arguments.choices import MODEL
+from ...arguments.choices import AUTO, MODEL
 from ...dataset.columns.partition import Groups
 from ...dataset.files.listing import Listing
 from ...errors import InvalidRun
@@ -30,6 +32,8 @@ def find_finished(job: Job, model: Model, groups: Groups, found: Listing) -> tup
     standing = _read_finished(job, model)
     if standing is None or find_open(find_method(job.options.method), dict(job.parameters)):
         return None
+    if job.options.device == AUTO:  # the device that explained it will do
+        job = replace(job, options=replace(job.options, device=standing.plan.device))
     uri = job.options.background
     plan = plan_again(standing.plan, job, model, groups, found, None if uri in (None, MODEL) else list_for(job, uri, model))
     if not is_same(standing.plan, plan):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from leafledger.kernels.slices.buffers import Prepared
 
-from ...arguments.choices import OWN, Device
+from ...arguments.choices import CUDA, OWN, Device
 from ...cluster.card import choose_device, fit_device
 from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import Listing
@@ -86,7 +86,9 @@ class Run:
     @property
     def where(self) -> str:
         """Placement in words; empty if there is nothing to do."""
-        return self.job.placement.describe(len(self.plan.items)) if self.finished is None else ""
+        if self.finished is not None:
+            return ""
+        return self.job.placement.describe(len(self.plan.items)) + " with a graphics card" * (self.plan.device == CUDA)
 
     @property
     def n_pairs(self) -> int:
@@ -127,7 +129,6 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     check_precision(model, job.options.precision)
     check_predictions(job.options.predictions, model.outputs)
     asked_device, method = job.options.device, find_method(job.options.method)
-    job = _on_device(job, choose_device(asked_device, job.placement.on_this_machine, job.options.background is not None))
     found = list_for(job, job.data, model, asked_columns(job))
     model = found.model
     groups = read_groups(job.options.partition, model.features)
@@ -135,6 +136,7 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     finished = find_finished(job, model, groups, found) if unfinished else None
     if finished is not None:
         return _settle(job, model, found, *finished, None)
+    job = _on_device(job, choose_device(asked_device, job.placement.on_this_machine, job.options.background is not None))
     job = tune_job(job, model, groups, found)
     game: Prepared | MarginalPlan | None = plan_marginal(job, model, groups)
     if isinstance(game, MarginalPlan):

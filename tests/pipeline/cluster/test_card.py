@@ -59,7 +59,7 @@ def test_rows_in_memory(model):
 
 
 def test_a_run(model, tmp_path):
-    """The manifest says what made the numbers; a deep check computes them again on the processor, and they agree."""
+    """The manifest says what made the numbers; a deep check computes them again, to the same bits."""
     pq.write_table(pa.table({name: rows()[:, j] for j, name in enumerate(NAMES)}), tmp_path / "rows.parquet")
     explain(model, tmp_path / "rows.parquet", tmp_path / "run", device="cuda", precision="float64", scheduler="serial")
     assert read_manifest(str(tmp_path / "run")).device == "cuda"
@@ -67,6 +67,33 @@ def test_a_run(model, tmp_path):
     found = pq.read_table(tmp_path / "run" / "attributions")
     expected = attribute(model, rows()).phi[:, 0]
     assert_allclose(np.column_stack([found[f"phi_{name}"] for name in NAMES]), expected, rtol=0, atol=EQUAL * np.abs(expected).max())
+
+
+def test_a_run_of_a_card_on_a_machine_without_one(model, tmp_path, monkeypatch):
+    """It is checked but for what takes a card, which is said; the same command with "auto" finds it finished."""
+    pq.write_table(pa.table({name: rows()[:, j] for j, name in enumerate(NAMES)}), tmp_path / "rows.parquet")
+    given = model, tmp_path / "rows.parquet", tmp_path / "run"
+    explain(*given, device="auto", scheduler="serial")
+    before = (tmp_path / "run" / "manifest.json").read_bytes()
+    monkeypatch.setattr(card, "has_card", lambda: False)
+    found = check_run(tmp_path / "run", deep=True, scheduler="serial")
+    assert found.unverified == (
+        "no row was explained again, nor what the manifest says of the model: a graphics card computed its attributions, and there is none here",
+    )
+    explain(*given, device="auto", scheduler="serial")
+    assert (tmp_path / "run" / "manifest.json").read_bytes() == before
+
+
+def test_a_driver_that_fails(model, monkeypatch):
+    """Whatever CUDA's libraries raise where they are imported is one line, and "auto" is the processor."""
+
+    def fail():
+        raise ImportError("libcuda.so.1: cannot open shared object file")
+
+    monkeypatch.setattr(card, "has_card", fail)
+    with pytest.raises(UsageError, match=r"device 'cuda' needs numba_cuda, which cannot be imported: libcuda\.so\.1: cannot open shared object file"):
+        attribute(model, rows(), device="cuda")
+    assert_array_equal(attribute(model, rows(), device="auto").phi, attribute(model, rows()).phi)
 
 
 def test_a_machine_without_a_card(model, no_card):
