@@ -32,6 +32,7 @@ RUN = (
     Entry("inputs", "string or null", "SHA-256 of inputs.json, with `--digest-inputs`"),
     Entry("rejected", "array", "as in rejected.json"),
     Entry("latest", "object or null", "what `--latest` names now: `date`, `run`, `manifest`, `n_rows`, `share`"),
+    Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words, where it was finished before"),
     Entry("said", "array", "lines that tell why the exit code is not 0"),
 )
 SCHEMAS: dict[str, tuple[Entry, ...]] = {
