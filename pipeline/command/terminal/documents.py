@@ -86,8 +86,8 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("n_again", "integer", "rows explained again"),
         Entry("n_digested", "integer", "input files that have the SHA-256 that they had"),
         Entry("unverified", "array", "what could not be done again, and why"),
-        Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words"),
         Entry("left", "array", "what lies in the folder besides the run, where a replacement was interrupted or is under way"),
+        Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words"),
     ),
     "show": (
         Entry("run", "string", "folder of the run"),
