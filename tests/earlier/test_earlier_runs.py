@@ -128,6 +128,7 @@ def test_the_latest_run_of_every_version_is_read(version):
     assert (found.n_rows, found.share) == ((None, None) if version == "0.1.0" else (40, pytest.approx(2 / 3)))
 
 
+@pytest.mark.filterwarnings("ignore:.*advisories .* may concern it")  # those of XGBoost
 @pytest.mark.parametrize("name", [name for name in KEPT if name.startswith("0.2.0/") and name.partition("/")[2] not in ("marginal", "errors")])
 def test_last_nights_folder_is_finished_tonight(tmp_path, name):
     """The same command finds it done, and changes no byte of it; given --replace it is made again, by this version."""
