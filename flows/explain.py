@@ -21,6 +21,7 @@ from leafledger.pipeline.display.text import count as counted
 from leafledger.pipeline.display.text import printable
 from leafledger.pipeline.drift.verdict import DriftVerdict
 from leafledger.pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns, UsageError
+from leafledger.pipeline.runs.advisories.known import advise
 from leafledger.pipeline.runs.job.job import Job, make_job
 from leafledger.pipeline.runs.job.options import pick
 from leafledger.pipeline.runs.monitor.attempt import Attempt
@@ -228,6 +229,8 @@ def explain(
                 log.info("%s", printable(line))
             attempt.plan, attempt.kept, attempt.manifest = plan_of_run(run), run.kept, run.finished
             what = "explained" if run.finished is None else f"kept, differs in {run.kept}" if run.kept else "finished before, nothing to do"
+            for advisory in () if run.finished is None else advise(run.out, run.finished):
+                log.warning("%s: %s", printable(run.out), printable(str(advisory)))
             manifest = attempt.manifest or _work(log, run, attempt)
             if job.options.table is not None:
                 commit(run, manifest)

@@ -45,6 +45,7 @@ class _Finished:
     latest: Any
     short: tuple[str, ...]  # requested steps that failed, with reasons
     inputs: Any
+    advisories: tuple[str, ...]  # that may concern it, if it was finished before
 
 
 @app.command(help_epilogue="Example: leafledger explain model.json flights/ --out explained/ --id flight --method banzhaf --parameter p=0.3")
@@ -147,11 +148,9 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     """Run one job; return its exit code, and the outcome."""
     from ..dataset.columns.notes import note_columns
     from ..methods.output_space import TOTALS
-    from ..runs.advisories.known import find_advisories
     from ..runs.explain import explain_job
     from ..runs.job.table_option import choose_table
     from ..runs.publish.move_latest import why_latest_stays
-    from ..runs.records.plan_file import read_plan
     from .terminal.progress import watched
 
     console = open_console(quiet or as_json)
@@ -163,15 +162,15 @@ def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None
     run = job.out if "{" in out else out.rstrip("/")
     if kept:
         say(console, f"{run}: kept as it is; what is asked for differs in {kept}")
-    why_stays, home = why_latest_stays(job.options, manifest, latest), manifest.home(run)
+    why_stays = why_latest_stays(job.options, manifest, latest)
     short = tuple(filter(None, (why_stays, done.unlogged)))
-    finished = _Finished(job.out, manifest, already_finished, kept, latest, short, done.inputs)
+    finished = _Finished(job.out, manifest, already_finished, kept, latest, short, done.inputs, tuple(map(str, done.advisories)))
     stays = "" if latest is None or latest.run == job.out else f" stays at {latest.run}, of {latest.date}"
     if already_finished:
         say(console, f"{run}: finished before, nothing to do ({manifest.counted}){_say_version(manifest)}")
         say(console, f"{'SHA-256:':<14}{manifest.sha256}")
-        for advisory in find_advisories(manifest, lambda: read_plan(home, manifest.plan)):
-            complain(str(advisory))
+        for advisory in done.advisories:
+            complain(f"{run}: {advisory}")
         if latest is not None and why_stays is None:
             say(console, f"{job.options.latest}:{stays or f' names it, of {latest.date}'}")
         return _tell(finished)
@@ -235,6 +234,7 @@ def _tell(done: _Finished) -> tuple[int, dict[str, Any]]:
         "inputs": None if done.inputs is None else done.inputs.sha256,
         "rejected": [asdict(entry) for entry in manifest.rejected],
         "latest": None if done.latest is None else {name: value for name, value in asdict(done.latest).items() if name != NUMBER},
+        "advisories": [*done.advisories],
         "said": said,
     }
     return (Exit.PARTLY if said else Exit.DONE), document

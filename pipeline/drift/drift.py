@@ -23,7 +23,7 @@ from ..runs.records.latest import read_latest
 from ..stores.uris import normalise
 from .compare.alarm_thresholds import Given, Thresholds, read_thresholds
 from .compare.compared import compare_columns
-from .compare.differences import list_differences, refuse_unlike
+from .compare.differences import list_advised, list_differences, refuse_unlike
 from .compare.groups import SOME, TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
 from .compare.mix import Mix
 from .compare.shifts import Shift, judge, set_parts, shift_groups
@@ -237,6 +237,7 @@ def compare_runs(
         differs=(
             *(() if groups is None else list_states(groups[0].by, found)),
             *list_differences(current, reference),
+            *list_advised(current, reference, any(part.model for part in parts)),
             *_list_unsure(splits, every, found),
         ),
         outputs=splits,

@@ -7,11 +7,13 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from ..arguments.choices import Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
-from ..dataset.columns.notes import note_columns, warn_positions
+from ..dataset.columns.notes import note_columns, warn_positions, warn_user
 from ..dataset.columns.partition import Partition
 from ..display.text import printable
 from ..models.model import Model
 from ..progress import Progress, no_progress
+from .advisories.advisory import PAGE, Advisory
+from .advisories.known import advise
 from .job.job import Job, make_job
 from .job.options import ReasonsFile, pick
 from .monitor.attempt import Attempt
@@ -43,6 +45,7 @@ class RunResult(NamedTuple):
     model: Model  # its features called as the columns
     unlogged: str | None  # why logging to MLflow failed, if requested
     inputs: Inputs | None = None  # digests of its input files, if any
+    advisories: tuple[Advisory, ...] = ()  # of its version that may concern it, if it was finished before
 
 
 def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG.warning, earlier: Earlier | None = None) -> RunResult:
@@ -71,7 +74,8 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         undigested = undigested_warning(run)
         if undigested is not None:
             attempt.warned.append(undigested)
-    return RunResult(manifest, run.finished is not None, run.kept, latest, run.model, unlogged, attempt.inputs or inputs)
+    advisories = () if run.finished is None else advise(run.out, manifest)
+    return RunResult(manifest, run.finished is not None, run.kept, latest, run.model, unlogged, attempt.inputs or inputs, advisories)
 
 
 def _work(run: Run, attempt: Attempt, progress: Progress) -> Manifest:
@@ -273,7 +277,8 @@ def explain(
     Returns
     -------
     Manifest
-        of the finished run; an unfinished run of the same plan is completed, a finished one is left as it is
+        of the finished run; an unfinished run of the same plan is completed, a finished one is left as it is, and a warning names the advisories
+        that may concern it
 
     Raises
     ------
@@ -283,6 +288,10 @@ def explain(
     job = make_job(model, data, out, pick(locals()))
     done = explain_job(job, progress)
     warn_positions(done.model, job.data)
+    if done.advisories:
+        names = ", ".join(each.name for each in done.advisories)
+        cure = f'make it again with if_changed="replace", see {PAGE}'
+        warn_user(printable(f"{job.out}: advisories {names} may concern it, made by leafledger {done.manifest.version}: {cure}"))
     if done.kept:
         _LOG.warning(printable(f"{out}: kept, though what is asked for now differs in {done.kept}"))
     if done.unlogged is not None:

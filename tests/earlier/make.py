@@ -41,6 +41,7 @@ SINCE_2 = {
     "errors": (MODEL, {"background": str(BACKGROUND), "background_errors": True, "ids": ["id"]}),
     "digested": (MODEL, {"ids": ["id"], "digest_inputs": True, "values": True}),
     "replaced": (MODEL, {"method": "banzhaf", "ids": ["id"]}),
+    "missing": (MODEL, {"missing": -1.0, "ids": ["id"]}),
 }
 
 

@@ -128,6 +128,7 @@ def test_the_latest_run_of_every_version_is_read(version):
     assert (found.n_rows, found.share) == ((None, None) if version == "0.1.0" else (40, pytest.approx(2 / 3)))
 
 
+@pytest.mark.filterwarnings("ignore:.*advisories .* may concern it")  # those of XGBoost
 @pytest.mark.parametrize("name", [name for name in KEPT if name.startswith("0.2.0/") and name.partition("/")[2] not in ("marginal", "errors")])
 def test_last_nights_folder_is_finished_tonight(tmp_path, name):
     """The same command finds it done, and changes no byte of it; given --replace it is made again, by this version."""
@@ -254,6 +255,20 @@ def test_what_data_and_model_did_between_versions_is_told_apart(tmp_path, versio
     (parts,) = drift(tmp_path / "tonight", against=last, both_ways=True, scheduler="serial").parts
     margins = [read_run(run).attributions().to_pandas()["margin"].mean() for run in (tmp_path / "tonight", last)]
     assert parts.data + parts.model == pytest.approx(margins[0] - margins[1], abs=1e-6)
+
+
+def test_drift_names_mistakes_that_one_night_may_hold(tmp_path):
+    """Of nights of two versions; those that both may hold make no difference, unless this version explains their rows again, by two models."""
+    night, (old, new) = tmp_path / "night", ("0.2.0/classes", "0.3.0/classes")
+    last, current = move_run(old, tmp_path), copy_run(new, tmp_path)
+    line = f"{last}: advisories may concern it (2026-19, 2026-20): if so, what was mended since is told as"
+    for run, against in ((current, last), (last, current)):
+        assert [said for said in drift(run, against=against).differs if "advisories" in said] == [f"{line} drift; make it again first"]
+    same = shutil.copytree(last, tmp_path / "same")
+    assert not any("advisories" in said for said in drift(same, against=last).differs)
+    explain(night / "classes.ubj", night / "data", tmp_path / "tonight", ids=["id"], trees=1, scheduler="serial")
+    found = drift(tmp_path / "tonight", against=last, both_ways=True, scheduler="serial")
+    assert [said for said in found.differs if "advisories" in said] == [f"{line} what data and models did; make it again first"]
 
 
 def test_a_field_that_nothing_tells_is_named_with_the_version(tmp_path):

@@ -24,6 +24,7 @@ from leafledger.pipeline.errors import ClusterLost, StorageError
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.plan import planned_run
 from leafledger.pipeline.stores import commit
+from tests.earlier.moving import move_run
 from tests.flows.reading import contents, stages_of, task_runs
 
 ROOT = Path(__file__).parents[2]
@@ -251,6 +252,20 @@ def test_features_by_position_are_said_once(server, tmp_path, monkeypatch):
     assert not any("by position" in line for line in said[1:])
     refused = explain(*arguments[:2], str(tmp_path / "other"), partition={"sky": [True]}, scheduler="serial", return_state=True)
     assert not refused.is_completed()
+
+
+def test_advisories_of_a_finished_night_are_in_the_log(server, tmp_path, monkeypatch):
+    """A line each, as a warning; the state is that of a finished run."""
+    import logging
+
+    run, night, said = move_run("0.2.0/classes", tmp_path), tmp_path / "night", []
+    log = logging.Logger("flow")
+    log.addFilter(lambda record: said.append((record.levelname, record.getMessage())))
+    monkeypatch.setattr(leafledger.flows.explain, "get_run_logger", lambda: log)
+    state = explain(str(night / "classes.ubj"), str(night / "data"), str(run), ids=["id"], scheduler="serial", return_state=True)
+    assert state.is_completed()
+    advised = [line for level, line in said if level == "WARNING" and "advisory" in line]
+    assert [line.partition(" may concern it (xgboost: ")[0] for line in advised] == [f"{run}: advisory 2026-19", f"{run}: advisory 2026-20"]
 
 
 def test_a_link_that_mlflow_did_not_take_is_said(server, example, tmp_path, monkeypatch):

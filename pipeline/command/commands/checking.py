@@ -122,7 +122,7 @@ def check(
     for reason in report.unverified:
         complain(f"not verified: {reason}")
     for advisory in report.advisories:
-        complain(advisory)
+        complain(f"{run}: {advisory}")
     for reason in report.left:
         complain(f"{run}: {reason}")
     return Exit.DONE if report.sound and not report.left else Exit.PARTLY

@@ -65,6 +65,7 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     """
     from ...history.index_page import save_index
     from ...history.listed_runs import list_runs
+    from ...runs.advisories.advisory import PAGE
 
     found = list_runs(folder)
     if html is not None:
@@ -89,4 +90,4 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
         if run.left is not None:
             complain(f"{run.run}: {run.left}")
     for names, concerned in _group_advised(found).items():
-        complain(f"advisories {', '.join(names)} may concern {_name_some(concerned)}; check says what they are")
+        complain(f"advisories {', '.join(names)} may concern {_name_some(concerned)}; check says what they are, see {PAGE}")

@@ -32,6 +32,7 @@ RUN = (
     Entry("inputs", "string or null", "SHA-256 of inputs.json, with `--digest-inputs`"),
     Entry("rejected", "array", "as in rejected.json"),
     Entry("latest", "object or null", "what `--latest` names now: `date`, `run`, `manifest`, `n_rows`, `share`"),
+    Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words, where it was finished before"),
     Entry("said", "array", "lines that tell why the exit code is not 0"),
 )
 SCHEMAS: dict[str, tuple[Entry, ...]] = {
@@ -85,8 +86,8 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("n_again", "integer", "rows explained again"),
         Entry("n_digested", "integer", "input files that have the SHA-256 that they had"),
         Entry("unverified", "array", "what could not be done again, and why"),
-        Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words"),
         Entry("left", "array", "what lies in the folder besides the run, where a replacement was interrupted or is under way"),
+        Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words"),
     ),
     "show": (
         Entry("run", "string", "folder of the run"),

@@ -6,6 +6,7 @@ from leafledger.kernels.methods import METHODS
 
 from ...display.text import count, printable
 from ...errors import UnlikeRuns
+from ...runs.advisories.known import find_advisories
 from ...runs.records.manifest import Manifest
 from ...runs.records.plan import Plan
 from ..measure.distribution import Distribution
@@ -120,6 +121,34 @@ def _columns(current: Measured, reference: Measured) -> Iterator[str]:
     if current.plan.values != reference.plan.values:
         without = reference if current.plan.values else current
         yield f"{without.uri}: has no values of features, which are not compared"
+
+
+def _advised(measured: Measured) -> set[str]:
+    return {each.name for each in find_advisories(measured.manifest, lambda: measured.plan)}
+
+
+def list_advised(current: Measured, reference: Measured, explained_again: bool) -> tuple[str, ...]:
+    """List mistakes of versions that make a difference between the runs, besides the data and the models.
+
+    Parameters
+    ----------
+    explained_again : bool
+        Rows of each were explained by the other's model with this version, which makes none of the mistakes that both runs may share.
+
+    Returns
+    -------
+    tuple of str
+        A line for each run that advisories may concern, of those that are not about both, or of all where it matters.
+    """
+    nights = (current, reference)
+    named = [_advised(night) for night in nights]
+    shared = set[str]() if explained_again else named[0] & named[1]
+    told_as = "told as what data and models did" if explained_again else "told as drift"
+    return tuple(
+        f"{night.uri}: advisories may concern it ({_list(sorted(names - shared))}): if so, what was mended since is {told_as}; make it again first"
+        for night, names in zip(nights, named, strict=True)
+        if names - shared
+    )
 
 
 def list_differences(current: Measured, reference: Measured) -> tuple[str, ...]:

@@ -56,7 +56,9 @@ class Advisory:
         return all(not any(some) or one in some for some, one in asked) and _release(self.since) <= _release(manifest.version) < _release(self.mended)
 
     def __str__(self) -> str:
-        return f"advisory {self.name} may concern it, of {self.models}: {self.wrong}; mended in {self.mended}"
+        which = f"{self.library}: {self.models}" if self.library else self.models
+        cure = f"make it again with --if-changed replace, see {PAGE}"
+        return f"advisory {self.name} may concern it ({which}): {self.wrong}; mended in {self.mended}: {cure}"
 
 
 def _release(version: str) -> tuple[int, ...]:

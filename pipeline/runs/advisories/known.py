@@ -5,6 +5,7 @@ from typing import Any
 
 from ..records.manifest import Manifest
 from ..records.plan import Plan
+from ..records.plan_file import read_plan as read_published
 from .advisory import Advisory, PublishedRun
 
 RANKING = ("curves", "gap", "gap_greedy")
@@ -69,7 +70,8 @@ ADVISORIES = (
         "2026-01",
         "0.1.0",
         "0.2.0",
-        "digits were lost, at leaves of 1e12 that differed in the third decimal 3 % of the largest attribution, which the check of sums missed",
+        "digits were lost, and the check of sums missed it; where leaves of about 1e12 differed in the third decimal, attributions were off by 3 % "
+        "of the largest",
         "models with leaves that are large beside what they differ by",
         may_be=_has_large_leaves,
     ),
@@ -275,3 +277,19 @@ def find_advisories(manifest: Manifest, read_plan: Callable[[], Plan]) -> tuple[
     of_version = [each for each in ADVISORIES if each.is_about(manifest)]
     plan = read_plan() if of_version else None
     return tuple(each for each in of_version if plan is not None and each.may_be(PublishedRun(manifest, plan)))
+
+
+def advise(run: str, manifest: Manifest) -> tuple[Advisory, ...]:
+    """Find the advisories that may concern a finished run, whose plan is read where its version has some.
+
+    Parameters
+    ----------
+    run : str
+        URI of the run's folder.
+
+    Returns
+    -------
+    tuple of Advisory
+        The earliest first.
+    """
+    return find_advisories(manifest, lambda: read_published(manifest.home(run), manifest.plan))

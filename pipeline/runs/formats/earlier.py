@@ -35,6 +35,7 @@ MANIFEST: dict[str, Any] = {"device": "cpu", "place": "", "reasons": None, "spac
 FOOTER: dict[str, Any] = {"space": "margin", "base": None}  # base values were in the manifest alone
 SCORES = {(1, "curves"): KINDS}  # of formats and methods that had others: areas alone, and not where they are best
 SUMMARIES = {(1, "curves", "areas"): summarize_ranks("areas", len(KINDS), "score", "mean ranks, and mean areas under the curves")}
+WITH_MISSING = 3  # from this number on a manifest that names no number for missing values has none
 GROUPED = "string"  # type of columns of groups, whose values were texts
 
 
@@ -115,6 +116,11 @@ def _list_used(found: Mapping[str, Any], plan: Mapping[str, Any]) -> list[Any]:
     return sorted(names.index(name) for player in players if player < len(members) for name in members[player])
 
 
+def _find_missing(plan: Mapping[str, Any]) -> Any:
+    """The number that stands for missing values, where a plan alone has it, by features."""
+    return min((feature["missing"] for feature in plan["features"] if feature.get("missing") is not None), default=None)
+
+
 def take_manifest(entry: Any, number: int, read_plan: Callable[[], Any]) -> Any:
     """Take a manifest, with what the plan says in the place of what it does not.
 
@@ -130,18 +136,19 @@ def take_manifest(entry: Any, number: int, read_plan: Callable[[], Any]) -> Any:
         shares = found.pop("r2")
         found["totals"] = {} if shares is None else {"r2": shares}
     found["parameters"] = _with_defaults(found.get("method"), found.get("parameters"))
-    if {"model", "n_files", "used"} <= found.keys():
-        return found
-    plan = read_plan()
-    made = {
-        "model": lambda: plan["model"],
-        "n_files": lambda: len({item["uri"] for item in plan["items"]}),
-        "used": lambda: _list_used(found, plan),
+    made: dict[str, Callable[[Any], Any]] = {
+        "model": lambda plan: plan["model"],
+        "n_files": lambda plan: len({item["uri"] for item in plan["items"]}),
+        "used": lambda plan: _list_used(found, plan),
+        **({"missing": _find_missing} if number < WITH_MISSING else {}),
     }
+    lacking = {name: make for name, make in made.items() if name not in found}
+    plan = read_plan() if lacking else None
     try:
-        return {**{name: make() for name, make in made.items() if name not in found}, **found}
+        told = {name: make(plan) for name, make in lacking.items()}
     except (KeyError, TypeError, IndexError, ValueError) as error:
         raise ValueError(f"its plan does not say what it lacks: {type(error).__name__} {' '.join(str(error).split())}") from error
+    return {**{name: value for name, value in told.items() if value is not None}, **found}
 
 
 def take_footer(entry: Any, number: int) -> Any:

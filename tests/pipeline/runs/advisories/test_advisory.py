@@ -46,7 +46,8 @@ def test_library_and_method_have_to_be_the_runs(library, methods, concerned):
 
 
 def test_it_says_of_what_it_is_and_where_it_ends():
-    """In one line."""
-    assert str(Advisory("2030-01", "0.2.0", "0.3.0", "sums are wrong", "models of x")) == (
-        "advisory 2030-01 may concern it, of models of x: sums are wrong; mended in 0.3.0"
-    )
+    """In one line, with what to do and the page that has more; and of which library, where it is of one."""
+    cure = "mended in 0.3.0: make it again with --if-changed replace, see docs/advisories.md"
+    told = Advisory("2030-01", "0.2.0", "0.3.0", "sums are wrong", "models of x")
+    assert str(told) == f"advisory 2030-01 may concern it (models of x): sums are wrong; {cure}"
+    assert str(replace(told, library="xgboost")) == f"advisory 2030-01 may concern it (xgboost: models of x): sums are wrong; {cure}"

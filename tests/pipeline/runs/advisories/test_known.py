@@ -114,9 +114,11 @@ def test_check_and_runs_tell_of_advisories(tmp_path, capsys):
     assert cli.main(["check", str(runs / "0.2.0/classes"), "--json"]) == 0
     said = capsys.readouterr()
     assert len(json.loads(said.out)["advisories"]) == 2
-    assert "advisory 2026-19 may concern it, of estimators of versions 1.0 to 1.7 with missing= other than NaN: the number" in said.err
+    line = "advisory 2026-19 may concern it (xgboost: estimators of versions 1.0 to 1.7 with missing= other than NaN): the number"
+    assert f"{runs / '0.2.0/classes'}: {line}" in said.err
     assert cli.main(["runs", str(runs)]) == 0
-    assert "advisories 2026-19, 2026-20 may concern 1 run (0.2.0/classes); check says what they are\n" in capsys.readouterr().err
+    line = "advisories 2026-19, 2026-20 may concern 1 run (0.2.0/classes); check says what they are, see docs/advisories.md\n"
+    assert line in capsys.readouterr().err
 
 
 def test_many_runs_are_named_together(tmp_path, capsys):
@@ -128,11 +130,31 @@ def test_many_runs_are_named_together(tmp_path, capsys):
 
 
 def test_a_finished_run_given_again_is_told_of_its_advisories(tmp_path, capsys):
-    """And once more after it was made again there are none."""
+    """On the screen and in the document; once it was made again there are none."""
     run, night = move_run("0.2.0/classes", tmp_path), tmp_path / "night"
     given = ["explain", str(night / "classes.ubj"), str(night / "data"), "--out", str(run), "--id", "id", "--scheduler", "serial"]
     cli.main(given)
-    assert "advisory 2026-20 may concern it" in capsys.readouterr().err
+    assert f"{run}: advisory 2026-20 may concern it (xgboost: " in capsys.readouterr().err
+    cli.main([*given, "--json"])
+    assert [each[:16] for each in json.loads(capsys.readouterr().out)["advisories"]] == ["advisory 2026-19", "advisory 2026-20"]
     explain(night / "classes.ubj", night / "data", run, ids=["id"], scheduler="serial", if_changed="replace")
     cli.main(given)
     assert "advisory" not in capsys.readouterr().err
+    cli.main([*given, "--json"])
+    assert json.loads(capsys.readouterr().out)["advisories"] == []
+
+
+def test_python_warns_of_the_advisories_of_a_finished_run(tmp_path):
+    """In one line a run, at the line that called; once it was made again there is none."""
+    run, night = move_run("0.2.0/classes", tmp_path), tmp_path / "night"
+    given = partial(explain, night / "classes.ubj", night / "data", run, ids=["id"], scheduler="serial")
+    with pytest.warns(UserWarning, match="advisories") as found:
+        given()
+    (warned,) = found
+    assert warned.filename == __file__
+    assert str(warned.message) == (
+        f"{run}: advisories 2026-19, 2026-20 may concern it, made by leafledger 0.2.0: "
+        'make it again with if_changed="replace", see docs/advisories.md'
+    )
+    given(if_changed="replace")
+    given()  # warnings are errors

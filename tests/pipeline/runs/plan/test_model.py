@@ -3,6 +3,7 @@
 import lightgbm
 import numpy as np
 import pytest
+import xgboost
 
 from leafledger.pipeline.errors import UnsupportedModel
 from leafledger.pipeline.runs.job.job import make_job
@@ -30,6 +31,18 @@ def test_iterations_and_outputs_are_those_that_are_asked_for(folder):
     assert load(folder, "three", trees="1:3").ensemble.root.size == 6
     kept = load(folder, "three", outputs=("a", "b", "c"), output="b")
     assert (kept.outputs, kept.only_output, kept.ensemble.root.size) == (("b",), 1, 4)
+
+
+@pytest.mark.parametrize("number", ["Infinity", "-Infinity"])
+def test_an_infinite_number_for_missing_values_is_refused(tmp_path, number):
+    """Plan and manifest are JSON, which has none; a finite one is taken."""
+    booster = xgboost.train({"nthread": 1}, xgboost.DMatrix(ROWS, ROWS[:, 0]), 2)
+    for name, noted in (("infinite.json", number), ("finite.json", "-999.0")):
+        booster.set_attr(scikit_learn=f'{{"missing": {noted}}}')
+        booster.save_model(tmp_path / name)
+    with pytest.raises(UnsupportedModel, match=r"infinite\.json: -?inf stands for missing values, expected a finite number, or NaN alone; let data"):
+        load(tmp_path, "infinite.json")
+    assert load(tmp_path, "finite.json").missing == -999.0
 
 
 def test_all_outputs_are_kept_where_each_row_has_its_own(folder):
