@@ -231,7 +231,7 @@ def explain(
             manifest = attempt.manifest or _work(log, run, attempt)
             if job.options.table is not None:
                 commit(run, manifest)
-            elif manifest.place:
+            else:
                 tidy(run, manifest)
             changes = None if asked is None else _compare(log, job, manifest, *asked, short)
             if report:

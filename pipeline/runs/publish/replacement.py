@@ -111,11 +111,6 @@ def _list_strays(run: str, manifest: Manifest) -> list[str]:
     return []
 
 
-def remove_strays(run: str, manifest: Manifest) -> None:
-    """Remove parts of other runs from a run's folder of parts, before it is finished."""
-    _do_all(commit.remove, _list_strays(run, manifest))
-
-
 def _write_copies(run: str, manifest: Manifest) -> None:
     """Let documents and summaries of a folder be those of the run that took the place, the record of how it was made last."""
     if read_provenance(run, manifest.sha256) is not None:
@@ -140,23 +135,27 @@ def _choose(run: str, manifest: Manifest, made: bytes, held: bytes | None) -> by
 
 
 def finish_replacement(run: str, manifest: Manifest) -> None:
-    """Remove what is left of runs that this one replaced, and put copies of its documents in the place of theirs; nothing if it replaced none, or was
+    """Remove what is left of other runs, and put copies of this one's documents in the place of theirs, if it replaced any; nothing if it was
     replaced meanwhile.
 
-    A run that is in progress to replace this one stays. So does an abandoned replacement, until another run replaces this one.
+    A run that is in progress to replace this one stays. So does an abandoned replacement, until another run replaces this one. Only the manifest that
+    is there tells whose parts nobody will need: one that replaces an unfinished run puts its own beside those, and either may get the place.
 
     Parameters
     ----------
     manifest : Manifest
         Of a run that was finished there.
     """
-    if not manifest.place:
+    strays = _list_strays(run, manifest)
+    if not (manifest.place or strays):
         return
-    here, places, strays = list_folder(run), list_places(run), _list_strays(run, manifest)
+    here, places = list_folder(run), list_places(run)
     if not is_current(run, manifest):  # after the lists, which so have nothing of later runs
         return
-    remove_after(run, manifest.sha256)
     _do_all(commit.remove, strays)
+    if not manifest.place:
+        return
+    remove_after(run, manifest.sha256)
     _write_copies(run, manifest)
     for place in places:
         if place != manifest.place and not is_pending(place, manifest.sha256):
