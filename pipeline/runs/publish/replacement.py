@@ -27,7 +27,6 @@ from ..records.derived import remove_after
 from ..records.folder import ATTEMPT, DOCUMENTS, PLACES, REPLACEMENTS, SUMMARY, RunFolder, find_strays, is_pending, name_part
 from ..records.manifest import Manifest, PartEntry
 from ..records.part import check_there, list_sizes
-from ..records.provenance import read_provenance
 
 AT_ONCE = 32  # requests to a store, each of which is little more than a wait
 
@@ -112,20 +111,16 @@ def _list_strays(run: str, manifest: Manifest) -> list[str]:
 
 
 def _write_copies(run: str, manifest: Manifest) -> None:
-    """Let documents and summaries of a folder be those of the run that took the place, the record of how it was made last."""
-    if read_provenance(run, manifest.sha256) is not None:
-        return
+    """Let documents and summaries of a folder be those of the run that took the place, whoever changed or removed them."""
     copies, there = list_copies(run, manifest), [*DOCUMENTS]
     with suppress(NotThere):
         there += [f"{SUMMARY}/{name}" for name in list_folder(storage.join(run, SUMMARY)).files]
-    for name in there:
-        if name not in copies and is_current(run, manifest):
-            commit.remove(storage.join(run, name))
-    for name, uri in copies.items():
-        data = storage.read_if_exists(uri)
-        if data is None:
-            commit.remove(storage.join(run, name))
-        else:
+    made = {name: storage.read_if_exists(uri) for name, uri in copies.items()}
+    others = [name for name in there if name not in copies or (name in DOCUMENTS and made[name] is None)]
+    if others and is_current(run, manifest):
+        _do_all(commit.remove, [storage.join(run, name) for name in others])
+    for name, data in made.items():
+        if data is not None:
             commit.update(storage.join(run, name), partial(_choose, run, manifest, data), single_writer=True)
 
 
