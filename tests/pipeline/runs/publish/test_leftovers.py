@@ -15,7 +15,7 @@ from tests.pipeline.runs.publish.killing import KilledError
 
 def test_who_loses_the_place_removes_no_part_of_who_got_it(changing, tmp_path, monkeypatch):
     """An unfinished run is replaced in the moment before its own manifest: it is refused, and the other's parts are all there."""
-    _, run, late = changing
+    _, run, _ = changing
     out, check_there, made = tmp_path / "run", publish_.check_there, []
 
     def overtaken(*given):

@@ -10,20 +10,16 @@ from leafledger.pipeline.stores.object_store import ObjectStore
 class Late(MemoryFileSystem):
     """Answers that it copies an object, and has not done it by then, as Azure may."""
 
-    store = {}
-    pseudo_dirs = [""]
-    cachable = False
-
-    def cp_file(self, path1, path2, **given):
+    def cp_file(self, path1, path2, **given):  # noqa: ARG002 - what fsspec calls
         """Only the name is there yet."""
         self.pipe_file(path2, b"")
 
 
 @pytest.fixture
-def store():
+def store(monkeypatch):
     """A store with an object."""
-    filesystem = Late()
-    Late.store.clear()
+    monkeypatch.setattr(Late, "store", {})
+    filesystem = Late(skip_instance_cache=True)
     filesystem.pipe_file("/place/one", b"one")
     return ObjectStore(filesystem, AZURE, lambda path: f"az://{path}")
 
