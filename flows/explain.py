@@ -32,6 +32,7 @@ from leafledger.pipeline.runs.plan.digest_inputs import undigested_warning
 from leafledger.pipeline.runs.plan.planned_run import Run
 from leafledger.pipeline.runs.publish.mlflow_link import log_run
 from leafledger.pipeline.runs.publish.move_latest import why_latest_stays
+from leafledger.pipeline.runs.publish.replacement import finish_replacement
 from leafledger.pipeline.runs.records.manifest import Manifest
 from leafledger.pipeline.runs.records.provenance import FlowRun
 
@@ -236,6 +237,8 @@ def explain(
                 commit(run, manifest)
             elif manifest.place:
                 tidy(run, manifest)
+            else:  # no stage of its own: there is next to never anything to remove
+                finish_replacement(run.out, manifest)
             changes = None if asked is None else _compare(log, job, manifest, *asked, short)
             if report:
                 artifacts.show_page(write_page(job))

@@ -25,7 +25,6 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/finished/row_json.py": "test_row_view.py",
     "pipeline/finished/row_page.py": "test_row_html.py",
     "pipeline/finished/row_text.py": "test_row_view.py",
-    "pipeline/stores/dialects/azure.py": "test_clouds.py",
     "pipeline/stores/dialects/dialect.py": "../test_contract.py",
     "pipeline/stores/dialects/google.py": "test_clouds.py",
     "pipeline/stores/dialects/plain.py": "../test_contract.py",

@@ -205,7 +205,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         alarms=_read_alarms(run, manifest, here),
         report=_has_page(run, manifest, here),
         advisories=tuple(each.name for each in find_advisories(manifest, lambda: from_json(plan, RunFolder(manifest.home(run)).plan))),
-        left=say_strays(strays) if strays else None,
+        left=say_strays(strays, manifest) if strays else None,
     )
 
 

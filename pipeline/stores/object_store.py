@@ -152,19 +152,18 @@ class ObjectStore:
         return not self._call("exists", path) and self._put(path, source)
 
     def copy(self, path: str, target: str) -> bool:
-        """By the store itself, without a byte through this machine, where it can."""
+        """By the store itself, without a byte through this machine, where it can and has done it when it answers; else by its bytes."""
         self.refresh()
         if self._call("exists", target):
             return False
-        n_bytes = self._call("info", path)["size"] or 0
-        try:
-            self._call("cp_file", path, target, n_bytes=n_bytes)
-        except NotImplementedError:  # fsspec's word for a file system that copies nothing by itself
-            with TemporaryDirectory() as folder:
-                local = Path(folder) / "copied"
-                self.download(path, local)
-                return self._put(target, local)
-        return True
+        with suppress(NotImplementedError):  # fsspec's word for a file system that copies nothing by itself
+            if self.dialect.copies:
+                self._call("cp_file", path, target, n_bytes=self._call("info", path)["size"] or 0)
+                return True
+        with TemporaryDirectory() as folder:
+            local = Path(folder) / "copied"
+            self.download(path, local)
+            return self._put(target, local)
 
     def _look(self, path: str) -> Object:
         with reported("read", self.name(path)):

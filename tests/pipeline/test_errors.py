@@ -95,3 +95,4 @@ def test_every_code_says_what_it_means():
         "INTERRUPTED": 130,
         "TERMINATED": 143,
     }
+    assert "parts or documents of another run lie beside" in errors.MEANINGS[errors.Exit.PARTLY]  # which `check` ends with, of a sound run

@@ -17,7 +17,6 @@ from ..records.json_file import create_same
 from ..records.manifest import Manifest, PartEntry, SummaryEntry, describe_game, make_manifest
 from ..records.part import Part, check_there
 from ..records.plan import Plan
-from .replacement import remove_strays
 from .table_objects import create_rows, create_table
 
 
@@ -59,7 +58,7 @@ def publish(
     rejected: Sequence[Rejected],
     summaries: dict[str, pa.Table],
 ) -> Manifest:
-    """Verify parts against the plan, write the summaries, remove the broadcast tables and what an interrupted removal left, then write the manifest.
+    """Verify parts against the plan, write the summaries, remove the broadcast tables, then write the manifest.
 
     Parameters
     ----------
@@ -98,7 +97,6 @@ def publish(
             raise InvalidRun(f"{home.plan}: was removed while the run was made; run the same again")
         if not place:
             check_there(run, manifest.parts)
-            remove_strays(run, manifest)
             where = RunFolder(run).manifest
             if create_same(where, iterate_text(manifest)) is not None:
                 raise InvalidRun(f"{where}: exists already and differs from what this run computed")

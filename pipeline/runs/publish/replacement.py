@@ -27,7 +27,6 @@ from ..records.derived import remove_after
 from ..records.folder import ATTEMPT, DOCUMENTS, PLACES, REPLACEMENTS, SUMMARY, RunFolder, find_strays, is_pending, name_part
 from ..records.manifest import Manifest, PartEntry
 from ..records.part import check_there, list_sizes
-from ..records.provenance import read_provenance
 
 AT_ONCE = 32  # requests to a store, each of which is little more than a wait
 
@@ -111,26 +110,17 @@ def _list_strays(run: str, manifest: Manifest) -> list[str]:
     return []
 
 
-def remove_strays(run: str, manifest: Manifest) -> None:
-    """Remove parts of other runs from a run's folder of parts, before it is finished."""
-    _do_all(commit.remove, _list_strays(run, manifest))
-
-
 def _write_copies(run: str, manifest: Manifest) -> None:
-    """Let documents and summaries of a folder be those of the run that took the place, the record of how it was made last."""
-    if read_provenance(run, manifest.sha256) is not None:
-        return
+    """Let documents and summaries of a folder be those of the run that took the place, whoever changed or removed them."""
     copies, there = list_copies(run, manifest), [*DOCUMENTS]
     with suppress(NotThere):
         there += [f"{SUMMARY}/{name}" for name in list_folder(storage.join(run, SUMMARY)).files]
-    for name in there:
-        if name not in copies and is_current(run, manifest):
-            commit.remove(storage.join(run, name))
-    for name, uri in copies.items():
-        data = storage.read_if_exists(uri)
-        if data is None:
-            commit.remove(storage.join(run, name))
-        else:
+    made = {name: storage.read_if_exists(uri) for name, uri in copies.items()}
+    others = [name for name in there if name not in copies or (name in DOCUMENTS and made[name] is None)]
+    if others and is_current(run, manifest):
+        _do_all(commit.remove, [storage.join(run, name) for name in others])
+    for name, data in made.items():
+        if data is not None:
             commit.update(storage.join(run, name), partial(_choose, run, manifest, data), single_writer=True)
 
 
@@ -140,23 +130,27 @@ def _choose(run: str, manifest: Manifest, made: bytes, held: bytes | None) -> by
 
 
 def finish_replacement(run: str, manifest: Manifest) -> None:
-    """Remove what is left of runs that this one replaced, and put copies of its documents in the place of theirs; nothing if it replaced none, or was
+    """Remove what is left of other runs, and put copies of this one's documents in the place of theirs, if it replaced any; nothing if it was
     replaced meanwhile.
 
-    A run that is in progress to replace this one stays. So does an abandoned replacement, until another run replaces this one.
+    A run that is in progress to replace this one stays. So does an abandoned replacement, until another run replaces this one. Only the manifest that
+    is there tells whose parts nobody will need: one that replaces an unfinished run puts its own beside those, and either may get the place.
 
     Parameters
     ----------
     manifest : Manifest
         Of a run that was finished there.
     """
-    if not manifest.place:
+    strays = _list_strays(run, manifest)
+    if not (manifest.place or strays):
         return
-    here, places, strays = list_folder(run), list_places(run), _list_strays(run, manifest)
+    here, places = list_folder(run), list_places(run)
     if not is_current(run, manifest):  # after the lists, which so have nothing of later runs
         return
-    remove_after(run, manifest.sha256)
     _do_all(commit.remove, strays)
+    if not manifest.place:
+        return
+    remove_after(run, manifest.sha256)
     _write_copies(run, manifest)
     for place in places:
         if place != manifest.place and not is_pending(place, manifest.sha256):

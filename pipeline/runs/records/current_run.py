@@ -21,6 +21,7 @@ from .folder import (
     REPLACEMENTS,
     SUMMARY,
     RunFolder,
+    find_pending,
     find_place,
     find_strays,
     is_place,
@@ -74,12 +75,16 @@ def list_copies(run: str, manifest: Manifest) -> dict[str, str]:
     return summaries | {name: home.named(name) for name in DOCUMENTS}
 
 
-def say_strays(strays: Sequence[str]) -> str:
-    """Say that parts of other runs lie beside a run's own."""
+def say_strays(strays: Sequence[str], manifest: Manifest) -> str:
+    """Say that parts of other runs lie beside a run's own, and what puts it right."""
     found = (
         f"{PARTS}/ holds {count(len(strays), 'part')} of another run, such as {printable(strays[0])}, so that readers of the folder find rows twice"
     )
-    return f"{found}; a replacement is under way, or was interrupted: give its command again"
+    pending = find_pending(strays, manifest.sha256)
+    if not pending:  # the new run's command, or the old one's, is that of the run that is there
+        return f"{found}; an exchange is under way, or was interrupted: give the command of the run that is there again"
+    given_up = f"or, if it was given up for good, remove {' '.join(pending)}"
+    return f"{found}; a replacement is under way, or was interrupted: give the new run's command again, {given_up}"
 
 
 def find_left(run: str, manifest: Manifest) -> tuple[str, ...]:
@@ -93,13 +98,13 @@ def find_left(run: str, manifest: Manifest) -> tuple[str, ...]:
     said = list[str]()
     with suppress(NotThere):
         strays = find_strays(list_folder(RunFolder(run).parts).files, manifest.parts)
-        said += [say_strays(strays)] if strays else []
+        said += [say_strays(strays, manifest)] if strays else []
     copies = (
         (name, storage.read_if_exists(storage.join(run, name)), storage.read_if_exists(uri)) for name, uri in list_copies(run, manifest).items()
     )
     other = [name for name, found, expected in copies if found != expected]
     if other:
-        said.append(f"{other[0]} is not that of the run that took this place; give its command again")
+        said.append(f"{other[0]} is not that of the run that took this place; give the command of that run again")
     return tuple(said)
 
 

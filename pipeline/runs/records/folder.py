@@ -183,6 +183,12 @@ def may_stay(uri: str, number: int) -> bool:
     return folder == PARTS and found is not None and found["number"] == f"{number:05d}"
 
 
+def find_pending(names: Iterable[str], manifest: str) -> list[str]:
+    """Give the patterns of names that parts have, among some, of runs that are made to replace one, given by the SHA-256 of its manifest."""
+    tags = {part["tag"] for part in map(_PART.fullmatch, names) if part is not None and part["tag"]}
+    return [f"{PARTS}/part-*-{tag}.parquet" for tag in sorted(tags) if is_pending(tag, manifest)]
+
+
 def find_strays(names: Iterable[str], listed: Iterable[Mapping[str, object]], manifest: str | None = None) -> list[str]:
     """Pick the parts of other runs among the names in a run's folder of parts.
 

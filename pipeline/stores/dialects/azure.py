@@ -34,4 +34,12 @@ def _replace(filesystem: Any, path: str, held: Object | None, made: bytes) -> bo
     return True
 
 
-AZURE = replace(PLAIN, put_new=_put_new, replace=_replace, walk=find_below, glob=glob_at_once, module="adlfs")
+AZURE = replace(
+    PLAIN,
+    put_new=_put_new,
+    replace=_replace,
+    walk=find_below,
+    glob=glob_at_once,
+    module="adlfs",
+    copies=False,  # Azure copies on after it has answered, and gives up where what it copies is removed meanwhile; adlfs does not wait
+)

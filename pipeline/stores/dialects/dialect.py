@@ -25,6 +25,7 @@ class Dialect:
     options: Callable[[str], dict[str, Any]]  # for the file system that a URI is on; raises ValueError where it is none
     module: str | None = None  # that fsspec needs for it
     proven: bool = True  # its own marks change whenever the bytes do
+    copies: bool = True  # an object that it copies itself is whole when it says so
     has_aliases: bool = True  # its schemes are names of one place
     has_logs: bool = True
     read_only: str | None = None  # why nothing can be written

@@ -379,8 +379,8 @@ def test_what_is_left_of_another_run_is_said(changing, tmp_path, capsys):
     said = json.loads((found := capsys.readouterr()).out)
     strays = "attributions/ holds 1 part of another run, such as part-00007.parquet, so that readers of the folder find rows twice"
     lines = [
-        f"{strays}; a replacement is under way, or was interrupted: give its command again",
-        "summary/importance.json is not that of the run that took this place; give its command again",
+        f"{strays}; an exchange is under way, or was interrupted: give the command of the run that is there again",
+        "summary/importance.json is not that of the run that took this place; give the command of that run again",
     ]
     assert (said["sound"], said["left"]) == (True, lines)
     assert found.err.splitlines() == [f"leafledger: {out}: {line}" for line in lines]
@@ -388,7 +388,6 @@ def test_what_is_left_of_another_run_is_said(changing, tmp_path, capsys):
     assert [(each["state"], each["left"]) for each in json.loads(capsys.readouterr().out)["runs"]] == [("finished", lines[0])]
     assert main(["runs", str(tmp_path)]) == 0
     assert capsys.readouterr().err == f"leafledger: {out}: {lines[0]}\n"
-    (out / PROVENANCE).unlink()  # as where the command was interrupted
     assert run(out) == made
     assert check_run(out).left == ()
 
