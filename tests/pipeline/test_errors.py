@@ -14,6 +14,7 @@ CODES = {
     **dict.fromkeys(("UsageError", "UnlikeRuns", "UnknownStore", "NotAFile"), 2),
     "NoSuchRow": 5,
     **dict.fromkeys(("NotThere", "NotFinished"), 6),
+    "OtherVersion": 7,
     "RunConflict": 7,
     **dict.fromkeys(("InvalidModel", "UnsupportedModel", "SchemaMismatch", "InvalidData", "InvalidColumn", "InvalidLabel", "PredictionMismatch"), 8),
     **dict.fromkeys(("StorageError", "ClusterLost", "WorkersDied"), 9),
