@@ -19,10 +19,13 @@ from .count_background import count_item, first_rows
 from .poison_items import retry_isolated
 
 TOGETHER = 100  # results fetched at once
+NO_RESOURCES: Mapping[str, Any] = {}  # of a worker's, that a task takes besides memory
 Submit = Callable[..., distributed.Future]
 
 
-def run_dask(client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int, resources: Mapping[str, Any]) -> Iterator[BundleResult]:
+def run_dask(
+    client: distributed.Client, task: Task, bundles: Sequence[Bundle], memory: int, resources: Mapping[str, Any] = NO_RESOURCES
+) -> Iterator[BundleResult]:
     """Make the parts of all bundles, one task each, with the ``resources`` that each takes; the first failure cancels the rest.
 
     Dask blames every task of a dead worker. So items whose workers died are suspects: after all others they are retried one at a time, with no other

@@ -65,6 +65,7 @@ def test_counts_are_of_what_a_number_stands_for(example, background_rows, tmp_pa
     assert len(list((tmp_path / "_leafledger").iterdir())) == 2
 
 
+@pytest.mark.filterwarnings("ignore:.*features by position")
 def test_counts_are_of_the_columns_that_were_read(tmp_path):
     """A model without names takes the data's columns by position, and then the background's by the data's names: others for other data."""
     rows = np.random.default_rng(0).normal(size=(120, 3)) * [1, 10, 100]

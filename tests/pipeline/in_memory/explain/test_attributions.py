@@ -187,6 +187,7 @@ def test_without_shap_the_line_says_what_to_install(monkeypatch):
         attribute(NAMED, FRAME).to_shap()
 
 
+@pytest.mark.filterwarnings("ignore:.*features by position")
 def test_results_print_as_one_line(example):
     """A line that counts, and in a notebook a table of the first rows: a million numbers are never shown."""
     rows = example.frame[FEATURES]

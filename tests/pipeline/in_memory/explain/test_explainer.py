@@ -172,6 +172,7 @@ def test_pickles_that_do_not_fit_are_refused(boosters, tmp_path, monkeypatch):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.filterwarnings("ignore:.*features by position")
 def test_a_model_without_names_and_a_background_agree_on_the_order(boosters):
     """By position, columns of background and rows have to be the same: one of two orders would be wrong."""
     frame = pd.DataFrame(MATRIX, columns=list("dbca"))

@@ -24,7 +24,7 @@ UNNAMED = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1).fit(DRAWN
 
 
 def put(model, partition=None, method="shapley", parameters=None, background=None, rows=None):
-    return ask(model, None, method, parameters, partition, None, "shared", background, False, False, "margin", rows)
+    return ask(model, None, method, parameters, partition, None, "shared", background, False, False, "margin", "cpu", rows)
 
 
 def test_a_question_is_small(example):
@@ -78,6 +78,7 @@ def test_a_background_of_unknown_categories_is_refused(example, monkeypatch, at_
 
 
 @pytest.mark.filterwarnings("ignore:.*features by position:UserWarning")
+@pytest.mark.filterwarnings("ignore:.*features by position")
 def test_a_model_without_names_keeps_to_the_columns_of_its_background():
     """In their order, since their places are all that it knows; without a background any names will do."""
     model = load_ensemble(UNNAMED)
