@@ -4,7 +4,6 @@ from typing import Literal, get_args
 
 MODEL = "model"  # background of the model's own leaf weights
 FILE = "file"  # items of work: one for every file, or several
-FILE = "file"  # rows of a work item: those of a file
 
 Precision = Literal["float32", "float64"]
 MissingLabels = Literal["count", "refuse"]

@@ -5,7 +5,6 @@ every file whether it is explained as its version says, or why it is refused.
 """
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,12 +16,11 @@ from tests.versions.written import archive_path, find_refusal, pack, unpacked
 
 WRITING = Path(__file__).parent / "writing"
 UV = str(Path(sys.executable).with_name("uv"))
-PYTHONS = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
 
 
 def write(version: Version, environments: Path) -> None:
     """Let a version write its models, and pack them."""
-    python = make_environment(version, environments, UV, PYTHONS)
+    python = make_environment(version, environments, UV)
     program = WRITING / f"of_{version.library.replace('scikit-learn', 'sklearn')}.py"
     with TemporaryDirectory() as folder:
         subprocess.run([python, program, folder], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -67,19 +67,20 @@ VERSIONS = (
 )
 
 
-def find_python(pythons: Path, version: str) -> Path:
-    """Find the newest Python of a version, as pyenv keeps them."""
-    found = sorted(pythons.glob(f"{version}.*/bin/python"), key=lambda path: int(path.parts[-3].rpartition(".")[2]))
-    if not found:
-        raise SystemExit(f"{pythons} has no Python {version}: pyenv install {version}")
-    return found[-1]
+def find_python(version: str) -> Path:
+    """Find pyenv's newest Python of a version."""
+    latest = subprocess.run(["pyenv", "latest", version], capture_output=True, text=True, check=False)
+    if latest.returncode:
+        raise SystemExit(f"pyenv has no Python {version}: pyenv install {version}")
+    prefix = subprocess.run(["pyenv", "prefix", latest.stdout.strip()], capture_output=True, text=True, check=True)
+    return Path(prefix.stdout.strip()) / "bin" / "python"
 
 
-def make_environment(version: Version, folder: Path, uv: str, pythons: Path) -> Path:
+def make_environment(version: Version, folder: Path, uv: str) -> Path:
     """Make the environment of a version where it is not there with these packages, and return its Python; without libraries of graphics cards."""
     mine, complete, packages = folder / version.name / "bin" / "python", folder / version.name / "complete", "\n".join(version.installed)
     if not complete.exists() or complete.read_text() != packages:
-        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", find_python(pythons, version.python), folder / version.name], check=True)
+        subprocess.run([uv, "venv", "--quiet", "--clear", "--python", find_python(version.python), folder / version.name], check=True)
         subprocess.run([uv, "pip", "install", "--quiet", "--no-deps", "--python", mine, *version.installed], check=True)
         complete.write_text(packages)
     return mine

@@ -83,7 +83,7 @@ def test_trees_that_are_too_deep_are_refused():
 
 
 def test_sums_that_do_not_fit_into_shared_memory(monkeypatch):
-    """Many features: sums go to the card's memory at once, in the same order, with the same bits."""
+    """Many features: sums go to the card's memory at once, those of one number of nodes after the other, and are the same within rounding."""
     rng = np.random.default_rng(1)
     prepared, rows = tables("shapley", join([grown(rng, 1, 4, 6), grown(rng, 1, 2, 6)])), rng.normal(size=(5, 6))
     shared = on(on_card(METHODS["shapley"], prepared), prepared, rows)[0]
