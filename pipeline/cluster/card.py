@@ -1,15 +1,18 @@
 """The device that computes attributions: this process's cores, or its graphics card."""
 
+from dataclasses import replace
 from importlib import import_module
+from typing import Any
 
 from leafledger.kernels.cuda.card import find_obstacle, has_card, on_card
 from leafledger.kernels.method.method import Method
-from leafledger.kernels.slices.buffers import Prepared
+from leafledger.kernels.slices.buffers import Buffers, Prepared
 
 from ..arguments.choices import AUTO, CPU, CUDA, Device
 from ..errors import UsageError
 from ..extras import needing
 
+RAISING = ("numba", "numba_cuda", "cuda")  # packages whose errors are those of a card
 RESOURCES = {"GPU": 1}  # what a task takes of a Dask worker's
 
 
@@ -90,12 +93,24 @@ def method_on(device: Device, method: Method, prepared: Prepared) -> Method:
     Raises
     ------
     UsageError
-        This machine has no card.
+        This machine has no card; or it fails when the method's kernel is called, as where its memory is full.
     """
     if device == CPU:
         return method
     _has_card(CUDA)
-    return on_card(method, prepared)
+    there = on_card(method, prepared)
+
+    def attribute(buffers: Buffers, tables: Any) -> None:
+        try:
+            there.kernel(buffers, tables)
+        except Exception as error:  # what numba-cuda and its bindings raise has no ancestor of its own
+            if type(error).__module__.partition(".")[0] not in RAISING:
+                raise
+            raise UsageError(
+                f"device is {CUDA!r}, but the card failed: {' '.join(str(error).split())}; try fewer threads, or device {CPU!r}"
+            ) from error
+
+    return replace(there, kernel=attribute)
 
 
 def can_compute(device: Device) -> bool:

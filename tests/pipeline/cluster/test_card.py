@@ -96,6 +96,26 @@ def test_a_driver_that_fails(model, monkeypatch):
     assert_array_equal(attribute(model, rows(), device="auto").phi, attribute(model, rows()).phi)
 
 
+def test_a_card_that_fails_while_it_works(model, monkeypatch):
+    """An error of CUDA's is one line; one of ours stays what it is."""
+    full = type("CudaAPIError", (Exception,), {"__module__": "numba.cuda.cudadrv.driver"})
+
+    def fail(error):
+        def add(*_):
+            raise error
+
+        return add
+
+    monkeypatch.setattr(kernels.Card, "add", fail(full("[2] Call to cuMemAlloc results in\nCUDA_ERROR_OUT_OF_MEMORY")))
+    with pytest.raises(
+        UsageError, match=r"the card failed: \[2\] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY; try fewer threads, or device 'cpu'"
+    ):
+        attribute(model, rows(), device="cuda")
+    monkeypatch.setattr(kernels.Card, "add", fail(ZeroDivisionError()))
+    with pytest.raises(ZeroDivisionError):
+        attribute(model, rows(), device="cuda")
+
+
 def test_a_machine_without_a_card(model, no_card):
     """Asked for it is refused; "auto" is the processor."""
     with pytest.raises(UsageError, match="device is 'cuda', but there is no card here that CUDA can use"):
