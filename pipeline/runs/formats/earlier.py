@@ -146,7 +146,7 @@ def take_manifest(entry: Any, number: int, read_plan: Callable[[], Any]) -> Any:
     plan = read_plan() if lacking else None
     try:
         told = {name: make(plan) for name, make in lacking.items()}
-    except (KeyError, TypeError, IndexError, ValueError) as error:
+    except (AttributeError, KeyError, TypeError, IndexError, ValueError) as error:
         raise ValueError(f"its plan does not say what it lacks: {type(error).__name__} {' '.join(str(error).split())}") from error
     return {**{name: value for name, value in told.items() if value is not None}, **found}
 
