@@ -103,6 +103,7 @@ def test_a_range_of_dates_is_a_run_for_each(example, tmp_path, capsys):
     assert cli.main([*arguments, "--dates", "2026-03-05..2026-03-06", "--quiet"]) == 8
 
 
+@pytest.mark.slow
 def test_a_damaged_night_is_its_own_failure(example, tmp_path, capsys):
     """In a range: the nights after it are explained, whatever is to become of runs that are there; one of another version can be replaced."""
     out = tmp_path / "runs"
@@ -299,6 +300,7 @@ def test_the_help_of_every_command_has_an_example(command, capsys):
     assert "─ Input and output ─" in said
 
 
+@pytest.mark.slow
 def test_kernels_compile_one_signature(example, tmp_path):
     """After an end-to-end run in a fresh process every kernel that ran has exactly one signature."""
     program = (
