@@ -108,7 +108,7 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
 
 
 def take_rows(buffers: Buffers, first: int, last: int) -> Buffers:
-    """Copy some rows of a slice, for what begins at a slice's first row.
+    """Take some rows of a slice, for what begins at a slice's first row.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def take_rows(buffers: Buffers, first: int, last: int) -> Buffers:
     Returns
     -------
     Buffers
-        of ``last - first`` rows, not padded, so that no kernel of a batch takes them
+        of ``last - first`` rows, not padded, so that no kernel of a batch takes them; contiguous, and perhaps of the same memory
     """
     taken = {name: np.ascontiguousarray(each[..., first:last]) for name, each in buffers._asdict().items() if isinstance(each, np.ndarray)}
     return Buffers(**taken, labels=take_labels(buffers.labels, first, last), n_rows=last - first)

@@ -39,7 +39,7 @@ def no_labels(n: int) -> Labels:
 
 
 def take_labels(labels: Labels, first: int, last: int) -> Labels:
-    """Copy the labels of some rows, with the groups alone that these rows are of.
+    """Take the labels of some rows, with the groups alone that these rows are of.
 
     Parameters
     ----------
