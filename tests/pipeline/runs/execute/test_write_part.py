@@ -164,7 +164,7 @@ def small_files(example, tmp_path_factory):
     first = 0
     for k, size in enumerate(SIZES):
         rows = frame[first : first + size]
-        rows.astype({"month": np.int16} if k == 3 else {}).to_parquet(folder / FILES.format(k), index=False)
+        rows.astype({"delay": np.float32} if k == 3 else {}).to_parquet(folder / FILES.format(k), index=False)
         first += size
     return folder
 
@@ -251,8 +251,8 @@ def test_a_file_with_texts_that_are_none_is_rejected_by_its_name(example, small_
     pq.write_table(table.set_column(table.schema.get_field_index("carrier"), "carrier", texts), tmp_path / FILES.format(1))
     manifest = explain(example.model, tmp_path / "data", tmp_path / "run", scheduler="serial", by=["carrier"])
     (rejected,) = manifest.rejected
-    assert rejected["uri"].endswith("01.parquet")
-    assert "01.parquet: row groups [0]: column 'carrier'" in rejected["reason"]
+    assert rejected.uri.endswith("01.parquet")
+    assert "01.parquet: row groups [0]: column 'carrier'" in rejected.reason
     (tmp_path / FILES.format(1)).unlink()
     explain(example.model, tmp_path / "data", tmp_path / "other", scheduler="serial", by=["carrier"])
     assert attributions(tmp_path / "run").equals(attributions(tmp_path / "other"))
