@@ -2,7 +2,11 @@
 
 import sys
 
-from leafledger.pipeline.command.cli import main
+from leafledger.kernels.jit.collector import loading, own_process
+
+own_process()
+with loading():
+    from leafledger.pipeline.command.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from .collector import loading
+
 
 @cache
 def digest_sources() -> str:
@@ -69,9 +71,10 @@ class Kernel:
     @cached_property
     def compiled(self) -> Any:
         """What Numba made of the function; with ``NUMBA_DISABLE_JIT`` the function itself."""
-        from numba import config
+        with loading():
+            from numba import config
 
-        _teach_numba()
+            _teach_numba()
         return self.__wrapped__ if vars(config)["DISABLE_JIT"] else self._compile()
 
     def __call__(self, *arguments: Any) -> Any:
@@ -86,6 +89,8 @@ def _teach_numba() -> None:
 
     from . import instructions  # noqa: F401 - Numba knows those only that are there before it compiles the first kernel that has them
 
+    cpu_target.typing_context.refresh()  # loads what the first kernel would
+    cpu_target.target_context.refresh()
     typeof_impl.register(Kernel)(lambda kernel, _: cpu_target.typing_context.resolve_value_type(kernel.compiled))
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from ..jit.lanes import zeros
 from ..trees.binning import BinTables, bin_dtype, padded
 from ..trees.margin import MarginTables
-from .labels import Labels, no_labels
+from .labels import Labels, no_labels, take_labels
 
 
 class Pairs(NamedTuple):
@@ -105,3 +105,22 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
         without=zeros(len(prepared.without.tables), outputs, prepared.players.size, n),
         n_rows=n,
     )
+
+
+def take_rows(buffers: Buffers, first: int, last: int) -> Buffers:
+    """Take some rows of a slice, for what begins at a slice's first row.
+
+    Parameters
+    ----------
+    buffers : Buffers
+        as ``batch.attribute_batch`` left them
+    first, last : int
+        rows from ``first`` up to ``last``
+
+    Returns
+    -------
+    Buffers
+        of ``last - first`` rows, not padded, so that no kernel of a batch takes them; contiguous, and perhaps of the same memory
+    """
+    taken = {name: np.ascontiguousarray(each[..., first:last]) for name, each in buffers._asdict().items() if isinstance(each, np.ndarray)}
+    return Buffers(**taken, labels=take_labels(buffers.labels, first, last), n_rows=last - first)

@@ -38,6 +38,26 @@ def no_labels(n: int) -> Labels:
     return Labels(zero, zero.copy(), np.zeros(n, bool), np.zeros(n, np.int64), np.array([""]), zero.copy(), zero.copy())
 
 
+def take_labels(labels: Labels, first: int, last: int) -> Labels:
+    """Take the labels of some rows, with the groups alone that these rows are of.
+
+    Parameters
+    ----------
+    labels : Labels
+        of a slice
+    first, last : int
+        rows from ``first`` up to ``last``
+
+    Returns
+    -------
+    Labels
+        as if these rows had been read alone, not padded
+    """
+    label, weight, missing, group, residual, remainder = (np.ascontiguousarray(each[first:last]) for each in (*labels[:4], *labels[5:]))
+    found, group = np.unique(group, return_inverse=True) if labels.names.size > 1 else (slice(None), group)
+    return Labels(label, weight, missing, group, labels.names[found], residual, remainder)
+
+
 def check_groups(by: tuple[str, ...], n_groups: int, n_values: int) -> None:
     """Refuse too many groups of rows for a table.
 

@@ -20,15 +20,15 @@ def find_predicted(margin: np.ndarray) -> np.ndarray:
     return margin.argmax(axis=0)
 
 
-def draw_other(margin: np.ndarray, first_row: int, seed: int) -> np.ndarray:
+def draw_other(margin: np.ndarray, rows: np.ndarray, seed: int) -> np.ndarray:
     """Draw an output for every row, uniformly among those not predicted.
 
     Parameters
     ----------
     margin : (outputs, n) float64
         of at least two outputs
-    first_row : int
-        number of the first row; a row's draw depends on its number and the seed alone, and not on what is read along with it
+    rows : (n,) integers
+        numbers of the rows, at least 0; a row's draw depends on its number and the seed alone, and not on what is read along with it
     seed : int
         at least 0 and below 2^64
 
@@ -36,9 +36,8 @@ def draw_other(margin: np.ndarray, first_row: int, seed: int) -> np.ndarray:
     -------
     (n,) int64
     """
-    row = np.arange(first_row, first_row + margin.shape[1], dtype=np.uint64)
     start = mix(np.array([seed], np.uint64) + GAMMA)
-    drawn = (mix(start + (row + np.uint64(1)) * GAMMA) % np.uint64(margin.shape[0] - 1)).astype(np.int64)
+    drawn = (mix(start + (rows.astype(np.uint64) + np.uint64(1)) * GAMMA) % np.uint64(margin.shape[0] - 1)).astype(np.int64)
     return drawn + (drawn >= find_predicted(margin))
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
+from leafledger.kernels.jit.collector import loading
+
 from ..display.text import count, printable
 from ..errors import Exit, InvalidRun, LeafledgerError, redact
 from .app import app, find_version
@@ -96,9 +98,10 @@ def explain(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ..arguments.dates import list_days
-    from ..runs.job.job import make_job
-    from ..runs.monitor.metrics import Earlier
+    with loading():
+        from ..arguments.dates import list_days
+        from ..runs.job.job import make_job
+        from ..runs.monitor.metrics import Earlier
 
     asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
     if dates is None:
@@ -146,12 +149,13 @@ def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool,
 
 def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None) -> tuple[int, dict[str, Any]]:
     """Run one job; return its exit code, and the outcome."""
-    from ..dataset.columns.notes import note_columns
-    from ..methods.output_space import TOTALS
-    from ..runs.explain import explain_job
-    from ..runs.job.table_option import choose_table
-    from ..runs.publish.move_latest import why_latest_stays
-    from .terminal.progress import watched
+    with loading():
+        from ..dataset.columns.notes import note_columns
+        from ..methods.output_space import TOTALS
+        from ..runs.explain import explain_job
+        from ..runs.job.table_option import choose_table
+        from ..runs.publish.move_latest import why_latest_stays
+        from .terminal.progress import watched
 
     console = open_console(quiet or as_json)
     with watched(quiet) as progress, named(job.out):

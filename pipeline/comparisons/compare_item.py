@@ -11,6 +11,7 @@ from leafledger.kernels.slices.labels import Labels
 from leafledger.kernels.trees.binning import padded
 
 from ..dataset.columns.labels import lay_out, read_labels
+from ..dataset.columns.row_places import RowPlaces
 from ..dataset.files.listing import WorkItem
 from ..dataset.files.rows import located, read_rows
 from ..methods.reduction_states import pack_state
@@ -53,7 +54,7 @@ def _read_labels(comparison: Comparison, piece: WorkItem, batch: pa.RecordBatch,
     if comparison.removal is None:
         return None
     with located(piece):
-        return read_labels(comparison.removal.labels, batch, piece.uri, first_row)
+        return read_labels(comparison.removal.labels, batch, RowPlaces.one(piece.uri, first_row))
 
 
 def compare_item(comparison: Comparison, compared: ComparedItem) -> Compared:

@@ -187,7 +187,10 @@ class SliceTables:
         measured = (of_all, self._measure_gaps(places, chosen), self._measure_removal(places, n, labels), listed)
         every = Slice(measured, [Seen(by_size(each), score) for each, score in found], self._set_apart(agreement, listed))
         row_output = self._comparison.row_output
-        return every if row_output is None else _keep_outputs(every, row_output.choose(self._measure_margin(), first_row)[:n], chosen)
+        if row_output is None:
+            return every
+        margin = self._measure_margin()
+        return _keep_outputs(every, row_output.choose(margin, np.arange(first_row, first_row + margin.shape[1]))[:n], chosen)
 
     def _measure_margin(self) -> np.ndarray:
         """Measure all rows, ``(outputs, n)``."""

@@ -10,11 +10,12 @@ from leafledger.kernels.slices.buffers import Buffers, Prepared
 from leafledger.kernels.slices.links import Link, carry_outputs, find_misses
 from leafledger.kernels.slices.row_outputs import keep_outputs
 
+from ..dataset.columns.row_places import RowPlaces
 from ..errors import AdditivityBreach
 from ..models.row_output import RowOutput
 
 
-def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> float | None:
+def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int, places: RowPlaces) -> float | None:
     """Find the largest residual of a slice's rows, and refuse what does not add up as it should, or is no finite number.
 
     Parameters
@@ -25,10 +26,8 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
         After the kernel.
     n_rows : int
         Of the slice.
-    where : str
-        What the message starts with: the file and ": ", or nothing.
-    first_row : int
-        Number of the slice's first row in the file, for the message.
+    places : RowPlaces
+        Of the slice's rows, for the message.
 
     Returns
     -------
@@ -44,14 +43,14 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
     row = find_breach(found)
     if row is not None and check is not None:
         miss = check.miss.format(missed=found[:, row].max())
-        raise AdditivityBreach(f"{where}row {first_row + row}: {miss}, expected at most {TOLERANCE:g}")
+        raise AdditivityBreach(f"{places.name(row)}: {miss}, expected at most {TOLERANCE:g}")
     row = find_not_finite(buffers, n_rows)
     if row is not None:
-        raise AdditivityBreach(f"{where}row {first_row + row}: its margin or an attribution is infinite or NaN, expected finite numbers")
+        raise AdditivityBreach(f"{places.name(row)}: its margin or an attribution is infinite or NaN, expected finite numbers")
     return float(found.max(initial=0.0)) if check is not None and check.of_margins else None
 
 
-def _enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows: int, where: str, first_row: int) -> tuple[Buffers, float]:
+def _enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows: int, places: RowPlaces) -> tuple[Buffers, float]:
     """Carry rows from margins to predictions, overwriting attributions; and the largest residual there, as a fraction of the prediction's bound."""
     if link is None:
         return buffers, 0.0
@@ -60,7 +59,7 @@ def _enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows
     row = find_breach(found)
     if row is not None:
         miss = f"attributions miss prediction - base value by {found[:, row].max():.3g} of the prediction's bound"
-        raise AdditivityBreach(f"{where}row {first_row + row}: {miss}, expected at most {TOLERANCE:g}")
+        raise AdditivityBreach(f"{places.name(row)}: {miss}, expected at most {TOLERANCE:g}")
     return carried, float(found.max(initial=0.0))
 
 
@@ -112,17 +111,15 @@ class SliceStep:
     row_output: RowOutput | None
     prepared: Prepared
 
-    def explain(self, buffers: Buffers, n_rows: int, where: str, first_row: int) -> Slice:
+    def explain(self, buffers: Buffers, n_rows: int, places: RowPlaces) -> Slice:
         """Explain a slice.
 
         Parameters
         ----------
         buffers : Buffers
             With values, and labels where there are any; all else is overwritten.
-        where : str
-            What messages start with: the file and ": ", or nothing.
-        first_row : int
-            Number of the slice's first row in the file.
+        places : RowPlaces
+            Of the slice's rows, for messages, and for draws of an output.
 
         Raises
         ------
@@ -130,8 +127,8 @@ class SliceStep:
             A row misses by more than TOLERANCE, or something of it is not finite.
         """
         attribute_batch(self.method, self.prepared, buffers, n_rows)
-        found = check_rows(self.check, self.prepared, buffers, n_rows, where, first_row)
-        every, missed = _enter_space(self.link, self.prepared, buffers, n_rows, where, first_row)
-        output = None if self.row_output is None else self.row_output.choose(buffers.margin, first_row)
+        found = check_rows(self.check, self.prepared, buffers, n_rows, places)
+        every, missed = _enter_space(self.link, self.prepared, buffers, n_rows, places)
+        output = None if self.row_output is None else self.row_output.choose(buffers.margin, places.numbers(buffers.margin.shape[1]))
         kept = every if output is None else keep_outputs(every, output)
         return Slice(buffers.margin, every, kept, output, None if found is None else max(found, missed))

@@ -27,20 +27,20 @@ class RowOutput:
     which: Which
     seed: int = 0
 
-    def choose(self, margin: np.ndarray, first_row: int) -> np.ndarray:
+    def choose(self, margin: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Choose an output for every row.
 
         Parameters
         ----------
         margin : (outputs, n) float64
-        first_row : int
-            Number of the first row in its file.
+        rows : (n,) integers
+            Numbers of the rows in their files.
 
         Returns
         -------
         (n,) int64
         """
-        return find_predicted(margin) if self.which == PREDICTED else draw_other(margin, first_row, self.seed)
+        return find_predicted(margin) if self.which == PREDICTED else draw_other(margin, rows, self.seed)
 
 
 def read_row_output(asked: str | int | None) -> RowOutput | None:

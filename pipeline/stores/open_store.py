@@ -1,5 +1,7 @@
 """Stores by URI: opening, and the only place that distinguishes their kinds."""
 
+import re
+from functools import cache
 from typing import Any
 
 import fsspec
@@ -18,6 +20,9 @@ from .object_store import ObjectStore, find_schemes, naming
 from .store import Store
 
 DIALECTS = {"s3": S3, "s3a": S3, "gs": GOOGLE, "gcs": GOOGLE, "abfs": AZURE, "az": AZURE, "http": WEB, "https": WEB}
+
+
+_BEYOND_PATHS = re.compile(r"://|::|\0")  # what a plain path, which needs no look at fsspec's rules, has not
 
 
 def find_dialect(scheme: str) -> Dialect:
@@ -45,8 +50,15 @@ def open_filesystem(uri: str) -> tuple[Any, str]:
     return filesystem, path
 
 
+@cache
+def _open_local() -> LocalStore:
+    return LocalStore(open_filesystem("/")[0])
+
+
 def open_store(uri: str) -> tuple[Store, str]:
     """Open the store of a URI or local path, and return it with the path there; an unknown scheme is an UnknownStore."""
+    if uri.startswith("/") and not _BEYOND_PATHS.search(uri):
+        return _open_local(), uri.rstrip("/") or "/"
     filesystem, path = open_filesystem(uri)
     scheme = find_schemes(filesystem)[0]
     if scheme == "file":

@@ -12,6 +12,7 @@ from leafledger.kernels.trees.binning import padded
 from ...errors import InvalidLabel
 from ...models.model import Feature
 from . import schema
+from .row_places import RowPlaces
 
 COUNT, REFUSE = "count", "refuse"
 # Keeps sums of fourth powers of labels times squared weights finite, over any number of rows.
@@ -36,14 +37,14 @@ def _numbers(batch: pa.RecordBatch, name: str) -> np.ndarray:
     return schema.column_values(Feature(name), batch.column(name))
 
 
-def _refuse(bad: np.ndarray, where: str, first_row: int, says: Callable[[int], str]) -> None:
+def _refuse(bad: np.ndarray, places: RowPlaces, says: Callable[[int], str]) -> None:
     """Refuse the first of the rows that are ``bad (n,) bool``."""
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
-        raise InvalidLabel(f"{where}: row {first_row + row}: {says(row)}")
+        raise InvalidLabel(f"{places.name(row)}: {says(row)}")
 
 
-def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str, first_row: int, names: Sequence[str]) -> None:
+def check_values(label: np.ndarray, weight: np.ndarray, missing: str, places: RowPlaces, names: Sequence[str]) -> None:
     """Refuse labels and weights for which the loss cannot be decomposed.
 
     Parameters
@@ -53,10 +54,8 @@ def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str
     weight : (n,) float64
     missing : {"count", "refuse"}
         What to do with missing labels: let them pass, or refuse them.
-    where : str
-        What the rows are of, for the message.
-    first_row : int
-        Number of the first of the rows there, for the message.
+    places : RowPlaces
+        Of the rows, for the message.
     names : (str, str)
         What label and weight are called in the message.
 
@@ -67,11 +66,11 @@ def check_values(label: np.ndarray, weight: np.ndarray, missing: str, where: str
         LARGEST_WEIGHT. It names the first such row.
     """
     expected = f"expected a number between {-LARGEST_LABEL:g} and {LARGEST_LABEL:g}"
-    _refuse(np.abs(label) > LARGEST_LABEL, where, first_row, lambda i: f"{names[0]} is {label[i]}, {expected}")
+    _refuse(np.abs(label) > LARGEST_LABEL, places, lambda i: f"{names[0]} is {label[i]}, {expected}")
     if missing == REFUSE:
-        _refuse(np.isnan(label), where, first_row, lambda i: f"{names[0]} is missing, expected a number, or --missing-labels {COUNT}")
+        _refuse(np.isnan(label), places, lambda i: f"{names[0]} is missing, expected a number, or --missing-labels {COUNT}")
     expected = f"expected a number between 0 and {LARGEST_WEIGHT:g}"
-    _refuse(~((weight >= 0) & (weight <= LARGEST_WEIGHT)), where, first_row, lambda i: f"{names[1]} is {weight[i]}, {expected}")
+    _refuse(~((weight >= 0) & (weight <= LARGEST_WEIGHT)), places, lambda i: f"{names[1]} is {weight[i]}, {expected}")
 
 
 def lay_out(label: np.ndarray, weight: np.ndarray) -> Labels:
@@ -99,17 +98,15 @@ def lay_out(label: np.ndarray, weight: np.ndarray) -> Labels:
     return out
 
 
-def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_row: int) -> Labels:
+def read_labels(columns: LabelColumns, batch: pa.RecordBatch, places: RowPlaces) -> Labels:
     """Read the labels of a batch of rows.
 
     Parameters
     ----------
     batch : pa.RecordBatch
         The slice; it has all of these columns.
-    where : str
-        URI of the file, for messages.
-    first_row : int
-        Number of the slice's first row in the file, for messages.
+    places : RowPlaces
+        Of the slice's rows, for messages.
 
     Returns
     -------
@@ -123,5 +120,5 @@ def read_labels(columns: LabelColumns, batch: pa.RecordBatch, where: str, first_
     """
     label = _numbers(batch, columns.label)
     weight = np.ones(label.size) if columns.weight is None else _numbers(batch, columns.weight)
-    check_values(label, weight, columns.missing, where, first_row, (f"label {columns.label!r}", f"weight {columns.weight!r}"))
+    check_values(label, weight, columns.missing, places, (f"label {columns.label!r}", f"weight {columns.weight!r}"))
     return lay_out(label, weight)

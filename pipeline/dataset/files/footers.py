@@ -6,13 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...errors import InvalidData
 from ...stores import storage
 from ...tables.live_files import LiveFile
-from .identity import WHOLE, identify
+from .identity import hold_small, identify
 from .matching import Matched, Matching, make_shape
 from .row_groups import AS_READ, DAMAGED, columns_of, largest_held
 
@@ -36,8 +35,7 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
     """Read the footer of a file and match its columns."""
     file = live.file
     with storage.opened(file.uri) as opened:
-        if file.near and file.size <= WHOLE:  # small files are digested entirely anyway
-            opened = pa.BufferReader(opened.read())
+        opened = hold_small(file, opened)
         try:
             parquet = pq.ParquetFile(opened, **AS_READ)
             metadata, shape = parquet.metadata, make_shape(parquet.schema_arrow, live)

@@ -49,8 +49,10 @@ def largest_held(metadata: pq.FileMetaData, columns: Sequence[int]) -> int:
     return most + len(columns) * COLUMN_BYTES
 
 
-def choose_pieces(metadata: pq.FileMetaData, row_groups: Iterable[int], names: Iterable[str]) -> dict[str, Any]:
-    """Choose how row groups are fetched."""
+def choose_pieces(metadata: pq.FileMetaData, row_groups: Iterable[int], names: Iterable[str], size: int) -> dict[str, Any]:
+    """Choose how row groups are fetched of a file of ``size`` bytes."""
+    if size <= READ_BYTES:
+        return {}
     columns = columns_of(metadata, names)
     if not any(_is_paged(_column_bytes(metadata, group, columns)[0], len(columns)) for group in row_groups):
         return {}

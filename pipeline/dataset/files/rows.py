@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from ...errors import InvalidColumn, InvalidData, StorageError
 from ...stores import storage
-from .identity import has_footer, is_still
+from .identity import has_footer, hold_small, is_still
 from .listing import WorkItem
 from .row_groups import AS_READ, DAMAGED, choose_pieces, read_batches
 from .texts import FEW_ROWS, decode, find_texts
@@ -48,11 +48,12 @@ def _check_carried(batch: pa.RecordBatch, name: str, text: str | None) -> None:
         raise InvalidColumn(f"column {name!r} is {text!r} in the path, and something else in the file")
 
 
-def _check_unchanged(item: WorkItem) -> None:
-    """Refuse a file that changed since planning."""
+def _check_unchanged(item: WorkItem) -> storage.Object:
+    """Look a file up, and refuse one that changed since planning."""
     found = storage.stat_if_exists(item.uri)
-    if not is_still(item.etag, found):
+    if found is None or not is_still(item.etag, found):
         raise InvalidData(f"{item.uri}: {'changed' if found else 'removed'} since the run was planned")
+    return found
 
 
 def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
@@ -77,19 +78,19 @@ def read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Itera
         or a column wanted is in its path too, and says something else.
     """
     for piece in item.pieces:
-        _check_unchanged(piece)
+        found = _check_unchanged(piece)
         try:
-            yield from _read_slices(piece, wanted, slice_rows)
+            yield from _read_slices(piece, found, wanted, slice_rows)
         except (InvalidData, StorageError):  # the store or the reader may notice that the file was replaced
             _check_unchanged(piece)
             raise
         _check_unchanged(piece)  # otherwise rows may come from two files
 
 
-def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
+def _read_slices(item: WorkItem, found: storage.Object, wanted: Sequence[str], slice_rows: int) -> Iterator[pa.RecordBatch]:
     carried, columns = dict(item.partition), list[str]()  # unknown for a file with an unreadable footer
     with ExitStack() as stack:
-        file = stack.enter_context(storage.opened(item.uri))
+        file = hold_small(found, stack.enter_context(storage.opened(item.uri)))
         try:
             parquet = _open_parquet(file)
             if not has_footer(item.etag, file):
@@ -97,7 +98,7 @@ def _read_slices(item: WorkItem, wanted: Sequence[str], slice_rows: int) -> Iter
             schema = parquet.schema_arrow  # made anew at every call
             present = set(schema.names)
             columns = [name for name in wanted if name in present]
-            pieces = choose_pieces(parquet.metadata, item.row_groups, columns)
+            pieces = choose_pieces(parquet.metadata, item.row_groups, columns, found.size)
             texts, others = find_texts(parquet, schema, item.row_groups, columns)
             source = stack.enter_context(storage.opened(item.uri, ahead=False)) if pieces else file  # columns are read in turns
             known = {"metadata": parquet.metadata, "read_dictionary": texts}

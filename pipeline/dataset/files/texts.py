@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 
 from .row_groups import columns_of
 
-TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
+TEXTS = {kind.id for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())}
+DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
 DIFFERENCES = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
 FEW_ROWS = 256  # rows read at a time of such columns, since long texts repeat
 TEXT_BYTES = 1 << 26  # bytes of texts decoded at a time, unless a single row has more
@@ -17,7 +18,10 @@ TEXT_BYTES = 1 << 26  # bytes of texts decoded at a time, unless a single row ha
 
 def find_texts(parquet: pq.ParquetFile, schema: pa.Schema, row_groups: Sequence[int], names: Iterable[str]) -> tuple[list[str], list[str]]:
     """Choose the text columns to read as dictionaries."""
-    found = [name for name in names if schema.field(name).type in TEXTS]
+    texts = {name for name, kind in zip(schema.names, schema.types, strict=True) if kind.id in TEXTS}
+    found = [name for name in names if name in texts]
+    if not found:
+        return [], []
     chunks = [parquet.metadata.row_group(group).column(c) for group in row_groups for c in columns_of(parquet.metadata, found)]
     differing = {chunk.path_in_schema for chunk in chunks if not DIFFERENCES.isdisjoint(chunk.encodings)}
     return [name for name in found if name not in differing], [name for name in found if name in differing]
@@ -50,6 +54,9 @@ def _text_bytes(batch: pa.RecordBatch, names: list[str]) -> np.ndarray:
 
 def _cut(batch: pa.RecordBatch, names: list[str]) -> Iterator[tuple[pa.RecordBatch, int]]:
     """Split a batch into pieces whose texts fit, with their bytes."""
+    if not names:
+        yield batch, 0
+        return
     ends = np.cumsum(_text_bytes(batch, names))
     start, done = 0, 0
     while start < batch.num_rows:
@@ -75,9 +82,11 @@ def decode(batches: Iterable[pa.RecordBatch], schema: pa.Schema, slice_rows: int
     held: list[pa.RecordBatch] = []
     n_rows = n_bytes = 0
     for batch in batches:
-        names = _to_decode(batch, schema)
-        apart = any(pa.types.is_dictionary(schema.field(name).type) for name in batch.schema.names)
-        for piece, size in _cut(batch, names + [field.name for field in batch.schema if field.type in TEXTS]):
+        kinds = {kind.id for kind in batch.schema.types}
+        names = _to_decode(batch, schema) if DICTIONARY in kinds else []
+        apart = DICTIONARY in kinds and any(pa.types.is_dictionary(schema.field(name).type) for name in batch.schema.names)
+        texts = [] if kinds.isdisjoint(TEXTS) else [field.name for field in batch.schema if field.type.id in TEXTS]
+        for piece, size in _cut(batch, names + texts):
             while piece.num_rows:
                 if held and (apart or n_rows == slice_rows or n_bytes + size > TEXT_BYTES):
                     yield _join(held)

@@ -19,6 +19,7 @@ from leafledger.kernels.trees.binning import padded
 from ...cluster.card import method_on
 from ...cluster.threads import do_all
 from ...dataset.columns.labels import lay_out
+from ...dataset.columns.row_places import RowPlaces
 from ...dataset.columns.values import read_features
 from ...methods.interaction_lists import count_kept, keep_largest
 from ...methods.output_space import find_base
@@ -157,7 +158,7 @@ def attribute_rows(
         fill(first, size, buffers.values)
         if targets is not None:
             buffers = buffers._replace(labels=lay_out(*(values[first : first + size] for values in targets)))
-        found = step.explain(buffers, size, "", first)
+        found = step.explain(buffers, size, RowPlaces.one("", first))
         margin = found.margin
         if found.output is not None and out.output is not None:
             chosen = found.output[:size]

@@ -31,6 +31,7 @@ from ...arguments.readers import read_parameters, read_partition, read_text, sho
 from ...cluster.resources import table_budget
 from ...dataset.columns.partition import Partition, read_groups
 from ...dataset.columns.players import Players, combination_names, number_players
+from ...dataset.columns.row_places import RowPlaces
 from ...errors import UnsupportedModel, UsageError
 from ...methods.parameters import check_parameters
 from ...methods.slice_step import check_rows
@@ -109,7 +110,7 @@ def _tabulate(asked: _Asked, number: int) -> pa.RecordBatch:
     buffers = make_buffers(prepared, n)
     buffers.values[:, :n] = reached.values[np.searchsorted(asked.forest.column, prepared.bins.column)]
     attribute_batch(asked.method, prepared, buffers)
-    check_rows(asked.method.check_of(asked.parameters), prepared, buffers, n, f"tree {number}: ", 0)
+    check_rows(asked.method.check_of(asked.parameters), prepared, buffers, n, RowPlaces.one(f"tree {number}", 0))
     outputs = stored.output[number] + np.arange(stored.value.shape[1])
     shape = (n, outputs.size, prepared.players.size)
 

@@ -10,6 +10,7 @@ from leafledger.kernels.method.method import Method
 
 from ...dataset.columns import schema
 from ...dataset.columns.labels import COUNT, check_values
+from ...dataset.columns.row_places import RowPlaces
 from ...errors import UsageError
 from ...methods.parameters import labelled_methods
 from ...models.model import Feature
@@ -74,5 +75,5 @@ def read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int
     labels, weights = _read_column("label", label, rows, n_rows), np.ones(n_rows)
     if weight is not None:
         weights = _read_column("weight", weight, rows, n_rows)
-    check_values(labels, weights, COUNT, "rows", 0, ("the label", "the weight"))
+    check_values(labels, weights, COUNT, RowPlaces.one("rows", 0), ("the label", "the weight"))
     return labels, weights

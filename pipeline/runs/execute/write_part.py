@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from leafledger.kernels.methods import METHODS
-from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
+from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers, take_rows
 from leafledger.kernels.slices.labels import check_groups
 from leafledger.kernels.slices.links import IDENTITY, find_reach
 from leafledger.kernels.trees.binning import padded
@@ -19,10 +19,12 @@ from ...cluster.resource_usage import PartTimings, Stopwatch
 from ...dataset.columns import schema
 from ...dataset.columns.grouping import group_rows
 from ...dataset.columns.labels import read_labels
+from ...dataset.columns.row_places import RowPlaces
 from ...dataset.columns.values import fill_values, read_features
+from ...dataset.files.joined_slices import JoinedSlice, join_slices
 from ...dataset.files.listing import WorkItem
 from ...dataset.files.pieces import leave_out
-from ...dataset.files.rows import located, miscounted, read_rows
+from ...dataset.files.rows import miscounted, read_rows
 from ...errors import PredictionMismatch
 from ...methods.output_space import TOTALS, find_base
 from ...methods.reduction_states import pack_state
@@ -33,12 +35,11 @@ from ..records.footer import Footer, write_footer
 from ..records.plan import Plan
 from .part_columns import RowGroups, list_columns, make_batch, open_part
 
-Rows = Iterable[tuple[WorkItem, int, pa.RecordBatch]]  # the file's piece, the number of the batch's first row in the file, and its rows
 InOrder = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]  # as ``map``
 PREDICTED = 1e-5  # of margins, which libraries sum in single precision over thousands of trees
 
 
-def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, first_row: int, uri: str) -> None:
+def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, places: RowPlaces) -> None:
     """Refuse rows whose margins or predictions differ from the data's prediction columns."""
     total, base = TOTALS[plan.space], find_base(plan.link, prepared)[:, None]
     reach = find_reach(plan.link or IDENTITY, base, prepared.bound[:, None], buffers.margin)
@@ -47,9 +48,10 @@ def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buf
         wrong = np.flatnonzero(~(np.abs(found - predicted) <= PREDICTED * (np.abs(found) + reach[k, : batch.num_rows])))
         if wrong.size:
             row = int(wrong[0])
+            start, stop = places.span_of(row, batch.num_rows)
             raise PredictionMismatch(
-                f"{uri}: row {first_row + row}: {name!r} is {predicted[row]:.7g}, expected the model's {total}, {found[row]:.7g}; "
-                f"{wrong.size:,} of {batch.num_rows:,} rows there differ: another model, other inputs, or no {total}"
+                f"{places.name(row)}: {name!r} is {predicted[row]:.7g}, expected the model's {total}, {found[row]:.7g}; "
+                f"{(wrong < stop).sum():,} of {stop - start:,} rows there differ: another model, other inputs, or no {total}"
             )
 
 
@@ -81,30 +83,34 @@ class _Explained(NamedTuple):
     """A slice of rows, as read and as explained."""
 
     batch: pa.RecordBatch
+    places: RowPlaces
     buffers: Buffers
     found: Slice
 
 
-def _explain_slices(plan: Plan, prepared: Prepared, rows: Rows, in_order: InOrder, watch: Stopwatch) -> Iterator[_Explained]:
+def _explain_slices(plan: Plan, prepared: Prepared, rows: Iterable[JoinedSlice], in_order: InOrder, watch: Stopwatch) -> Iterator[_Explained]:
     """Explain slices, each in buffers of its own, which further slices take once it is done with."""
     method = method_on(plan.device, METHODS[plan.method], prepared)
     step, features = SliceStep(method, plan.check, plan.link, plan.row_output, prepared), read_features(plan.features, prepared.bins)
     free = list[Buffers]()
 
-    def explain(read: tuple[WorkItem, int, pa.RecordBatch]) -> _Explained:
-        (piece, first_row, batch), n = read, read[2].num_rows
-        with watch.timed("kernel"), located(piece):
+    def explain(read: JoinedSlice) -> _Explained:
+        batch, places, n = read.batch, read.places, read.batch.num_rows
+        with watch.timed("kernel"):
             buffers = free.pop() if free else make_buffers(prepared, n)
             if padded(n) != buffers.values.shape[1]:  # kernels take all of a buffer, so the last slice gets a smaller one
                 buffers = make_buffers(prepared, n)
-            fill_values(features, prepared.bins, [batch.column(feature.name) for feature in features], buffers.values)
+            values, labels = buffers.values, buffers.labels
+            read.convert(lambda some: fill_values(features, prepared.bins, [some.column(feature.name) for feature in features], values))
             if plan.labels is not None:
-                buffers = buffers._replace(labels=read_labels(plan.labels, batch, piece.uri, first_row))
+                labels = read_labels(plan.labels, batch, places)
             if plan.by:
-                buffers = buffers._replace(labels=group_rows(buffers.labels, batch, plan.by))
-            found = step.explain(buffers, n, f"{piece.uri}: ", first_row)
-            check_predictions(plan, prepared, batch, found.every, first_row, piece.uri)
-            return _Explained(batch, buffers, found)
+                ungrouped = labels
+                labels = read.convert(lambda some: group_rows(ungrouped, some, plan.by))
+            buffers = buffers._replace(labels=labels)
+            found = step.explain(buffers, n, places)
+            check_predictions(plan, prepared, batch, found.every, places)
+            return _Explained(batch, places, buffers, found)
 
     for explained in in_order(explain, rows):
         yield explained
@@ -153,26 +159,31 @@ def write_part(
     watch, states, groups = Stopwatch(), dict[str, Any](), np.zeros(0, str)
     by = tuple(column.name for column in plan.by)
     residual, done, writer = (0.0 if plan.additive else None), 0, None
-    rows = watch.iterate("reading", read_rows(leave_out(item, rejected), read_names(plan, prepared), plan.slice_rows))
+    read = read_rows(leave_out(item, rejected), read_names(plan, prepared), plan.slice_rows)
+    rows = watch.iterate("reading", join_slices(read, plan.slice_rows))
     try:
-        for batch, buffers, found in _explain_slices(plan, prepared, rows, in_order, watch):
-            n = batch.num_rows
+        for batch, places, buffers, found in _explain_slices(plan, prepared, rows, in_order, watch):
+            spans = places.spans(batch.num_rows)
             with watch.timed("kernel"):
                 if by:
                     groups = np.union1d(groups, buffers.labels.names)
                     with refused():
                         check_groups(by, groups.size, len(plan.written_outputs) * len(plan.players))
                 residual = found.residual if residual is None or found.residual is None else max(residual, found.residual)
-                before = states or {summary.name: summary.init(found.kept) for summary in plan.summaries}
-                states = {summary.name: summary.update(before[summary.name], found.kept, n) for summary in plan.summaries}
+                states = states or {summary.name: summary.init(found.kept) for summary in plan.summaries}
+                for start, stop in spans:  # each by itself, so that sums do not depend on what is explained together
+                    some = found.kept if len(spans) == 1 else take_rows(found.kept, start, stop)
+                    states = {summary.name: summary.update(states[summary.name], some, stop - start) for summary in plan.summaries}
             with watch.timed("writing"):
                 if writer is None:
                     columns = list_columns(plan, prepared, _fields_of(item, batch))
                     writer = open_part(local, columns, min(plan.group_rows, item.n_rows))
                     row_groups = RowGroups(writer, plan.group_rows)
-                done += n
+                done += batch.num_rows
                 if not plan.global_only:
-                    row_groups.add(make_batch(columns, batch, found.kept, found.output))
+                    made = make_batch(columns, batch, found.kept, found.output)
+                    for start, stop in spans:
+                        row_groups.add(made.slice(start, stop - start))
         if writer is None:
             raise miscounted(item, done)
         with watch.timed("writing"):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from leafledger.kernels.jit.lanes import LINE
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import prepare
-from leafledger.kernels.slices.buffers import make_buffers
+from leafledger.kernels.slices.buffers import make_buffers, take_rows
 from leafledger.kernels.trees.binning import BATCH
 from tests.kernels.attributing import defaults, leaves
 from tests.strategies import forests
@@ -52,3 +52,19 @@ def test_a_row_counts_only_once_it_has_a_label():
     assert labels.label.shape == labels.weight.shape == labels.missing.shape == labels.residual.shape == (BATCH,)
     assert not labels.weight.any()
     assert labels.names.tolist() == [""]
+
+
+def test_some_rows_are_those_of_all_arrays():
+    """In the order that kernels want, and so many as were asked for."""
+    buffers = make_buffers(prepare(TREE, METHODS["shapley"], {}, interactions=True), 2 * BATCH)
+    rng = np.random.default_rng(0)
+    for array in leaves(buffers._replace(labels=buffers.labels._replace(names=np.zeros(0)))[:-1]):
+        array[...] = rng.integers(0, 2, array.shape)
+    found = take_rows(buffers._replace(labels=buffers.labels._replace(group=np.zeros(2 * BATCH, np.int64))), 3, 10)
+    assert found.n_rows == 7
+    for name in ("values", "bins", "kinds", "phi", "played", "pairs", "path", "margin", "without"):
+        taken, every = getattr(found, name), getattr(buffers, name)
+        assert taken.flags.c_contiguous
+        assert taken.dtype == every.dtype
+        assert np.array_equal(taken, every[..., 3:10])
+    assert found.labels.label.tolist() == buffers.labels.label[3:10].tolist()

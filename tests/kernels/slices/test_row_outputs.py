@@ -27,21 +27,21 @@ def test_the_predicted_output_has_the_largest_margin_of_equal_ones_the_first():
 
 def test_the_other_output_is_drawn_by_seed_and_row_from_all_but_the_predicted_one():
     golden = 0x9E3779B97F4A7C15
-    margin = RNG.normal(size=(4, 50))
+    margin, rows = RNG.normal(size=(4, 50)), np.arange(50)
     for seed in (0, 7, 2**64 - 1):
         wanted = []
         for row in range(50):
             others = [k for k in range(4) if k != max(range(4), key=lambda k, row=row: margin[k, row])]
             wanted.append(others[splitmix(splitmix(seed + golden) + (row + 1) * golden) % 3])
-        assert draw_other(margin, 0, seed).tolist() == wanted
-    assert_array_equal(draw_other(margin[:, 20:], 20, 7), draw_other(margin, 0, 7)[20:])  # whatever is read along with a row
-    assert (draw_other(margin, 0, 7) != draw_other(margin, 0, 8)).any()
-    assert draw_other(margin[:2], 0, 3).tolist() == (1 - find_predicted(margin[:2])).tolist()
+        assert draw_other(margin, rows, seed).tolist() == wanted
+    assert_array_equal(draw_other(margin[:, 20:], rows[20:], 7), draw_other(margin, rows, 7)[20:])  # whatever is read along with a row
+    assert (draw_other(margin, rows, 7) != draw_other(margin, rows, 8)).any()
+    assert draw_other(margin[:2], rows, 3).tolist() == (1 - find_predicted(margin[:2])).tolist()
 
 
 def test_draws_are_even():
     """Of 30,000 draws among three, each third is within six standard deviations."""
-    counts = Counter(draw_other(np.array([[1.0], [0], [0], [0]]).repeat(30_000, axis=1), 0, 11).tolist())
+    counts = Counter(draw_other(np.array([[1.0], [0], [0], [0]]).repeat(30_000, axis=1), np.arange(30_000), 11).tolist())
     assert counts.keys() == {1, 2, 3}
     assert all(abs(n - 10_000) < 6 * (30_000 * 2 / 9) ** 0.5 for n in counts.values())
 

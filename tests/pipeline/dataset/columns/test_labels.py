@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from leafledger.pipeline.dataset.columns.labels import COUNT, LARGEST_LABEL, LARGEST_WEIGHT, REFUSE, LabelColumns, read_labels
+from leafledger.pipeline.dataset.columns.row_places import RowPlaces
 from leafledger.pipeline.errors import InvalidLabel
 
 NUMBERS = st.none() | st.floats(-1e6, 1e6)
@@ -18,14 +19,14 @@ WEIGHTS = st.floats(0, 1e6)
 def test_labels_and_weights_are_those_of_the_rows(rows):
     """A row without a label has no weight; rows that pad the slice count nothing."""
     batch = pa.record_batch({"y": pa.array([y for y, _ in rows], pa.float64()), "w": pa.array([w for _, w in rows], pa.float64())})
-    found = read_labels(LabelColumns("y", "w", COUNT), batch, "f", 0)
+    found = read_labels(LabelColumns("y", "w", COUNT), batch, RowPlaces.one("f", 0))
     n = len(rows)
     assert_array_equal(found.missing[:n], [y is None for y, _ in rows])
     assert_array_equal(found.label[:n], [0.0 if y is None else y for y, _ in rows])
     assert_array_equal(found.weight[:n], [0.0 if y is None else w for y, w in rows])
     assert not found.weight[n:].any()
     assert_array_equal(found.group, 0)
-    unweighted = read_labels(LabelColumns("y", None, COUNT), batch, "f", 0)
+    unweighted = read_labels(LabelColumns("y", None, COUNT), batch, RowPlaces.one("f", 0))
     assert_array_equal(unweighted.weight[:n], [float(y is not None) for y, _ in rows])
 
 
@@ -45,7 +46,7 @@ def test_what_cannot_be_shared_out_is_refused_with_its_row(label, weight, missin
     labels = [LARGEST_LABEL, -LARGEST_LABEL, label, label]
     batch = pa.record_batch({"y": pa.array(labels, pa.float64()), "w": pa.array([LARGEST_WEIGHT, 0.0, weight, weight], pa.float64())})
     with pytest.raises(InvalidLabel) as raised:
-        read_labels(LabelColumns("y", "w", missing), batch, "f.parquet", 500)
+        read_labels(LabelColumns("y", "w", missing), batch, RowPlaces(("e.parquet", "f.parquet"), (0, 501), (0, 1)))
     assert str(raised.value).startswith(f"f.parquet: row 502: {says}")
 
 

@@ -91,7 +91,7 @@ def test_names_may_have_dots(path, tmp_path, monkeypatch):
         monkeypatch.setattr(row_groups, "PAGES_BYTES", limit >> 4)
         for n in range(1, 5):
             assert largest_held(found, columns_of(found, named[:n])) == largest_held(expected, columns_of(expected, plain[:n]))
-            assert choose_pieces(found, range(10), named[:n]) == choose_pieces(expected, range(10), plain[:n])
+            assert choose_pieces(found, range(10), named[:n], 1 << 40) == choose_pieces(expected, range(10), plain[:n], 1 << 40)
             fetched = [], []
             for asked, names, into in ((path, plain, fetched[0]), (tmp_path / "dots.parquet", named, fetched[1])):
                 assert not list(read_batches(Asked(asked, into), range(10), names[:n], GROUP))
@@ -143,13 +143,13 @@ def test_a_large_row_group_is_fetched_by_pages(large, monkeypatch):
     metadata = pq.read_metadata(large)
     whole = largest_held(metadata, [0, 1, 2])
     assert whole >= 0.9 * stored
-    assert choose_pieces(metadata, [0], names) == {}
+    assert choose_pieces(metadata, [0], names, stored) == {}
     monkeypatch.setattr(row_groups, "READ_BYTES", 1 << 21)
     projected = largest_held(metadata, [0, 1, 2])
     assert projected < whole
     with storage.opened(str(large), ahead=False) as opened:
         file, most, before = Counted(opened), 0, pa.total_allocated_bytes()
-        parquet, first = pq.ParquetFile(file, **choose_pieces(metadata, [0], names)), 0
+        parquet, first = pq.ParquetFile(file, **choose_pieces(metadata, [0], names, stored)), 0
         for batch in read_batches(parquet, [0], names, 10_000):
             assert batch.column("i").to_pylist() == [*range(first, first + batch.num_rows)]
             first += batch.num_rows
@@ -164,5 +164,5 @@ def test_narrow_pieces_are_not_worth_it(large, monkeypatch):
     metadata = pq.read_metadata(large)
     monkeypatch.setattr(row_groups, "READ_BYTES", 1 << 20)
     monkeypatch.setattr(row_groups, "PAGES_BYTES", large.stat().st_size // 3)
-    assert choose_pieces(metadata, [0], ["i", "x", "text"]) == {}
+    assert choose_pieces(metadata, [0], ["i", "x", "text"], large.stat().st_size) == {}
     assert largest_held(metadata, [1]) <= metadata.row_group(0).column(1).total_uncompressed_size

@@ -1,18 +1,21 @@
 """The rows of one work item: values of the same rows in memory, however they are cut, and an error that names the row where they do not add up."""
 
 import dataclasses
+import shutil
 import tracemalloc
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xgboost
 from numpy.testing import assert_array_equal
 
-from leafledger import attribute
+from leafledger import attribute, explain
 from leafledger.kernels.methods import METHODS
-from leafledger.pipeline.errors import AdditivityBreach, InvalidData
+from leafledger.pipeline.dataset.files import joined_slices
+from leafledger.pipeline.errors import AdditivityBreach, InvalidData, InvalidLabel, PredictionMismatch
 from leafledger.pipeline.runs.execute.write_part import write_part
 from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
@@ -21,8 +24,8 @@ from leafledger.pipeline.runs.plan.planned_run import plan_run
 from leafledger.pipeline.runs.records.footer import read_footer
 from leafledger.pipeline.runs.records.plan import recipe
 from leafledger.pipeline.runs.stages import broadcast_run
-from tests.pipeline.conftest import FEATURES
-from tests.pipeline.running import ready
+from tests.pipeline.conftest import FEATURES, train
+from tests.pipeline.running import attributions, contents, ready
 
 
 @pytest.fixture(scope="module")
@@ -137,3 +140,119 @@ def test_a_slice_takes_what_was_foreseen_of_it(many_classes, tmp_path, options):
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak / 1.1 <= run.memory.slice <= 2 * peak
+
+
+SIZES = (40, 1, 64, 130, 7, 300)  # rows of files that are explained together
+REASONS = {"direction": "raises", "most": 2, "default": {"code": "R", "text": "{feature} is {value}"}}
+OF_RUNS = {
+    "texts and groups": {"ids": ["flight", "name"], "by": ["carrier"]},
+    "R² by group": {"method": "r2", "label": "label", "weight": "weight", "by": ["carrier", "group"], "ids": ["name"]},
+    "reasons": {"reasons": REASONS},
+    "largest alone": {"top": 2, "columns": "top", "interactions": 1},
+    "summaries alone": {"global_only": True, "by": ["group"]},
+}
+FILES = "data/{:02}.parquet"
+
+
+@pytest.fixture(scope="module")
+def small_files(example, tmp_path_factory):
+    """Small files with labels, weights and the model's margins, of which the fourth has another type."""
+    folder, rng = tmp_path_factory.mktemp("small"), np.random.default_rng(1)
+    frame = example.frame[: sum(SIZES)].assign(weight=1.5, label=lambda rows: rows["delay"], group=rng.integers(0, 3, sum(SIZES)))
+    frame["margin"] = example.booster.predict(frame[FEATURES].assign(carrier=pd.Categorical(frame["carrier"], ["AA", "B6", "DL", "UA"])))
+    (folder / "data").mkdir()
+    first = 0
+    for k, size in enumerate(SIZES):
+        rows = frame[first : first + size]
+        rows.astype({"delay": np.float32} if k == 3 else {}).to_parquet(folder / FILES.format(k), index=False)
+        first += size
+    return folder
+
+
+def changed(small_files, folder, k, **columns):
+    """The files with other values in the last row of one."""
+    shutil.copytree(small_files / "data", folder / "data")
+    rows = pd.read_parquet(folder / FILES.format(k))
+    for name, value in columns.items():
+        rows.loc[len(rows) - 1, name] = value
+    rows.to_parquet(folder / FILES.format(k), index=False)
+    return folder / "data"
+
+
+@pytest.mark.parametrize("given", OF_RUNS.values(), ids=OF_RUNS)
+def test_a_part_does_not_show_which_files_were_explained_together(example, small_files, tmp_path, monkeypatch, given):
+    """Every byte of the run is the same where each file is explained by itself."""
+    given = {"scheduler": "serial"} | given
+    explain(example.model, small_files / "data", tmp_path / "run", **given)
+    together = contents(tmp_path / "run")
+    shutil.rmtree(tmp_path / "run")
+    monkeypatch.setattr(joined_slices, "JOINED_BYTES", 0)
+    explain(example.model, small_files / "data", tmp_path / "run", **given)
+    assert contents(tmp_path / "run") == together
+
+
+def test_another_output_is_drawn_by_the_row_s_number_in_its_file(small_files, example, tmp_path, monkeypatch):
+    """Of a model of three classes."""
+    train(example.frame, objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")
+    tables = []
+    for n_bytes in (joined_slices.JOINED_BYTES, 0):
+        monkeypatch.setattr(joined_slices, "JOINED_BYTES", n_bytes)
+        explain(tmp_path / "model.txt", small_files / "data", tmp_path / str(n_bytes), output="other:5", scheduler="serial")
+        tables.append(attributions(tmp_path / str(n_bytes)))
+    assert tables[0].equals(tables[1])
+    assert len(set(tables[0]["output"].to_pylist())) == 3
+
+
+def test_files_are_explained_together(example, small_files, tmp_path, monkeypatch):
+    """Those before the one of another type, that one, and those behind it."""
+    calls, plain = [], METHODS["shapley"]
+
+    def count(buffers, tables):
+        calls.append(buffers.n_rows)
+        plain.kernel(buffers, tables)
+
+    monkeypatch.setitem(METHODS, "shapley", dataclasses.replace(plain, kernel=count))
+    explain(example.model, small_files / "data", tmp_path / "run", scheduler="serial")
+    assert calls == [105, 130, 307]
+
+
+def test_a_breach_names_the_file_and_its_row(example, small_files, tmp_path, monkeypatch):
+    """Though its slice begins with another file: the 42nd row of the slice is the first of the third file."""
+    wrong = METHODS["shapley"]
+
+    def off(buffers, tables):
+        wrong.kernel(buffers, tables)
+        buffers.phi[0, 0, 41] += 1e-3
+
+    monkeypatch.setitem(METHODS, "shapley", dataclasses.replace(wrong, kernel=off))
+    with pytest.raises(AdditivityBreach, match=r"data/02\.parquet: row 0: attributions miss margin - base value"):
+        explain(example.model, small_files / "data", tmp_path / "run", scheduler="serial")
+
+
+def test_a_wrong_prediction_names_the_file_and_its_row(example, small_files, tmp_path):
+    """And counts the rows of that file alone."""
+    data = changed(small_files, tmp_path, 2, margin=1e9)
+    with pytest.raises(PredictionMismatch, match=r"data/02\.parquet: row 63: 'margin' is 1e\+09, expected .*; 1 of 64 rows there differ"):
+        explain(example.model, data, tmp_path / "run", predictions="margin", scheduler="serial")
+
+
+def test_a_wrong_weight_names_the_file_and_its_row(example, small_files, tmp_path):
+    """By its number in the file."""
+    data = changed(small_files, tmp_path, 2, weight=-1.0)
+    with pytest.raises(InvalidLabel, match=r"data/02\.parquet: row 63: weight 'weight' is -1\.0, expected"):
+        explain(example.model, data, tmp_path / "run", method="r2", label="label", weight="weight", scheduler="serial")
+
+
+def test_a_file_with_texts_that_are_none_is_rejected_by_its_name(example, small_files, tmp_path):
+    """The others of its slice are explained as if it were not there."""
+    shutil.copytree(small_files / "data", tmp_path / "data")
+    table = pq.read_table(tmp_path / FILES.format(1))
+    texts = pa.array([b"\xff"], pa.large_binary()).view(pa.large_string()).cast(table["carrier"].type)
+    pq.write_table(table.set_column(table.schema.get_field_index("carrier"), "carrier", texts), tmp_path / FILES.format(1))
+    manifest = explain(example.model, tmp_path / "data", tmp_path / "run", scheduler="serial", by=["carrier"])
+    (rejected,) = manifest.rejected
+    assert rejected.uri.endswith("01.parquet")
+    assert "01.parquet: row groups [0]: column 'carrier'" in rejected.reason
+    (tmp_path / FILES.format(1)).unlink()
+    explain(example.model, tmp_path / "data", tmp_path / "other", scheduler="serial", by=["carrier"])
+    assert attributions(tmp_path / "run").equals(attributions(tmp_path / "other"))
