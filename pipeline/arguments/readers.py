@@ -8,6 +8,7 @@ from numbers import Integral, Number, Real
 from os import PathLike
 from typing import Any
 
+from ..display.nearest import did_you_mean
 from ..errors import UsageError
 
 ALL = "all"  # all interactions
@@ -210,7 +211,7 @@ def read_choice(name: str, given: Any, choices: tuple[str, ...]) -> str:
         It is something else.
     """
     if not isinstance(given, str) or given not in choices:
-        raise refuse(name, given, " or ".join(map(repr, choices)))
+        raise refuse(name, given, " or ".join(map(repr, choices)) + did_you_mean(given, choices))
     return given
 
 

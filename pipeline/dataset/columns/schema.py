@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...display.nearest import did_you_mean
 from ...errors import InvalidColumn, SchemaMismatch
 from ...models.catboost.cityhash import HashedCategory
 from ...models.model import Feature
@@ -119,6 +120,7 @@ def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Sc
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise SchemaMismatch(
             f"{where}: column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing[:5]))}{more} missing, got {_some(schema.names)}"
+            f"{did_you_mean(missing[0], present.difference(wanted, ids))}"
         )
     doubled = [name for name in (*wanted, *ids) if names[name] > 1]
     if doubled:

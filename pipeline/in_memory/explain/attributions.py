@@ -14,6 +14,7 @@ from ...arguments.choices import MARGIN, Sign, Space
 from ...arguments.readers import read_choice, read_names, read_number
 from ...dataset.columns import schema
 from ...dataset.columns.partition import Groups
+from ...display.nearest import did_you_mean
 from ...display.text import COLUMNS, as_html
 from ...display.text import count as count_nouns
 from ...display.waterfall import Step, Waterfall, plain, shorten_steps
@@ -33,7 +34,7 @@ def _take_column(found: "Attributions", name: str) -> Any:
     rows = found.rows
     there = rows.schema.names if isinstance(rows, pa.Table | pa.RecordBatch) else getattr(rows, "columns", rows if isinstance(rows, dict) else ())
     if name not in there:
-        raise UsageError(f"ids have {name!r}, which is no column of the rows")
+        raise UsageError(f"ids have {name!r}, which is no column of the rows{did_you_mean(name, there)}")
     try:
         column = pa.table({name: rows[name]}).column(0)
     except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:

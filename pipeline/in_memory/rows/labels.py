@@ -10,6 +10,7 @@ from leafledger.kernels.method.method import Method
 
 from ...dataset.columns import schema
 from ...dataset.columns.labels import COUNT, check_values
+from ...display.nearest import did_you_mean
 from ...errors import UsageError
 from ...methods.parameters import labelled_methods
 from ...models.model import Feature
@@ -25,7 +26,7 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
         arrow = isinstance(rows, pa.Table | pa.RecordBatch)
         there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
         if given not in there:
-            raise UsageError(f"{name} is {given!r}, which is no column of the rows")
+            raise UsageError(f"{name} is {given!r}, which is no column of the rows{did_you_mean(given, there)}")
         try:
             column = pa.table({given: rows[given]}).column(0).combine_chunks()
         except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ...display.nearest import did_you_mean
 from ...errors import InvalidRun, NoSuchRow, UsageError
 from ...stores import storage
 from ...stores.failures import published
@@ -307,7 +308,7 @@ def find_rows(
     schema = read_part_schema(uris[0])
     strange = next((name for name in where if name not in schema.names), None)
     if strange is not None:
-        raise UsageError(f"{run}: has no column {strange!r:.80}; its id columns are {', '.join(ids) or 'none'}")
+        raise UsageError(f"{run}: has no column {strange!r:.80}; its id columns are {', '.join(ids) or 'none'}{did_you_mean(strange, schema.names)}")
     with ThreadPoolExecutor(READERS) as readers:
         looked = list(readers.map(_find_in_part, repeat(run), uris, numbers, repeat(where)))
         unfit = [each for each in looked if isinstance(each, UsageError)]
