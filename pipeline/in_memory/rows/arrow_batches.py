@@ -106,8 +106,8 @@ def as_batch(model: Model, rows: Any, used: Sequence[int], where: str = ROWS) ->
     try:
         table = pa.table(rows)
     except (TypeError, ValueError, pa.ArrowException) as error:
-        columns = isinstance(rows, Mapping) or hasattr(rows, "columns")
-        said = f" that Arrow cannot read: {' '.join(str(error).split())}" if columns else f", {EXPECTED}"
+        has_names = isinstance(rows, Mapping) or hasattr(rows, "columns")
+        said = f" that Arrow cannot read: {' '.join(str(error).split())}" if has_names else f", {EXPECTED}"
         raise SchemaMismatch(f"{where} are a {type(rows).__name__}{said}") from error
     schema.check_columns(features, (), table.schema, (), where)
     columns = [table.column(name).combine_chunks() for name in names]
