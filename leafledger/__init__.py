@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
         UnknownStore,
         UnlikeRuns,
         UnsupportedModel,
+        UnusablePlace,
         UsageError,
         WorkersDied,
     )
@@ -96,6 +97,7 @@ __all__ = [
     "UnknownStore",
     "UnlikeRuns",
     "UnsupportedModel",
+    "UnusablePlace",
     "UsageError",
     "WorkersDied",
     "WrittenReport",
@@ -150,6 +152,7 @@ _HOMES = {
         "UnknownStore",
         "UnlikeRuns",
         "UnsupportedModel",
+        "UnusablePlace",
         "UsageError",
         "WorkersDied",
     ),

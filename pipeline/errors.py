@@ -194,6 +194,12 @@ class NotAFile(StorageError):
     exit_code = Exit.USAGE
 
 
+class UnusablePlace(StorageError):
+    """A bucket does not exist, or this user may not write into a folder of this machine."""
+
+    exit_code = Exit.USAGE
+
+
 class UnknownStore(StorageError):
     """A URI's scheme is unknown, or the package that serves it is not installed."""
 

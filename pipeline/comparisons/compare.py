@@ -55,7 +55,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
         raise UsageError(f"ids has {taken[0]!r}, as a column of the rows is called; rename it")
     if storage.bars_file(job.out):
         raise UsageError(f"{job.out}: is a folder, a pipe, a socket or a device, expected the name of a file that is to be written")
-    commit.check_writable(storage.beside(job.out, ""))
+    commit.check_writable(storage.beside(job.out, ""), job.out)
     loaded = load_model(job)
     check_label(measures.label, loaded)
     found = list_for(job, job.data, loaded, asked)

@@ -13,7 +13,7 @@ from leafledger.pipeline.stores.uris import normalise
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, Exception)]
 CODES = {
-    **dict.fromkeys(("UsageError", "UnlikeRuns", "UnknownStore", "NotAFile"), 2),
+    **dict.fromkeys(("UsageError", "UnlikeRuns", "UnknownStore", "UnusablePlace", "NotAFile"), 2),
     "NoSuchRow": 5,
     **dict.fromkeys(("NotThere", "NotFinished"), 6),
     "OtherVersion": 7,
