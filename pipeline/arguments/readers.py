@@ -62,6 +62,8 @@ def read_place(name: str, given: Any) -> str:
     """
     if not isinstance(given, str | PathLike):
         hint = "; attribute explains rows in memory" if hasattr(given, "__array__") else ""
+        if name == "model" and hasattr(given, "predict"):
+            hint = ": save it by leafledger.save_model(model, 'model.trees'), or explain rows in memory by leafledger.attribute"
         raise refuse(name, given, f"a path or URI{hint}")
     if not str(given):
         raise refuse(name, given, "a path or URI")

@@ -350,4 +350,5 @@ def refuse_unknown(features: Sequence[Feature], bins: BinTables, batch: pa.Recor
         values = np.zeros((bins.column.size, part.num_rows))
         fill_columns(features, bins, part, values)
         counts.append(count_unseen(bins, values))
-    refuse_counted(np.sum(counts, axis=0), read_features(features, bins), where)
+    some = batch.slice(0, SLICE_ROWS)
+    refuse_counted(np.sum(counts, axis=0), read_features(features, bins), where, lambda name: some.column(name).to_pylist())
