@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .row_groups import columns_of
+from .row_groups import columns_of, holds_dictionaries
 
 TEXTS = (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())
 DIFFERENCES = {"DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"}
@@ -76,7 +76,8 @@ def decode(batches: Iterable[pa.RecordBatch], schema: pa.Schema, slice_rows: int
     n_rows = n_bytes = 0
     for batch in batches:
         names = _to_decode(batch, schema)
-        apart = any(pa.types.is_dictionary(schema.field(name).type) for name in batch.schema.names)
+        kinds = [schema.field(name).type for name in batch.schema.names]
+        apart = any(pa.types.is_dictionary(kind) or holds_dictionaries(kind) for kind in kinds)
         for piece, size in _cut(batch, names + [field.name for field in batch.schema if field.type in TEXTS]):
             while piece.num_rows:
                 if held and (apart or n_rows == slice_rows or n_bytes + size > TEXT_BYTES):
