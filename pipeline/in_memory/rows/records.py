@@ -16,23 +16,7 @@ def is_value(given: Any) -> bool:
 
 
 def as_columns(rows: Any, where: str) -> Any:
-    """Turn records into columns.
-
-    Parameters
-    ----------
-    where : str
-        What the rows are, for messages.
-
-    Returns
-    -------
-    Any
-        Of a dict of single values, which is one row, and of a list of dicts: a list for every name, as text. Anything else as it is.
-
-    Raises
-    ------
-    SchemaMismatch
-        Records have other names than the first; or rows are a path, or not read yet.
-    """
+    """Turn a dict of single values, which is one row, and a list of dicts into lists by name; refuse what holds no rows yet, as a path."""
     if isinstance(rows, str | PathLike):
         path = shorten(str(rows))
         raise SchemaMismatch(
