@@ -92,13 +92,19 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     return {name: printable(str(value)) if isinstance(value, str | Date) else value for name, value in row.items()}
 
 
+def _choose_first(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The first TOP rows, by rank where they have one, and behind them the scores of a method, whose rank is 0."""
+    ranked = sorted((row for row in rows if row.get("rank") != 0), key=lambda row: row.get("rank", 0))
+    return [*ranked[:TOP], *(row for row in rows if row.get("rank") == 0)]
+
+
 def show_summaries(out: str, summaries: dict[str, pa.Table]) -> None:
     """Make a table artifact of each summary: the first TOP rows of every output, by rank if ranked."""
     for name, summary in summaries.items():
         with _showing(name):
-            rows = sorted(map(_plain, summary.to_pylist()), key=lambda row: row.get("rank", 0))
+            rows = [*map(_plain, summary.to_pylist())]
             outputs = dict.fromkeys(row.get("output") for row in rows)
-            top = [row for output in outputs for row in [row for row in rows if row.get("output") == output][:TOP]]
+            top = [row for output in outputs for row in _choose_first([row for row in rows if row.get("output") == output])]
             create_table_artifact(top, key=key_of(name), description=f"{name}: the first {TOP} per output of {as_markdown(out)}")
 
 

@@ -13,7 +13,7 @@ from leafledger.pipeline.arguments.dates import fill_date
 from leafledger.pipeline.drift.compare.alarm_thresholds import read_thresholds
 from leafledger.pipeline.drift.drift import drift
 from leafledger.pipeline.drift.verdict import DriftVerdict, read_verdict
-from leafledger.pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UsageError
+from leafledger.pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UnusablePlace, UsageError
 from leafledger.pipeline.report.report import WrittenReport, report
 from leafledger.pipeline.runs.job.job import Job
 from leafledger.pipeline.runs.monitor.attempt import Attempt
@@ -48,7 +48,7 @@ R = TypeVar("R")
 def may_pass(task: Task, task_run: TaskRun, state: State) -> bool:  # noqa: ARG001 - the shape of a retry condition
     """Tell whether trying again can help: the network may come back, but a refusal stays one, and so does a file that is not there."""
     error = state.data
-    return isinstance(error, StorageError | ClusterLost) and not isinstance(error, NotAFile | NotThere | UnknownStore)
+    return isinstance(error, StorageError | ClusterLost) and not isinstance(error, NotAFile | NotThere | UnknownStore | UnusablePlace)
 
 
 def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:

@@ -9,6 +9,7 @@ from enum import IntEnum
 from .display.text import printable
 
 HIDDEN = "***"
+PUBLIC = "leafledger"  # module that all errors are imported from
 _URI = re.compile(r"[a-zA-Z][\w+.-]*://[^\s'\"<>]*[^\s'\"<>:,;.)]")
 # A name and its password, which may have slashes, as keys of S3 do; not a port, an IPv6 address or {date:%Y}, behind which paths may have an "@".
 _USER = re.compile(r"(?<=://)[^/@:\[{]*:(?!\d{0,5}([/?#]|$)).*@")
@@ -79,8 +80,16 @@ class LeafledgerError(Exception):
 
     exit_code = Exit.FAILED
 
+    def __init_subclass__(cls) -> None:
+        """Name the errors of this module as they are public, in tracebacks and in pickles."""
+        if cls.__module__ == __name__:
+            cls.__module__ = PUBLIC
+
     def __init__(self, *said: object):
         super().__init__(*(printable(redact(each)) if isinstance(each, str) else each for each in said))
+
+
+LeafledgerError.__module__ = PUBLIC
 
 
 class UsageError(LeafledgerError):
@@ -181,6 +190,12 @@ class NotThere(StorageError):
 
 class NotAFile(StorageError):
     """What should be read, or written over, is a folder, a pipe, a socket or a device."""
+
+    exit_code = Exit.USAGE
+
+
+class UnusablePlace(StorageError):
+    """A bucket does not exist, or this user may not write into a folder of this machine."""
 
     exit_code = Exit.USAGE
 

@@ -8,6 +8,7 @@ from numbers import Integral, Number, Real
 from os import PathLike
 from typing import Any
 
+from ..display.nearest import did_you_mean
 from ..errors import UsageError
 
 ALL = "all"  # all interactions
@@ -61,6 +62,8 @@ def read_place(name: str, given: Any) -> str:
     """
     if not isinstance(given, str | PathLike):
         hint = "; attribute explains rows in memory" if hasattr(given, "__array__") else ""
+        if name == "model" and hasattr(given, "predict"):
+            hint = ": save it by leafledger.save_model(model, 'model.trees'), or explain rows in memory by leafledger.attribute"
         raise refuse(name, given, f"a path or URI{hint}")
     if not str(given):
         raise refuse(name, given, "a path or URI")
@@ -210,7 +213,7 @@ def read_choice(name: str, given: Any, choices: tuple[str, ...]) -> str:
         It is something else.
     """
     if not isinstance(given, str) or given not in choices:
-        raise refuse(name, given, " or ".join(map(repr, choices)))
+        raise refuse(name, given, " or ".join(map(repr, choices)) + did_you_mean(given, choices))
     return given
 
 

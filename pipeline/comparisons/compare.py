@@ -20,6 +20,7 @@ from ..arguments.readers import read_date, read_flag, read_names, read_number, r
 from ..cluster.map_items import map_items
 from ..dataset.columns.notes import note_columns, warn_positions
 from ..dataset.files.matching import ExtraColumns
+from ..dataset.files.rows import read_some
 from ..errors import InvalidData, UsageError
 from ..methods.parameters import check_parameters
 from ..methods.unseen_categories import refuse_counted
@@ -55,7 +56,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
         raise UsageError(f"ids has {taken[0]!r}, as a column of the rows is called; rename it")
     if storage.bars_file(job.out):
         raise UsageError(f"{job.out}: is a folder, a pipe, a socket or a device, expected the name of a file that is to be written")
-    commit.check_writable(storage.beside(job.out, ""))
+    commit.check_writable(storage.beside(job.out, ""), job.out)
     loaded = load_model(job)
     check_label(measures.label, loaded)
     found = list_for(job, job.data, loaded, asked)
@@ -83,7 +84,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
         commit.remove(folder)
     if not job.options.allow_unseen:
         seen = sum((each.seen for each in done.values()), np.zeros((len(prepared.features), 2), np.int64))
-        refuse_counted(seen, prepared.features, job.data)
+        refuse_counted(seen, prepared.features, job.data, lambda name: read_some(items[0], name))
     facts = {"model": model.origin or job.model, "model_digest": model.digest, **part, "data": job.data, "ids": asked.ids, **asdict(measures)}
     facts["rankings"] = [asdict(entry) for entry in entries]
     return publish_tables(job.out, tabulate(prepared, model, measures, [done[item.part] for item in items]), facts)

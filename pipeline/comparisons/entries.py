@@ -11,6 +11,7 @@ from leafledger.kernels.methods import METHODS
 from ..arguments.choices import MARGIN
 from ..dataset.files.listing import Listing, WorkItem, make_items
 from ..dataset.files.matching import ExtraColumns
+from ..display.nearest import did_you_mean
 from ..errors import NotFinished, UsageError
 from ..methods.worker_memory import ITEM_ROWS
 from ..models.model import Model
@@ -40,7 +41,7 @@ def parse_entry(text: str) -> Entry:
     try:
         method, parameters = read_method(text, METHODS)
     except ValueError as error:
-        raise UsageError(f"{text!r}: {error}") from None
+        raise UsageError(f"{text!r}: {error}{did_you_mean(text.split(':')[0], {*METHODS} - {text.split(':')[0]})}") from None
     if find_open(method, parameters):
         raise UsageError(f"{text!r}: leaves a parameter open, which explain and attribute choose; give the number that they chose")
     if method.labelled:

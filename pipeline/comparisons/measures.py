@@ -8,6 +8,7 @@ from leafledger.kernels.prediction_gap.noise import NOISES
 from leafledger.kernels.prediction_gap.tables import BUDGET
 
 from ..arguments.readers import shorten
+from ..display.nearest import did_you_mean
 from ..errors import UnsupportedModel, UsageError
 from ..models.model import Model
 from ..models.objectives import Margin
@@ -47,7 +48,7 @@ def check_measures(measures: Measures) -> None:
     if not all(0 < scale < np.inf for scale in scales) or len({f"{scale:g}" for scale in scales}) < len(scales):
         raise UsageError(f"scales are {', '.join(map(str, scales))}, expected different numbers above 0")
     if measures.noise not in known:
-        raise UsageError(f"noise is {shorten(measures.noise)}, expected one of {', '.join(known)}")
+        raise UsageError(f"noise is {shorten(measures.noise)}, expected one of {', '.join(known)}{did_you_mean(measures.noise, known)}")
 
 
 def check_label(label: str | None, model: Model) -> None:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 ROWS, COLUMNS = 5, 8  # rows and columns of a table
+SHOWN = 10  # names listed in a message
 DIGITS, MOST_DIGITS = 4, 10  # digits of one of two numbers
 MARKDOWN = re.compile(r"[\\`*\[\]<>|#!~&]|(?<![^\W_])_|_(?![^\W_])")  # characters with a meaning in Markdown anywhere; _ inside a word has none
 
@@ -20,6 +21,11 @@ def count(n: int, noun: str) -> str:
         In the singular; its plural takes an s.
     """
     return f"{n:,} {noun}{'' if n == 1 else 's'}"
+
+
+def list_some(names: Sequence[str]) -> str:
+    """Name the first SHOWN of several, and say how many more there are."""
+    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def write_two(first: float, second: float) -> tuple[str, str]:

@@ -105,7 +105,8 @@ class Drift:
     @property
     def alarms(self) -> tuple[str, ...]:
         """Where a threshold is crossed, in words."""
-        said = _say_alarms(self.outputs, self.shifts, self.thresholds)
+        none = [f"no rows, were {self.reference_n_rows:,}"] if not self.n_rows and self.reference_n_rows else []
+        said = [*none, *_say_alarms(self.outputs, self.shifts, self.thresholds)]
         tested = (each for each in self.groups if each.state == TESTED)
         of_groups = ((each, _say_alarms(each.outputs, each.shifts, self.thresholds)) for each in tested)
         return (*said, *(f"{printable(each.group)}: {line}" for each, lines in of_groups for line in lines))

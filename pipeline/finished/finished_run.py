@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from ..arguments.choices import MARGIN
 from ..arguments.readers import read_number
+from ..display.nearest import did_you_mean
 from ..errors import InvalidRun, NoSuchRow, UsageError
 from ..in_memory.explain.attributions import Attributions
 from ..runs.lookup.row_lookup import FoundRows, as_plain, find_rows, has_views, keep_rows, read_condition
@@ -131,7 +132,8 @@ class FinishedRun:
         there = found.schema.names if self.manifest.parts else self.plan.part_columns
         for name in (*(columns or ()), *(where or ())):
             if name not in there:
-                raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {', '.join(self.plan.ids) or 'none'}")
+                ids = ", ".join(self.plan.ids) or "none"
+                raise UsageError(f"{self.uri}: has no column {name!r:.80}; its id columns are {ids}{did_you_mean(name, there)}")
         if not self.manifest.parts:  # without rows the types are unknown
             return pa.table({name: pa.nulls(0) for name in columns or ()})
         if where:
@@ -175,8 +177,8 @@ class FinishedRun:
         entry = self.manifest.summary(f"{name}.parquet")
         if entry is None:
             listed = (name_file(each["uri"]) for each in self.manifest.summaries)
-            names = ", ".join(each.removesuffix(".parquet") for each in listed if each.endswith(".parquet"))
-            raise UsageError(f"{self.uri}: has no summary {name!r:.80}, expected one of {names}")
+            names = [each.removesuffix(".parquet") for each in listed if each.endswith(".parquet")]
+            raise UsageError(f"{self.uri}: has no summary {name!r:.80}, expected one of {', '.join(names)}{did_you_mean(name, names)}")
         uri = RunFolder(self.uri).listed(entry)
         with published(), storage.opened(uri) as file:
             try:

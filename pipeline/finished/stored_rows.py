@@ -11,6 +11,7 @@ from leafledger.kernels.methods import METHODS
 
 from ..dataset.columns import schema
 from ..dataset.files.pieces import leave_out, take_rows
+from ..display.nearest import did_you_mean
 from ..display.waterfall import Step
 from ..errors import InvalidRun, UsageError
 from ..in_memory.explain.attributions import ROUNDED
@@ -122,7 +123,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
 def show_rows(uri: str, manifest: Manifest, plan: Plan, found: FoundRows, output: str | None = None) -> Shown:
     """Convert stored rows to shown rows."""
     if output is not None and (plan.chosen or output not in plan.outputs):
-        own = "each row has one of its own" if plan.chosen else f"expected one of {', '.join(plan.outputs)}"
+        own = "each row has one of its own" if plan.chosen else f"expected one of {', '.join(plan.outputs)}{did_you_mean(output, plan.outputs)}"
         raise UsageError(f"output is {output!r:.80}, {own}")
     numbers = range(len(plan.written_outputs)) if output is None else [plan.outputs.index(output)]
     rows = []

@@ -71,9 +71,8 @@ def _drift(run: ListedRun) -> str | None:
 
 
 def _state(run: ListedRun) -> str:
-    planned = f"{run.n_parts} of {run.n_planned} parts" if run.state == "unfinished" and run.n_planned is not None else ""
-    more = run.why if run.why is not None else planned
-    return f'<span class="{run.state}">{run.state}</span>{f"<br>{_text(more)}" if more else ""}'
+    named, _, more = run.progress.partition(", ") if run.progress else (run.state, "", run.why or "")
+    return f'<span class="{run.state}">{named}</span>{f"<br>{_text(more)}" if more else ""}'
 
 
 def _night(run: ListedRun, page: str) -> dict[str, str | None]:

@@ -6,15 +6,17 @@ import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from datetime import date as Date
 from os import PathLike
 from typing import Any, Literal
 
 from ..errors import InvalidRun, NotThere, OtherVersion, UsageError
 from ..runs.advisories.known import find_advisories
-from ..runs.records.current_run import list_places, say_strays
+from ..runs.execute.interrupted import is_working
+from ..runs.records.current_run import count_done, list_places, say_strays
 from ..runs.records.derived import AFTER, read_after
-from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLACES, PLAN, REPLACEMENTS, RunFolder, find_strays
+from ..runs.records.folder import ATTEMPT, MANIFEST, PARTS, PLACE, PLACES, PLAN, REPLACEMENTS, RunFolder, find_strays
 from ..runs.records.manifest import Manifest, read_manifest
 from ..runs.records.part import list_sizes
 from ..runs.records.plan_file import from_json
@@ -46,6 +48,11 @@ class ListedRun:
     state : str
         "finished", "unfinished", "damaged", where something that it lists is missing, or is not as it says, or "unreadable", where a version of
         leafledger made it whose records this one does not read.
+    working : bool or None
+        Of an unfinished run, whether the process that began it on this machine still works; None where nobody knows, as of another machine, of a
+        cluster, and where it ended in good order.
+    last_part : str or None
+        Of an unfinished run, when its last part was written, in UTC.
     why : str or None
         What is damaged, or cannot be read.
     manifest : str or None
@@ -53,7 +60,7 @@ class ListedRun:
     model, model_digest, method : str or None
         As in the plan.
     n_rows : int or None
-        Rows explained; of an unfinished run those that are planned.
+        Rows explained; of an unfinished run those of the parts that are there.
     n_parts, n_planned : int or None
         Parts that are there, and those that are planned; None of what an interrupted `prune` left of a run that had replaced another.
     n_rejected : int or None
@@ -70,6 +77,8 @@ class ListedRun:
         Names of those that may concern it, as in `docs/advisories.md`.
     left : str or None
         Of a finished run, what readers of its folder find there besides, as where a replacement was interrupted.
+    n_rows_planned : int or None
+        Of an unfinished run, the rows that its plan has.
     """
 
     run: str
@@ -91,6 +100,18 @@ class ListedRun:
     report: bool = False
     advisories: tuple[str, ...] = ()
     left: str | None = None
+    working: bool | None = None
+    last_part: str | None = None
+    n_rows_planned: int | None = None
+
+    @property
+    def progress(self) -> str:
+        """How far an unfinished run is, in words; empty of any other."""
+        if self.state != "unfinished" or self.n_planned is None:
+            return ""
+        now = {True: "works", False: "died", None: "unfinished"}[self.working]
+        last = "" if self.last_part is None else f", the last {self.last_part[:19].replace('T', ' ')} UTC"
+        return f"{now}, {self.n_parts} of {self.n_planned} parts{last}"
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as JSON has it.
@@ -214,7 +235,7 @@ def _read_unfinished(run: str, name: str, here: Folder) -> ListedRun:
         return ListedRun(run=run, name=name, date=find_day(name), state="unfinished")
     with published():
         plan = from_json(storage.read(RunFolder(run).plan), RunFolder(run).plan)
-    done = list_folder(RunFolder(run).parts).files if PARTS in here.folders else {}
+    done = count_done(run, plan)
     return ListedRun(
         run=run,
         name=name,
@@ -223,9 +244,12 @@ def _read_unfinished(run: str, name: str, here: Folder) -> ListedRun:
         model=plan.model,
         model_digest=plan.model_digest,
         method=plan.method,
-        n_rows=plan.n_rows,
-        n_parts=sum(part.endswith(".parquet") for part in done),
+        n_rows=done.n_rows,
+        n_parts=done.n_parts,
         n_planned=len(plan.items),
+        n_rows_planned=plan.n_rows,
+        working=is_working(run) if ATTEMPT in here.files else None,
+        last_part=None if done.changed is None else datetime.fromtimestamp(done.changed, UTC).isoformat(timespec="seconds"),
     )
 
 

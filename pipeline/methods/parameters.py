@@ -8,6 +8,7 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.summary import list_grouped
 
 from ..arguments.readers import shorten
+from ..display.nearest import did_you_mean
 from ..errors import UsageError
 
 
@@ -28,7 +29,7 @@ def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]
     unknown = sorted(set(given) - set(known))
     if unknown:
         takes = ", ".join(known) or "none"
-        raise UsageError(f"method {method.name!r} has no parameter {unknown[0]!r}, it takes {takes}")
+        raise UsageError(f"method {method.name!r} has no parameter {unknown[0]!r}, it takes {takes}{did_you_mean(unknown[0], known)}")
     values = {}
     for name, parameter in known.items():
         try:
@@ -47,7 +48,7 @@ def find_method(name: str) -> Method:
         It is unknown; the message lists those there are.
     """
     if name not in METHODS:
-        raise UsageError(f"method {name!r} is unknown, expected one of {', '.join(METHODS)}")
+        raise UsageError(f"method {name!r} is unknown, expected one of {', '.join(METHODS)}{did_you_mean(name, METHODS)}")
     return METHODS[name]
 
 

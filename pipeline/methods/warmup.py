@@ -21,6 +21,7 @@ from leafledger.kernels.slices.top_k import find_largest
 from leafledger.kernels.trees.ensemble import TreeEnsemble, bit_set, check
 from leafledger.kernels.trees.statistics import NO_STATISTICS, look_up
 
+from ..display.nearest import did_you_mean
 from ..errors import UsageError
 
 N_NUMERIC = 24  # numeric features, followed by a categorical one
@@ -193,5 +194,5 @@ def list_pieces(methods: Iterable[str] | None = None) -> list[tuple[str, Callabl
     names = list_names() if methods is None else list(dict.fromkeys(methods))
     for name in names:
         if name not in METHODS:
-            raise UsageError(f"unknown method {name!r}, expected one of {', '.join(METHODS)}")
+            raise UsageError(f"unknown method {name!r}, expected one of {', '.join(METHODS)}{did_you_mean(name, METHODS)}")
     return [("what all methods share", _warm_rest), *((name, partial(_warm_all, METHODS[name])) for name in names)]

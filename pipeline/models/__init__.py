@@ -16,7 +16,7 @@ from ..display.text import is_whole
 from ..errors import InvalidModel, UnsupportedModel, UsageError
 from ..stores import commit, storage
 from ..stores.uris import normalise
-from .model import Loader, Model
+from .model import Feature, Loader, Model
 from .objectives import Margin, Objective
 from .selection import select
 from .source import read_source
@@ -101,9 +101,13 @@ def _mark_missing(model: Model, missing: float | None, where: str) -> Model:
         raise UsageError(f"missing is {missing:g}, but {where} says that {noted[0]:g} stands for missing values; leave it out, or give that one")
     for number in noted if missing is None else [missing]:
         _check_missing_code(model, number, where)
-    if missing is None:
-        return model
-    return replace(model, features=tuple(feature if feature.categories else replace(feature, missing=missing) for feature in model.features))
+    single = model.ensemble.single_precision
+
+    def mark(feature: Feature) -> Feature:
+        number = feature.missing if missing is None or feature.categories else missing
+        return replace(feature, missing=number, rounds_missing=single and number is not None)
+
+    return replace(model, features=tuple(map(mark, model.features))) if noted or missing is not None else model
 
 
 def _name_classes(model: Model, classes: tuple[str, ...]) -> Model:

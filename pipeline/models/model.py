@@ -45,6 +45,8 @@ class Feature:
         Whether the library refuses to predict rows with a missing value, so that the trees have no branch for it.
     partial : bool
         Whether ``categories`` are only those in splits, as CatBoost stores them: training may have seen others.
+    rounds_missing : bool
+        Whether values are compared with ``missing`` in single precision, as the model's library does. Plans of before do not say it.
     booleans : tuple of str
         Spelling of false and true by hashed categories; empty if unknown, so that boolean columns are refused.
     """
@@ -61,6 +63,7 @@ class Feature:
     refuses_missing: bool = field(default=False, metadata={EMPTY: True})
     booleans: tuple[str, ...] = field(default=(), metadata={EMPTY: True})
     partial: bool = field(default=False, metadata={EMPTY: True})
+    rounds_missing: bool = field(default=False, compare=False, metadata={EMPTY: True})
 
     @property
     def tells_seen(self) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 
 from ..arguments.iterations import Iterations
+from ..display.nearest import did_you_mean
 from ..display.text import is_whole
 from ..errors import UnsupportedModel, UsageError
 from .model import Model
@@ -140,7 +141,7 @@ def find_output(outputs: Sequence[str], asked: str | int) -> int:
     position = int(name) if name.isdecimal() and int(name) < len(outputs) else None
     named = outputs.index(name) if name in outputs else position
     if named is None:
-        raise UsageError(f"output is {asked!r:.80}, expected one of {', '.join(outputs)}, or a position")
+        raise UsageError(f"output is {asked!r:.80}, expected one of {', '.join(outputs)}, or a position{did_you_mean(asked, outputs)}")
     if not isinstance(asked, str) and position not in (None, named):
         raise UsageError(f"output is {asked}, which may be {outputs[int(name)]!r} at this position or the one called {name!r}; give its name as text")
     return named

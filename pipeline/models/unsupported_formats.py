@@ -69,6 +69,7 @@ FOREIGN = (
         lambda data: data.startswith(COMPRESSED),
         f"unpack it; if joblib wrote it, load it where you trust it, and save the model as its library does, or by {SAVE}",
     ),
+    Foreign("Parquet, which holds rows and no model", lambda data: data.startswith(b"PAR1"), "are model and data swapped?"),
     Foreign("a zip archive", lambda data: data.startswith(ZIP), "name the model file inside, unpacked"),
     Foreign(
         "an ONNX file, which has no weights of leaves and so nothing to average absent features by",

@@ -14,6 +14,7 @@ from leafledger.kernels.method.method import BackgroundStatistics
 from leafledger.kernels.slices.buffers import Prepared
 
 from ..dataset.files.listing import Rejected
+from ..dataset.files.rows import read_some
 from ..errors import InvalidRun
 from ..methods.parameters import find_method
 from ..methods.tables import prepare_model
@@ -176,7 +177,7 @@ def aggregate_run(run: Run, tables: Broadcast, explained: Explained) -> dict[str
     """
     prepared = tables.prepared
     found = aggregate(run.plan, prepared.bins.read.tolist(), prepared.players.tolist(), prepared.pairs.players.tolist(), explained.states)
-    refuse_unseen(found, run.job.options.allow_unseen)
+    refuse_unseen(found, run.job.options.allow_unseen, run.plan.features, lambda name: read_some(run.plan.items[0], name))
     return found
 
 

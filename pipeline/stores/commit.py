@@ -4,11 +4,12 @@ Nothing is ever written in place: an object appears whole or not at all, creatin
 else did in the meantime.
 """
 
+import errno
 import secrets
 from contextlib import suppress
 from pathlib import Path
 
-from ..errors import RunConflict, StorageError
+from ..errors import RunConflict, StorageError, UnusablePlace
 from .failures import reported
 from .object_store import SWAPS
 from .open_store import open_store
@@ -16,6 +17,8 @@ from .storage import read, scratch
 from .store import Change
 from .traffic import count_moved
 from .uris import beside, join
+
+NEVER = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT, errno.ENOTDIR)  # what trying again does not change
 
 
 def create(uri: str, source: Path) -> bool:
@@ -63,12 +66,28 @@ def _name_probe() -> str:
     return f"_probe-{secrets.token_hex(8)}"
 
 
-def check_writable(folder: str) -> None:
-    """Refuse a folder that cannot be written, before hours of work are to be written there; a bucket has to be there. Leaves nothing behind."""
+def check_writable(folder: str, place: str | None = None) -> None:
+    """Refuse a folder that cannot be written, before hours of work are to be written there; a bucket has to be there. Leaves nothing behind.
+
+    Parameters
+    ----------
+    place : str, optional
+        What was asked for, to be named in its place in messages.
+
+    Raises
+    ------
+    UnusablePlace
+        There is no such bucket; or this user may not write into the folder of this machine, or no folder can be made there.
+    """
     store, path = open_store(join(folder, _name_probe()))
-    with scratch() as local, reported("write", folder):
+    with scratch() as local, reported("write", place or folder):
         (local / "probe").touch()
-        store.check_writable(path, local / "probe")
+        try:
+            store.check_writable(path, local / "probe")
+        except OSError as error:
+            if not store.near or error.errno not in NEVER:
+                raise
+            raise UnusablePlace(f"{place or folder}: cannot write: {error.strerror}; choose another place, or make it writable") from error
 
 
 def creates_once(folder: str) -> bool:

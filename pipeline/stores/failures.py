@@ -1,15 +1,19 @@
 """Translation of the errors of store clients into one-line StorageErrors."""
 
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import walk_tb
 from typing import Any
+from urllib.parse import urlsplit
 
-from ..errors import InvalidRun, NotAFile, NotThere, StorageError
+from ..errors import InvalidRun, NotAFile, NotThere, StorageError, UnusablePlace
 
 WEB = ("http://", "https://")
 UNKNOWN = "NotImplemented"  # what some stores answer to every condition, as Alibaba's OSS
+BUCKETS = ("s3://", "gs://", "gcs://", "az://", "abfs://")  # where a URI without a path is a bucket's
+NO_BUCKET = re.compile(r"specified (bucket|container) does not exist", re.IGNORECASE)  # in the words of Amazon, Google and Azure
 GONE = (404, 410)  # what a web server answers where nothing is
 # Of stores, whose errors are no OSErrors; known by name, since they need not be imported for local files.
 CLIENTS = ("adlfs.", "aiohttp.", "azure.", "ftplib", "gcsfs.", "google.", "paramiko.", "smbprotocol.")
@@ -25,6 +29,13 @@ def find_code(error: OSError) -> str | None:
     """Find what an S3 store called what went wrong."""
     answer = error.__cause__.response if isinstance(error.__cause__, of_botocore("ClientError")) else {}
     return answer.get("Error", {}).get("Code")
+
+
+def _lacks_bucket(error: Exception, uri: str) -> bool:
+    """Tell whether a store said that there is no such bucket, or container, by a code, as S3 and its imitations, or in words."""
+    if isinstance(error, FileNotFoundError) and uri.startswith(BUCKETS) and not urlsplit(uri).path.strip("/"):
+        return True
+    return (isinstance(error, OSError) and find_code(error) == "NoSuchBucket") or NO_BUCKET.search(str(error)) is not None
 
 
 class NotRegular(OSError):
@@ -64,12 +75,16 @@ def reported(doing: str, uri: str) -> Iterator[None]:
         The file is missing.
     NotAFile
         It is a folder, a pipe, a socket or a device.
+    UnusablePlace
+        Its bucket does not exist.
     """
     try:
         yield
     except Exception as error:
         found = _cause(error, uri)
         said = " ".join(str(found).split()) or type(found).__name__
+        if _lacks_bucket(error, uri):
+            raise UnusablePlace(f"{uri}: cannot {doing}: bucket {urlsplit(uri).netloc.rpartition('@')[2]} does not exist") from error
         if isinstance(found, FileNotFoundError):
             raise (StorageError if doing == "write" else NotThere)(f"{uri}: cannot {doing}: no such file or object") from error
         if isinstance(found, (NotRegular, IsADirectoryError)):

@@ -13,7 +13,7 @@ from ..errors import NotThere, UsageError
 from .calls import ATTEMPTS, call_store
 from .dialects.dialect import Dialect
 from .failures import UNKNOWN, find_code, reported
-from .store import Change, Entry, Folder, Object, find_mark
+from .store import Change, Entry, Folder, Object, find_mark, find_time
 from .traffic import count_moved
 
 SWAPS = 5  # lost to others before an object that moves is given up
@@ -112,7 +112,7 @@ class ObjectStore:
         return self.dialect.children(self.filesystem, folder, stem)
 
     def list_folder(self, path: str) -> Folder:
-        folders, files = list[str](), dict[str, int]()
+        folders, files, times = list[str](), dict[str, int](), list[float | None]()
         for said in self._call("ls", path, detail=True):
             name = said["name"].rstrip("/").rpartition("/")[2]
             if said["name"].rstrip("/") == path.rstrip("/"):  # an object store's mark of the folder itself, or a file
@@ -121,7 +121,8 @@ class ObjectStore:
                 folders.append(name)
             else:
                 files[name] = int(said["size"] or 0)
-        return Folder(tuple(sorted(folders)), files)
+                times.append(find_time(said))
+        return Folder(tuple(sorted(folders)), files, max((time for time in times if time is not None), default=None))
 
     def walk(self, root: str) -> Iterable[Entry]:
         return self.dialect.walk(self.filesystem, root)

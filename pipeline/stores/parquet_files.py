@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from ..errors import UsageError
-from .failures import reported
+from ..errors import UnusablePlace, UsageError
+from .failures import BUCKETS, reported
 from .globs import LOGS, is_hidden
 from .open_store import open_store
 from .store import Entry, Object, Store
@@ -62,6 +62,21 @@ def _has_folder(store: Store, path: str) -> bool:
 def _is_forbidden(error: Exception) -> bool:
     """By the system's error, as most clients have it, the status that Azure's says, or Google's words."""
     return isinstance(error, PermissionError) or getattr(error, "status_code", None) == 403 or str(error).startswith("Forbidden")
+
+
+def _refuse_no_bucket(store: Store, path: str, uri: str) -> None:
+    """Refuse a place in a bucket that does not exist, where nothing is going to come; one that may not be looked at is there."""
+    if not uri.startswith(BUCKETS):
+        return
+    bucket = path.partition("/")[0]
+    try:
+        there = store.is_there(bucket)
+    except Exception as error:
+        if not _is_forbidden(error):
+            raise
+        return
+    if not there:
+        raise UnusablePlace(f"{uri}: cannot list: bucket {bucket} does not exist")
 
 
 def _find_log(store: Store, folder: str) -> str | None:
@@ -131,6 +146,20 @@ def find_table(uri: str) -> str | None:
         return _find_log(store, path) if store.has_logs else None
 
 
+def _list(store: Store, path: str, uri: str) -> list[Object]:
+    roots = [Entry(path)] if store.is_there(path) else [entry.sure for entry in store.glob(path)]
+    found = dict[str, Entry]()
+    for root in roots:
+        files = _list_folder(store, root.path, uri) if store.is_folder(root) else [root]
+        found |= {entry.path: entry for entry in files}
+    real = store.real_paths(found)
+    _refuse_doubled(real, uri)
+    if store.has_logs:
+        _refuse_within(store, _find_places(store, [root.path for root in roots], real), uri)
+    store.remember(found.values())
+    return [store.stat(found[path]) for path in sorted(found)]
+
+
 def list_parquet(uri: str) -> list[Object]:
     """List the Parquet files that a URI names.
 
@@ -152,18 +181,17 @@ def list_parquet(uri: str) -> list[Object]:
         that may not be looked at is not seen. Or a file of this machine is found under two names, of which one goes through a link.
     NotThere
         There is nothing, by what the store says; or a link leads there.
+    UnusablePlace
+        Its bucket does not exist.
     """
     store, path = open_store(uri)
     with reported("list", uri):
         store.refresh()
-        roots = [Entry(path)] if store.is_there(path) else [entry.sure for entry in store.glob(path)]
-        found = dict[str, Entry]()
-        for root in roots:
-            files = _list_folder(store, root.path, uri) if store.is_folder(root) else [root]
-            found |= {entry.path: entry for entry in files}
-        real = store.real_paths(found)
-        _refuse_doubled(real, uri)
-        if store.has_logs:
-            _refuse_within(store, _find_places(store, [root.path for root in roots], real), uri)
-        store.remember(found.values())
-        return [store.stat(found[path]) for path in sorted(found)]
+        try:
+            found = _list(store, path, uri)
+        except FileNotFoundError:
+            _refuse_no_bucket(store, path, uri)
+            raise
+        if not found:
+            _refuse_no_bucket(store, path, uri)
+        return found

@@ -65,11 +65,18 @@ class Folder:
 
     folders: tuple[str, ...]  # names, sorted
     files: dict[str, int]  # bytes, by name
+    changed: float | None = None  # when the newest of the files was written, in seconds since 1970; None where the store says no times
 
 
 def _write_time(time: Any) -> Any:
     """One moment as one text: fsspec's memory lists files with seconds since 1970, and says a date of each."""
     return time.timestamp() if isinstance(time, datetime) and time.tzinfo is not None else time
+
+
+def find_time(said: dict[str, Any]) -> float | None:
+    """Return when a file was written, in seconds since 1970; None where the store does not say it so."""
+    time = next((_write_time(said[name]) for name in TIMES if said.get(name) not in (None, "")), None)
+    return float(time) if isinstance(time, int | float) else None
 
 
 def find_mark(said: dict[str, Any]) -> tuple[str, bool] | None:

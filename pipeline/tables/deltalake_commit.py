@@ -78,12 +78,13 @@ def _find_former(history: Mapping[int, Any], version: int) -> int | None:
 
 
 def _was_undone(table: Any, run: str, mark: int) -> bool:
-    """None of the versions that led to the table as it is committed a run's manifest: it was restored to one from before."""
+    """The last of the versions that led to the table as it is and are of a run did not commit its manifest: it was restored to one from before."""
     history = {entry["version"]: entry for entry in table.history()}
-    of_run = {version: entry.get(MANIFEST, WITHDRAWN) for version, entry in history.items() if entry.get(RUN, run) == run}
+    of_run = {version: entry[MANIFEST] for version, entry in history.items() if MANIFEST in entry and entry.get(RUN, run) == run}
     made = {version for version, manifest in of_run.items() if manifest != WITHDRAWN and _mark(manifest) == mark}
+    telling = made | {version for version in of_run if RUN in history[version]}  # an entry without it may be another run's
     at: int | None = table.version()
-    while made and at is not None and at in history and at not in made:
+    while made and at is not None and at in history and at not in telling:
         at = _find_former(history, at)
     return bool(made) and at is not None and at not in made
 

@@ -23,6 +23,7 @@ MAPPING = "schema.name-mapping.default"
 FORMAT = {"format-version": "2"}
 FIRST = (0, 1)  # number of a table's first snapshot: in version 1 of the format, where it is that of all, and in 2
 MANIFEST, RUN = "leafledger.manifest", "leafledger.run"  # properties of a snapshot: which it committed, and of which run
+WITHDRAWN = "withdrawn"  # what stands for a manifest where a run was taken out
 
 
 def _refuse_other(table: Any, uri: str) -> None:
@@ -90,13 +91,13 @@ def _once(table: Any) -> None:
 
 
 def _was_undone(table: Any, run: str, manifest: str) -> bool:
-    """None of the snapshots that led to the table as it is committed a run's manifest: it was set back to one from before."""
+    """The last of the snapshots that led to the table as it is and are of a run did not commit its manifest: it was set back to one from before."""
     from pyiceberg.table.snapshots import ancestors_of
 
     led_here = [*ancestors_of(table.current_snapshot(), table.metadata)]
     for summary in (snapshot.summary for snapshot in led_here if snapshot.summary is not None):
-        if summary[MANIFEST] == manifest and summary[RUN] in (run, None):
-            return False
+        if summary[RUN] == run or (summary[RUN] is None and summary[MANIFEST] == manifest):
+            return summary[MANIFEST] != manifest
     first = led_here[-1] if led_here else None  # else older ones are not kept, and it may be one of them
     return first is None or (first.parent_snapshot_id is None and first.sequence_number in FIRST)
 
@@ -215,7 +216,7 @@ class IcebergTable:
         _once(self.table)
         with self.table.transaction() as transaction:
             transaction.remove_properties(_property(run))
-            with transaction.update_snapshot().overwrite() as snapshot:
+            with transaction.update_snapshot(snapshot_properties={MANIFEST: WITHDRAWN, RUN: run}).overwrite() as snapshot:
                 for found in old.values():
                     snapshot.delete_data_file(found)
 

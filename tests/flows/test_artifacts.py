@@ -47,7 +47,9 @@ def test_a_ranking_s_run_is_reported(server, client, example, tmp_path, method):
     for name in summaries:
         written = json.loads((tmp_path / "run" / "summary" / f"{name}.json").read_text())
         shown = json.loads(artifacts[shown_by_prefect.key_of(name)].data)
-        assert shown == sorted(written, key=lambda row: row.get("rank", 0))[: shown_by_prefect.TOP]
+        scores = [row for row in written if row.get("rank") == 0]
+        ranked = sorted((row for row in written if row.get("rank") != 0), key=lambda row: row.get("rank", 0))
+        assert shown == [*ranked[: shown_by_prefect.TOP], *scores]
 
 
 def test_shares_of_r2_are_reported(server, client, example, tmp_path):
@@ -123,6 +125,15 @@ def test_the_first_of_every_output_are_a_table(shown):
     assert [(row["output"], row["rank"]) for row in table] == [(output, rank) for output in ("no", "yes") for rank in range(1, 11)]
     (table,), _ = shown["leafledger-steps"]
     assert table == steps[:10]
+
+
+def test_scores_stand_behind_features(shown):
+    """What a ranking method measures has rank 0: it came before the features, and left the last of them out."""
+    scores = ["insertion", "deletion"]
+    areas = [{"output": "0", "feature": name, "rank": 0} for name in scores] + [{"output": "0", "feature": f"f{j}", "rank": j + 1} for j in range(12)]
+    shown_by_prefect.show_summaries("run", {"areas": pa.Table.from_pylist(areas)})
+    (table,), _ = shown["leafledger-areas"]
+    assert [row["feature"] for row in table] == [*(f"f{j}" for j in range(10)), *scores]
 
 
 @pytest.mark.parametrize(("out", "link"), [("s3://bucket/run", "s3://bucket/run"), ("/a b/run", "file:///a%20b/run")])

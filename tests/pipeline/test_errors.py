@@ -2,16 +2,18 @@
 
 import inspect
 import pickle
+import traceback
 
 import pytest
 
+import leafledger
 from leafledger.pipeline import errors
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.stores.uris import normalise
 
 ERRORS = [found for _, found in inspect.getmembers(errors, inspect.isclass) if issubclass(found, Exception)]
 CODES = {
-    **dict.fromkeys(("UsageError", "UnlikeRuns", "UnknownStore", "NotAFile"), 2),
+    **dict.fromkeys(("UsageError", "UnlikeRuns", "UnknownStore", "UnusablePlace", "NotAFile"), 2),
     "NoSuchRow": 5,
     **dict.fromkeys(("NotThere", "NotFinished"), 6),
     "OtherVersion": 7,
@@ -30,6 +32,24 @@ def test_an_error_crosses_processes_as_it_is(error):
     assert type(raised) is error
     assert str(raised) == "data.parquet: got this, expected that"
     assert isinstance(raised, errors.LeafledgerError)
+
+
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_is_public_and_named_so(error):
+    """Whoever calls leafledger can except it, below one root, and its traceback says by which name."""
+    assert getattr(leafledger, error.__name__) is error
+    assert error.__name__ in leafledger.__all__
+    assert issubclass(error, leafledger.LeafledgerError)
+    assert traceback.format_exception_only(error("got this, expected that")) == [f"leafledger.{error.__name__}: got this, expected that\n"]
+
+
+def test_an_error_of_others_keeps_its_module():
+    """Whoever derives an error of their own from one of these is named by their own module."""
+
+    class Mine(leafledger.UsageError):
+        pass
+
+    assert Mine.__module__ == __name__
 
 
 @pytest.mark.parametrize("error", ERRORS)

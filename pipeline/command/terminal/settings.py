@@ -13,6 +13,7 @@ from cyclopts import App
 from cyclopts.argument import Argument, ArgumentCollection
 from cyclopts.config import Dict, Env
 
+from ...display.nearest import did_you_mean
 from ...errors import UsageError, redact
 from .documents import write_document
 from .terminal import open_console, say, write_raw
@@ -96,14 +97,17 @@ def read_settings(path: str | None, app: App) -> dict[str, dict[str, Any]]:
     commands = [name for name in app if not name.startswith("-") and name not in SAME]
     for command, table in found.items():
         if command not in commands:
-            other = f"; {command} takes those of {SAME[command]}" if command in SAME else ""
+            other = f"; {command} takes those of {SAME[command]}" if command in SAME else did_you_mean(command, commands)
             raise UsageError(f"{path}: has {command!r:.80}, expected a table for a command: {', '.join(commands)}{other}")
         if not isinstance(table, dict):
             raise UsageError(f"{path}: {command} is {table!r:.80}, expected a table of options")
         known = option_names(app[command].assemble_argument_collection())
         for option, value in table.items():
             if option not in known:
-                raise UsageError(f"{path}: [{command}] has {option!r:.80}, which is no option of the command, see leafledger {command} --help")
+                raise UsageError(
+                    f"{path}: [{command}] has {option!r:.80}, which is no option of the command, see leafledger {command} --help"
+                    f"{did_you_mean(option, known)}"
+                )
             if isinstance(value, dict):
                 raise UsageError(f"{path}: [{command}] {option} is a table, expected a value or a list of values")
     return found
@@ -119,7 +123,8 @@ def check_variables(environment: Mapping[str, str], app: App) -> None:
         known = [] if command is None else [_as_variable(option) for option in option_names(app[command].assemble_argument_collection())]
         if command is None or name.removeprefix(f"{command.upper()}_") not in known:
             expected = f"{PREFIX}COMMAND_OPTION, as in {PREFIX}EXPLAIN_METHOD" if command is None else f"an option, see leafledger {command} --help"
-            raise UsageError(f"environment variable {PREFIX}{name}: expected {expected}")
+            variables = [f"{PREFIX}{command.upper()}_{each}" for each in known] if command else []
+            raise UsageError(f"environment variable {PREFIX}{name}: expected {expected}{did_you_mean(PREFIX + name, variables)}")
 
 
 def _as_variable(option: str) -> str:

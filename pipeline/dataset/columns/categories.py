@@ -117,5 +117,6 @@ def mark_missing(feature: Feature, values: np.ndarray, single_precision: bool) -
     """Replace the missing-value number by NaN."""
     if feature.missing is None:
         return values
-    compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single_precision else (values, feature.missing)
+    single = single_precision or feature.rounds_missing
+    compared, missing = (values.astype(np.float32), np.float32(feature.missing)) if single else (values, feature.missing)
     return np.where(compared == missing, np.nan, values)

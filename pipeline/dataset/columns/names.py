@@ -6,14 +6,9 @@ from itertools import islice
 from numbers import Integral
 from typing import Any
 
+from ...display.text import list_some
 from ...errors import SchemaMismatch, UsageError
 from ...models.model import Feature, Model
-
-SHOWN = 10  # names listed in a message
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:SHOWN]) + (f" and {len(names) - SHOWN} more" if len(names) > SHOWN else "")
 
 
 def spell(
@@ -95,18 +90,18 @@ def _without_names(made_up: Sequence[str], columns: Sequence[str], where: str, a
     if known:
         raise SchemaMismatch(
             f"{where}: has column {min(known)!r} but not {lacking[0]!r}: the model has no names, expected {n} columns in its order, either all or "
-            f"none of them called {_some(made_up)}"
+            f"none of them called {list_some(made_up)}"
         )
     if len(in_order) != n:
         raise SchemaMismatch(
             f"{where}: the model has no names for its {n} features; besides ids, labels and what the path carries the data have {len(in_order)} "
-            f"columns ({_some(in_order)}), expected {n} in the model's order, or columns called {_some(made_up)}"
+            f"columns ({list_some(in_order)}), expected {n} in the model's order, or columns called {list_some(made_up)}"
         )
     if standing[:n] != in_order:  # a model trained on all columns would take the label, which is last, for a feature
         early = next(name for name in standing if name in asked)
         raise SchemaMismatch(
             f"{where}: column {early!r} stands before columns that go by position, since the model has no names, and may be one of its {n} features "
-            f"itself: expected it behind them, or columns called {_some(made_up)}"
+            f"itself: expected it behind them, or columns called {list_some(made_up)}"
         )
     return tuple(in_order), True
 
@@ -124,7 +119,7 @@ def say_positions(model: Model) -> str:
     str
         Empty where they were matched by name.
     """
-    return f"by position, since the model has no names: {_some([feature.name for feature in model.features])}" if model.by_position else ""
+    return f"by position, since the model has no names: {list_some([feature.name for feature in model.features])}" if model.by_position else ""
 
 
 def name_at(given: Any, places: Mapping[str, int], where: str) -> Any:

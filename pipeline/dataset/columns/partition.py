@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...display.nearest import did_you_mean
 from ...display.text import is_whole
 from ...errors import UsageError
 from ...models.model import Feature
@@ -87,7 +88,7 @@ def read_groups(partition: Partition | None, features: Sequence[Feature]) -> Gro
             if isinstance(name, str) and name not in places:
                 name = spaced.get(name.replace(" ", "_"), name)
             if name not in places:
-                raise UsageError(f"{where}: group {group!r} names {name!r}, which is no feature of the model")
+                raise UsageError(f"{where}: group {group!r} names {name!r}, which is no feature of the model{did_you_mean(name, places)}")
             if name in group_of:
                 twice = "twice" if group_of[name] == group else f"and in group {group_of[name]!r}"
                 raise UsageError(f"{where}: feature {name!r} stands in group {group!r} {twice}, expected once")

@@ -8,6 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ...display.nearest import did_you_mean
+from ...display.text import list_some
 from ...errors import InvalidColumn, SchemaMismatch
 from ...models.catboost.cityhash import HashedCategory
 from ...models.model import Feature
@@ -117,9 +119,9 @@ def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Sc
     missing = [name for name in (*wanted, *ids) if name not in present]
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise SchemaMismatch(
-            f"{where}: column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing[:5]))}{more} missing, got {_some(schema.names)}"
-        )
+        lacks = f"column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing[:5]))}{more} missing"
+        meant = did_you_mean(missing[0], present.difference(wanted, ids))
+        raise SchemaMismatch(f"{where}: {lacks}, got {list_some(schema.names) or 'no columns'}{meant}")
     doubled = [name for name in (*wanted, *ids) if names[name] > 1]
     if doubled:
         raise SchemaMismatch(f"{where}: column {doubled[0]!r} stands {names[doubled[0]]} times, expected once")
@@ -136,10 +138,6 @@ def index_columns(schema: pa.Schema) -> tuple[str, ...]:
         return ()
     listed = found.get("index_columns") if isinstance(found, dict) else None
     return tuple(name for name in listed if isinstance(name, str)) if isinstance(listed, list) else ()
-
-
-def _some(names: Sequence[str]) -> str:
-    return ", ".join(names[:10]) + (f" and {len(names) - 10} more" if len(names) > 10 else "") if names else "no columns"
 
 
 def column_values(feature: Feature, column: pa.Array, single_precision: bool = False) -> np.ndarray:

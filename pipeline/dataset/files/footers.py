@@ -19,6 +19,9 @@ FOOTER_READERS = 16
 FEW, WAITS = 32, 2  # files to measure, and the ratio of waiting to work from which parallel reading pays
 BLOCK = 1024  # files queued for readers; a queued file takes more memory than what is kept of its footer
 
+# What reads files of these names.
+READERS = {"csv": "read_csv", "tsv": "read_table", "json": "read_json", "jsonl": "read_json", "feather": "read_feather", "xlsx": "read_excel"}
+
 
 @dataclass(frozen=True, slots=True)
 class Footer:
@@ -29,6 +32,13 @@ class Footer:
     n_chunks: int
     identity: str
     matched: Matched
+
+
+def _say_written(uri: str) -> str:
+    """Say how pandas makes Parquet of a file that is something else by its name; nothing of other names."""
+    start, _, end = uri.rpartition("/")[2].partition(".")
+    reader = READERS.get(end.lower().removesuffix(".gz"))
+    return f"pandas.{reader}({start + '.' + end!r}).to_parquet({start + '.parquet'!r}) makes one of it" if reader else ""
 
 
 def read_footer(live: LiveFile, matching: Matching) -> Footer:
@@ -44,7 +54,7 @@ def read_footer(live: LiveFile, matching: Matching) -> Footer:
             identity = identify(file, opened, metadata, columns)
         except DAMAGED as error:
             what = "has what Arrow does not read" if isinstance(error, NotImplementedError) else "not a Parquet file"
-            raise InvalidData(f"{file.uri}: {what}: {' '.join(str(error).split())}") from error
+            raise InvalidData(f"{file.uri}: {what}: {_say_written(file.uri) or ' '.join(str(error).split())}") from error
     matching.check(shape, live)
     return Footer(
         rows=tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)),

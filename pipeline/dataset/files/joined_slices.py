@@ -9,6 +9,7 @@ import pyarrow as pa
 from ...errors import InvalidColumn
 from ..columns.row_places import RowPlaces
 from .listing import WorkItem
+from .row_groups import has_dictionary
 from .rows import located
 
 T = TypeVar("T")
@@ -51,10 +52,6 @@ def _join(held: list[Read]) -> JoinedSlice:
     return JoinedSlice(batch, pieces, RowPlaces(tuple(piece.uri for piece in pieces), first_rows, tuple(starts)))
 
 
-def _has_dictionaries(schema: pa.Schema) -> bool:
-    return any(map(pa.types.is_dictionary, schema.types))
-
-
 def join_slices(rows: Iterable[Read], slice_rows: int) -> Iterator[JoinedSlice]:
     """Put batches together as long as they are small and have the same columns, without dictionaries, which differ from file to file.
 
@@ -71,7 +68,7 @@ def join_slices(rows: Iterable[Read], slice_rows: int) -> Iterator[JoinedSlice]:
             held, n_rows, n_bytes = [], 0, 0
         held.append(read)
         n_rows, n_bytes = n_rows + batch.num_rows, n_bytes + size
-        if n_rows >= slice_rows or (len(held) == 1 and _has_dictionaries(batch.schema)):
+        if n_rows >= slice_rows or (len(held) == 1 and any(map(has_dictionary, batch.schema.types))):
             yield _join(held)
             held, n_rows, n_bytes = [], 0, 0
     if held:

@@ -59,8 +59,21 @@ def choose_pieces(metadata: pq.FileMetaData, row_groups: Iterable[int], names: I
     return {"pre_buffer": False, "buffer_size": max(PIECE_BYTES, READ_BYTES // len(columns))}
 
 
-def _together(metadata: pq.FileMetaData, row_groups: Sequence[int], names: Iterable[str]) -> Iterator[list[int]]:
+def has_dictionary(kind: pa.DataType) -> bool:
+    """Return whether a type is one of categories, or has some inside."""
+    return pa.types.is_dictionary(kind) or any(has_dictionary(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _holds_dictionaries(kind: pa.DataType) -> bool:
+    """Return whether a nested type has categories inside, which Arrow does not join across row groups."""
+    return pa.types.is_nested(kind) and has_dictionary(kind)
+
+
+def _together(metadata: pq.FileMetaData, row_groups: Sequence[int], names: Sequence[str], schema: pa.Schema) -> Iterator[list[int]]:
     """Group neighbouring row groups that are fetched together."""
+    if any(_holds_dictionaries(schema.field(name).type) for name in names):
+        yield from ([group] for group in row_groups)
+        return
     if sum(metadata.row_group(group).total_byte_size for group in row_groups) <= READ_BYTES:
         yield list(row_groups)
         return
@@ -88,5 +101,5 @@ def read_batches(parquet: pq.ParquetFile, row_groups: Sequence[int], names: Sequ
     ------
     pa.RecordBatch
     """
-    for groups in _together(parquet.metadata, row_groups, names):
+    for groups in _together(parquet.metadata, row_groups, names, parquet.schema_arrow):
         yield from parquet.iter_batches(n_rows, row_groups=groups, columns=list(names), use_threads=False)

@@ -1,7 +1,7 @@
 """Reading of a work item's rows, batch by batch, with columns of files and paths."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from ...errors import InvalidColumn, InvalidData, StorageError
+from ...errors import InvalidColumn, InvalidData, LeafledgerError, StorageError
 from ...stores import storage
 from .identity import has_footer, hold_small, is_still
 from .listing import WorkItem
@@ -137,6 +137,14 @@ def read_rows(item: WorkItem, names: Sequence[str], slice_rows: int) -> Iterator
             done += batch.num_rows
         if done != piece.n_rows:
             raise miscounted(piece, done)
+
+
+def read_some(item: WorkItem, name: str, most: int = 1000) -> list[Any]:
+    """Read the first values of a column, for messages; none where they cannot be read."""
+    with suppress(LeafledgerError):
+        for batch in read_slices(item.pieces[0], [name], most):
+            return batch.column(name).to_pylist()
+    return []
 
 
 def window(batches: Iterable[pa.RecordBatch], skip: int, n_rows: int) -> Iterator[pa.RecordBatch]:

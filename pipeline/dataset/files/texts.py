@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from .row_groups import columns_of
+from .row_groups import columns_of, has_dictionary
 
 TEXTS = {kind.id for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.binary(), pa.large_binary(), pa.binary_view())}
 DICTIONARY = pa.dictionary(pa.int32(), pa.string()).id
@@ -84,7 +84,7 @@ def decode(batches: Iterable[pa.RecordBatch], schema: pa.Schema, slice_rows: int
     for batch in batches:
         kinds = {kind.id for kind in batch.schema.types}
         names = _to_decode(batch, schema) if DICTIONARY in kinds else []
-        apart = DICTIONARY in kinds and any(pa.types.is_dictionary(schema.field(name).type) for name in batch.schema.names)
+        apart = any(has_dictionary(schema.field(name).type) for name in batch.schema.names)
         texts = [] if kinds.isdisjoint(TEXTS) else [field.name for field in batch.schema if field.type.id in TEXTS]
         for piece, size in _cut(batch, names + texts):
             while piece.num_rows:

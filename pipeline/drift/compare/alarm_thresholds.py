@@ -6,6 +6,7 @@ from os import PathLike
 from typing import Any
 
 from ...arguments.readers import read_float, shorten
+from ...display.nearest import did_you_mean
 from ...errors import UsageError
 from ...runs.columns.reasons_file import load_settings
 
@@ -47,7 +48,7 @@ def read_thresholds(given: Given | None) -> Thresholds:
         raise UsageError(f"{where}: is {shorten(found)}, expected a table of {', '.join(known)}")
     for name in found:
         if name not in known:
-            raise UsageError(f"{where}: has {name!r:.80}, expected {', '.join(known)}")
+            raise UsageError(f"{where}: has {name!r:.80}, expected {', '.join(known)}{did_you_mean(name, known)}")
     most = {"psi": float("inf")}
     expected = {"psi": "a number of at least 0"}
     return Thresholds(

@@ -95,7 +95,8 @@ def _explain(model: Measured, data: Measured, folder: str, where: Mapping[str, A
     # Unknown categories are not refused: they are part of the model's effect.
     told = _arguments(plan) | _name_output(plan) | {"allow_unseen": True}
     options = Options(global_only=True, **where, **told)
-    job, beside = make_job(plan.model, data.plan.data, out, options), (*data.plan.ids, *(column.name for column in data.plan.by))
+    job = make_job(plan.model, data.plan.data, out, options)
+    beside = (*data.plan.ids, *(column.name for column in data.plan.by), *data.plan.predictions)
     job = replace(job, options=replace(job.options, ids=beside))  # columns besides the features, if matched by position; rows are not written
     manifest = explain_job(job, progress).manifest
     if manifest.model_digest != plan.model_digest:

@@ -15,6 +15,7 @@ from leafledger.kernels.distributions.histogram import NOTHING, Histogram, merge
 from ...cluster.map_items import map_items
 from ...cluster.placement import Placement
 from ...dataset.columns.grouping import GroupColumn, check_group_columns, make_group_columns, name_groups, write_values
+from ...display.nearest import did_you_mean
 from ...errors import StorageError, UsageError
 from ...progress import Progress, Work
 from ...runs.lookup.row_lookup import opened_part
@@ -80,7 +81,10 @@ def refuse_ungrouped(measured: Measured, by: Sequence[str]) -> None:
     lacks = next((name for name in by if name not in there), None)
     if lacks is not None:
         has = ", ".join((*plan.ids, *(feature.name for feature in plan.features if plan.values))) or "none"
-        raise UsageError(f"{measured.uri}: by has {lacks!r}, of which it has no column; expected an id or a value that it wrote: {has:.200}")
+        raise UsageError(
+            f"{measured.uri}: by has {lacks!r}, of which it has no column; expected an id or a value that it wrote: {has:.200}"
+            f"{did_you_mean(lacks, there)}"
+        )
 
 
 def _check_most(names: Sequence[str], by: Sequence[str], n_columns: int) -> None:

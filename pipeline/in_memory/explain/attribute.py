@@ -39,9 +39,10 @@ def attribute(
     ----------
     model : Model, str, path or model object
         A loaded model, or whatever `load_ensemble` takes.
-    rows : data frame, Arrow table or array
+    rows : data frame, Arrow table, array, dict or list of dicts
         Features by name, or in their order where the model has no names, categories as values; or an (n, features) matrix, categories as the library
-        takes them there: values for scikit-learn and CatBoost, codes for XGBoost and LightGBM. NaN or null where missing.
+        takes them there: values for scikit-learn and CatBoost, codes for XGBoost and LightGBM. A dict holds columns, or the values of one row. NaN,
+        None or null where missing.
     method : str
         One of `METHODS`.
     parameters : mapping, optional

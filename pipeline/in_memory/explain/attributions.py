@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, get_args
+from typing import Any, get_args, overload
 
 import numpy as np
 import pyarrow as pa
@@ -11,10 +11,11 @@ import pyarrow as pa
 from leafledger.kernels.methods import METHODS
 
 from ...arguments.choices import MARGIN, Sign, Space
-from ...arguments.readers import read_choice, read_names, read_number
+from ...arguments.readers import read_choice, read_names, read_number, refuse, shorten
 from ...dataset.columns import schema
 from ...dataset.columns.partition import Groups
-from ...display.text import COLUMNS, as_html
+from ...display.nearest import did_you_mean
+from ...display.text import COLUMNS, as_html, list_some
 from ...display.text import count as count_nouns
 from ...display.waterfall import Step, Waterfall, plain, shorten_steps
 from ...errors import UsageError
@@ -24,20 +25,14 @@ from ...methods.output_space import TOTALS
 from ...methods.summary_tables import read_totals
 from ...models.row_output import OUTPUT
 from ...models.selection import find_output
+from ..rows.named_column import take_column
 
 NUMBER = np.dtype(np.float64)
 
 
-def _take_column(found: "Attributions", name: str) -> Any:
+def _take_id(found: "Attributions", name: str) -> pa.ChunkedArray:
     """Return a column of the explained rows, as given."""
-    rows = found.rows
-    there = rows.schema.names if isinstance(rows, pa.Table | pa.RecordBatch) else getattr(rows, "columns", rows if isinstance(rows, dict) else ())
-    if name not in there:
-        raise UsageError(f"ids have {name!r}, which is no column of the rows")
-    try:
-        column = pa.table({name: rows[name]}).column(0)
-    except (KeyError, TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-        raise UsageError(f"ids have {name!r}, a column that Arrow cannot read: {' '.join(str(error).split())}") from error
+    column = take_column(found.rows, name, "ids have")
     return column if found.places is None else column.take(pa.array(found.places))
 
 
@@ -48,7 +43,7 @@ def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
     names, taken = (TOTALS[found.space], method.phi.column), (*ids, *chosen)
     margins, phi, pairs = schema.output_columns(found.players, outputs, taken, found.interactions is not None, names, len(method.phi.scores))
     errors = [] if found.errors is None else schema.player_columns(schema.ERROR, found.players, outputs, (*taken, *margins, *phi, *pairs))
-    columns: dict[str, Any] = {name: _take_column(found, name) for name in ids}
+    columns: dict[str, Any] = {name: _take_id(found, name) for name in ids}
     if found.output is not None:
         columns[OUTPUT] = pa.array(found.output.tolist(), pa.string())
     columns |= {name: pa.array(found.prediction[:, k]) for k, name in enumerate(margins)}
@@ -117,7 +112,8 @@ class Attributions:
     parameters : dict of str to Any
         Of the method, all of them; those that were left open as they were chosen.
 
-    ``found[100:200]``, ``found[mask]`` and ``found[7]`` are attributions of some of the rows, without summaries, which are of all.
+    ``found[100:200]``, ``found[mask]`` and ``found[7]`` are attributions of some of the rows, without summaries, which are of all. ``found["delay"]``
+    are one player's attributions, (n,), or (n, outputs) where there are several.
     """
 
     phi: np.ndarray
@@ -148,8 +144,23 @@ class Attributions:
         """To NumPy they are ``phi``, and no sequence of single rows."""
         return np.array(self.phi, dtype, copy=copy)
 
-    def __getitem__(self, some: Any) -> "Attributions":
-        picked = np.atleast_1d(np.arange(len(self))[some])
+    @overload
+    def __getitem__(self, some: str) -> np.ndarray: ...
+
+    @overload
+    def __getitem__(self, some: Any) -> "Attributions": ...
+
+    def __getitem__(self, some: Any) -> Any:
+        if isinstance(some, str):
+            phi = self.phi[:, :, self._find_player(some, self.players)]
+            return phi[:, 0] if len(self.outputs) == 1 else phi
+        try:
+            picked = np.atleast_1d(np.arange(len(self))[some])
+        except IndexError as error:
+            if isinstance(some, Integral):  # where iterating ends
+                raise
+            known = f"positions of {count_nouns(len(self), 'row')}, a slice, a mask of them, or the name of a feature"
+            raise refuse("what is asked for", some, known) from error
 
         def take(values: Any) -> Any:
             return None if values is None else values[picked]
@@ -185,9 +196,15 @@ class Attributions:
         -------
         (n,) array or None
             As they were given, a category by its value; None of a group of several features, of a combination, and where there are none, as in a run.
+
+        Raises
+        ------
+        UsageError
+            There is no such player.
         """
         import pandas as pd
 
+        self._find_player(player, (*self.names, *self.features))
         members = dict(self.groups).get(player, (player,)) if METHODS[self.method].phi.of_groups else (player,)
         feature = members[0] if len(members) == 1 else ""
         if feature not in self.features or self.rows is None or (isinstance(self.rows, pd.DataFrame) and feature not in self.rows):
@@ -345,6 +362,12 @@ class Attributions:
             feature_names=list(self.names),
             output_names=list(self.outputs) if several else None,
         )
+
+    def _find_player(self, name: Any, names: Sequence[str]) -> int:
+        if name not in names:
+            kind = "group" if self.groups and METHODS[self.method].phi.of_groups else "feature"
+            raise UsageError(f"there is no {kind} {shorten(name)}, expected one of {list_some(self.names)}{did_you_mean(name, names)}")
+        return names.index(name)
 
     def _find_output(self, output: str | int | None) -> int:
         if output is None and len(self.outputs) == 1:

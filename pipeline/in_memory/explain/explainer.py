@@ -24,7 +24,7 @@ from ...stores.table_arrays import broadcast_tables, open_tables, pack_tables, u
 from ...stores.uris import normalise
 from ..rows.arrow_batches import read_rows
 from ..rows.dask_frames import explain_partitions, is_dask
-from ..rows.given_rows import Header, as_rows, read_header
+from ..rows.given_rows import Header, as_rows, read_header, refuse_values
 from ..rows.labels import read_targets
 from .attributions import Attributions
 from .question import Names, Question, ask
@@ -92,6 +92,7 @@ class Explainer:
 
     def _explain(self, rows: Any, label: Any, weight: Any, n_threads: int | None) -> Attributions:
         say_compiling()
+        refuse_values(self._question.model.features, rows)
         rows, prepared = as_rows(rows), self._prepared
         names = self._find_names(read_header(rows, label, weight))
         read = read_rows(names.model, rows, prepared.bins)

@@ -109,7 +109,8 @@ def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.Record
 
     counted = merge_counts(*do_all(work, range(0, batch.num_rows, SLICE_ROWS)))
     if not allow_unseen:
-        refuse_counted(counted.seen, read_features(features, query.bins), BACKGROUND)
+        some = batch.slice(0, SLICE_ROWS)
+        refuse_counted(counted.seen, read_features(features, query.bins), BACKGROUND, lambda name: some.column(name).to_pylist())
     return counted.statistics
 
 

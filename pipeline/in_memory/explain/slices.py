@@ -29,6 +29,7 @@ from ...methods.summary_tables import tabulate
 from ...methods.tables import pair_names
 from ...methods.unseen_categories import ENOUGH, refuse_unseen
 from ...methods.worker_memory import max_slice_rows
+from ...models.model import Feature
 from ..rows.arrow_batches import Fill
 from ..rows.labels import Targets
 from .attributions import Attributions
@@ -112,6 +113,12 @@ def _keep(out: Attributions, prepared: Prepared, buffers: Buffers, margin: np.nd
         out.path[some] = buffers.path[:, :, :n].transpose(2, 0, 1)
 
 
+def _as_coded(feature: Feature) -> Feature:
+    """As a matrix holds it, where that has codes in the place of categories."""
+    coded = feature.categories is not None and not feature.by_value
+    return replace(feature, categories=tuple(range(len(feature.categories or ())))) if coded else feature
+
+
 def attribute_rows(
     question: Question,
     prepared: Prepared,
@@ -172,7 +179,9 @@ def attribute_rows(
     used, untold = tuple(feature.name for feature in inputs), frozenset(feature.name for feature in inputs if not feature.tells_seen)
     subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used, untold=untold)
     if n >= ENOUGH and prepared.bins.n_codes.any():  # too few rows are never refused
-        refuse_unseen(_tabulate(INPUTS, (state[-1] for state in states), subject), question.allow_unseen)
+        tables = _tabulate(INPUTS, (state[-1] for state in states), subject)
+        told = tuple(map(_as_coded, inputs)) if isinstance(rows, np.ndarray) else inputs
+        refuse_unseen(tables, question.allow_unseen, told, lambda name: () if (held := out.values(name)) is None else held[:SLICE_ROWS])
     if out.interactions is not None:
         keep_largest(out.interactions, count_kept(n_pairs, question.keep))
     return replace(out, summaries=Summaries(summaries, states, subject))

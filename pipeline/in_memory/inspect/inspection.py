@@ -18,6 +18,7 @@ from leafledger.kernels.trees.paths import trace
 
 from ...arguments.readers import shorten
 from ...dataset.columns.players import combination_names, number_players
+from ...display.nearest import did_you_mean
 from ...display.text import as_html, count
 from ...errors import UnsupportedModel, UsageError
 from ...methods.tables import prepare_model
@@ -191,7 +192,7 @@ def inspect_model(model: Model | str | PathLike | Any, methods: Sequence[str] = 
     loaded = load_ensemble(model)
     for name in methods:
         if name not in METHODS:
-            raise UsageError(f"there is no method {shorten(name)}, expected some of {', '.join(METHODS)}")
+            raise UsageError(f"there is no method {shorten(name)}, expected some of {', '.join(METHODS)}{did_you_mean(name, METHODS)}")
     ensemble, costs = loaded.ensemble, []
     traced = trace(ensemble, ensemble.feature, ensemble.n_features)
     inner, n_trees = ensemble.feature >= 0, ensemble.root.size

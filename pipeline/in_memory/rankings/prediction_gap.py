@@ -15,11 +15,12 @@ from leafledger.kernels.prediction_gap.tables import BUDGET, GapTables, affordab
 from leafledger.kernels.trees.binning import BinTables
 from leafledger.kernels.trees.forest import Forest, make_forest
 
-from ...arguments.readers import optional, read_flag, read_names, read_partition, shorten
+from ...arguments.readers import optional, read_flag, read_names, read_partition, refuse, shorten
 from ...cluster.threads import do_all
 from ...dataset.columns.names import name_at
 from ...dataset.columns.partition import Groups, Partition, read_groups
 from ...dataset.columns.players import number_players
+from ...display.nearest import did_you_mean
 from ...errors import UsageError
 from ...methods.parameters import check_parameters, find_method
 from ...methods.tables import refuse_statistics, refused
@@ -63,7 +64,8 @@ def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
         _check_distribution(noise)
         return Noise("given", noise, lambda z: 1.0 - noise(z))
     if not isinstance(noise, str) or noise not in NOISE_NAMES:
-        raise UsageError(f"noise is {shorten(noise)}, expected one of {', '.join(NOISE_NAMES)}, or a distribution function")
+        expected = f"one of {', '.join(NOISE_NAMES)}, or a distribution function"
+        raise refuse("noise", noise, expected + did_you_mean(noise, NOISE_NAMES))
     return NOISES[noise_number(noise)]
 
 
@@ -143,7 +145,7 @@ def _numbers(names: Any, players: Sequence[str], what: str, expected: str) -> li
     found = read_names(what, given, expected)
     for name in found:
         if name not in place:
-            raise UsageError(f"{what} names {shorten(name)}, which is no feature or group of the model")
+            raise UsageError(f"{what} names {shorten(name)}, which is no feature or group of the model{did_you_mean(name, place)}")
     return [place[name] for name in found]
 
 

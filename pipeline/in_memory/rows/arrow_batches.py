@@ -1,7 +1,7 @@
 """Rows in memory as Arrow columns, or as one numeric matrix, from which batches are filled."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from ...dataset.columns.values import fill_numbers, read_features
 from ...errors import SchemaMismatch
 from ...models.model import Feature, Model
 from .given_rows import ROWS, as_rows, code_categories, fill_columns
+from .records import EXPECTED
 
 NUMBERS, INTEGERS = tuple("biuf"), frozenset("iu")  # kinds of numeric dtypes
 FEW = 1 << 13  # rows of a frame up to which all columns are copied
@@ -43,8 +44,12 @@ def _narrow(features: tuple[Feature, ...], rows: Any, used: Sequence[int]) -> tu
 
 def _check_shape(model: Model, rows: np.ndarray, where: str = ROWS) -> None:
     """Refuse a matrix that does not match the model's features."""
-    if rows.ndim != 2 or rows.shape[1] != len(model.features):
-        raise SchemaMismatch(f"{where} have shape {rows.shape}, the model was trained on {len(model.features)} features")
+    n = len(model.features)
+    if rows.ndim == 1:
+        hint = "array[None] makes a matrix of one row" if rows.size == n else "is it the label?"
+        raise SchemaMismatch(f"{where} have shape {rows.shape}, expected (n, {n}), a column for each of the model's features; {hint}")
+    if rows.ndim != 2 or rows.shape[1] != n:
+        raise SchemaMismatch(f"{where} have shape {rows.shape}, the model was trained on {n} features")
 
 
 def _is_narrow(dtype: Any) -> bool:
@@ -101,7 +106,9 @@ def as_batch(model: Model, rows: Any, used: Sequence[int], where: str = ROWS) ->
     try:
         table = pa.table(rows)
     except (TypeError, ValueError, pa.ArrowException) as error:
-        raise SchemaMismatch(f"{where} are a {type(rows).__name__} that Arrow cannot read: {' '.join(str(error).split())}") from error
+        has_names = isinstance(rows, Mapping) or hasattr(rows, "columns")
+        said = f" that Arrow cannot read: {' '.join(str(error).split())}" if has_names else f", {EXPECTED}"
+        raise SchemaMismatch(f"{where} are a {type(rows).__name__}{said}") from error
     schema.check_columns(features, (), table.schema, (), where)
     columns = [table.column(name).combine_chunks() for name in names]
     return known, _record_batch(columns, names, table.num_rows)

@@ -1,10 +1,10 @@
 """Rows in memory as given: matrices, data frames, and single rows as Series, with validation of columns."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set, Sized
 from dataclasses import replace
 from decimal import Decimal
-from numbers import Real
+from numbers import Number, Real
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,12 @@ from ...dataset.columns.names import call, name_at, spell
 from ...dataset.columns.notes import warn_positions
 from ...dataset.columns.schema import has_several_types, index_columns
 from ...dataset.columns.values import fill_values, read_features
+from ...display.text import count
 from ...errors import SchemaMismatch, UsageError
 from ...methods.unseen_categories import ENOUGH, count_unseen, refuse_counted
 from ...models.model import Feature, Model
 from .dask_frames import is_dask
+from .records import as_columns
 
 REAL = "biuf"  # kinds of numeric dtypes
 ROWS = "rows"  # name of the rows in messages
@@ -132,7 +134,7 @@ def _check_columns(rows: Mapping[Any, Any], where: str) -> None:
             raise SchemaMismatch(
                 f"{where}: column {name!r} is a Series with the labels of the first column in another order, expected the same, or a frame"
             )
-        if isinstance(column, Mapping | Set | Iterator | str | bytes):
+        if isinstance(column, Mapping | Set | Iterator | str | bytes | Number):
             raise SchemaMismatch(f"{where}: column {name!r} is a {type(column).__name__}, expected a list or an array of values")
 
 
@@ -147,15 +149,16 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
     Returns
     -------
     Any
-        A matrix as a plain array; a pandas Series as a frame of one row; columns of frames that pandas numbers have their numbers as texts for
-        names; anything else as it is.
+        A matrix as a plain array; a pandas Series as a frame of one row; records as columns; columns of frames that pandas numbers have their
+        numbers as texts for names; anything else as it is.
 
     Raises
     ------
     SchemaMismatch
-        A matrix holds something else than real numbers, columns have several levels of names or are no sequences, or rows are a stream: whoever reads
-        one a second time finds it empty.
+        A matrix holds something else than real numbers, columns have several levels of names or are no sequences, or rows are a stream, which is
+        empty for whoever reads it a second time.
     """
+    rows = as_columns(rows, where)
     if isinstance(rows, np.ndarray):
         _check_matrix(rows, where)
         return np.asarray(rows)
@@ -168,7 +171,7 @@ def as_rows(rows: Any, where: str = ROWS) -> Any:
         )
     if isinstance(rows, Mapping):
         _check_columns(rows, where)
-    if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "columns"):
+    if hasattr(rows, "__arrow_c_stream__") and not hasattr(rows, "columns") and not isinstance(rows, Sized):
         raise SchemaMismatch(f"{where} are a {type(rows).__name__}, a stream that can be read once, expected a table, as pyarrow.table makes of it")
     if pandas is None or not isinstance(rows, pandas.DataFrame):
         return rows
@@ -200,24 +203,39 @@ def spell_features(model: Model, rows: Any, *others: Any, where: str = ROWS) -> 
     SchemaMismatch
         Two columns may be a feature's; or a model without names has other features than rows have columns.
     """
-    header = read_header(rows, *others)
+    refuse_values(model.features, rows, where)
+    header = read_header(rows, *others, where=where)
     return model if header is None else spell_header(model, header, where)
 
 
-def read_header(rows: Any, *others: Any) -> Header | None:
+def refuse_values(features: Sequence[Feature], rows: Any, where: str = ROWS) -> None:
+    """Refuse a Series that is no row of the model's: one that knows none of the features, such as the label of all rows."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(rows, pandas.Series) or len(rows) == len(features):
+        return
+    if not {*map(str, rows.index)} & {feature.name for feature in features}:
+        raise SchemaMismatch(
+            f"{where} are a Series of {count(len(rows), 'value')} without any of the model's features, expected a data frame, or a row of one; "
+            "is it the label?"
+        )
+
+
+def read_header(rows: Any, *others: Any, where: str = ROWS) -> Header | None:
     """Read the column names of rows.
 
     Parameters
     ----------
     *others : Any
         As `spell_features` takes them.
+    where : str
+        What the rows are, for messages.
 
     Returns
     -------
     (tuple of str, tuple of str, tuple of str), or None
         Names of all columns, of those of an index, and of those that others name; None where rows have no names.
     """
-    pandas, index = sys.modules.get("pandas"), list[str]()
+    pandas, index, rows = sys.modules.get("pandas"), list[str](), as_columns(rows, where)
     if isinstance(rows, pa.Table | pa.RecordBatch):
         names, index = rows.schema.names, [*index_columns(rows.schema)]
     elif isinstance(rows, Mapping) or (pandas is not None and isinstance(rows, pandas.Series)):
@@ -332,4 +350,5 @@ def refuse_unknown(features: Sequence[Feature], bins: BinTables, batch: pa.Recor
         values = np.zeros((bins.column.size, part.num_rows))
         fill_columns(features, bins, part, values)
         counts.append(count_unseen(bins, values))
-    refuse_counted(np.sum(counts, axis=0), read_features(features, bins), where)
+    some = batch.slice(0, SLICE_ROWS)
+    refuse_counted(np.sum(counts, axis=0), read_features(features, bins), where, lambda name: some.column(name).to_pylist())

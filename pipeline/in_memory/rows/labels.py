@@ -1,10 +1,8 @@
 """Labels and weights of rows in memory, given as numbers or column names."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from leafledger.kernels.method.method import Method
 
@@ -15,6 +13,7 @@ from ...errors import UsageError
 from ...methods.parameters import labelled_methods
 from ...models.model import Feature
 from .given_rows import are_turned, as_numbers, as_rows, say_given
+from .named_column import take_column
 
 Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
 
@@ -22,15 +21,7 @@ Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
 def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
     """Return a number for every row, ``(n,) float64``, as given or from a named column; NaN if missing."""
     if isinstance(given, str):
-        rows = as_rows(rows)
-        arrow = isinstance(rows, pa.Table | pa.RecordBatch)
-        there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
-        if given not in there:
-            raise UsageError(f"{name} is {given!r}, which is no column of the rows")
-        try:
-            column = pa.table({given: rows[given]}).column(0).combine_chunks()
-        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-            raise UsageError(f"{name} is column {given!r}, which Arrow cannot read: {' '.join(str(error).split())}") from error
+        column = take_column(as_rows(rows), given, f"{name} is").combine_chunks()
         schema.check_numbers((given,), {given: column.type}, "rows")
         return schema.column_values(Feature(given), column)
     if are_turned(given, rows):

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from ..records.manifest import Manifest
 from ..records.plan import Plan
 from ..records.plan_file import read_plan as read_published
@@ -63,6 +65,13 @@ def _has_categories_or_underscores(run: PublishedRun) -> bool:
 
 def _leaves_players_out(run: PublishedRun) -> bool:
     return len(run.manifest.used) < len(run.plan.features)
+
+
+def _tells_rounded_values(run: PublishedRun) -> bool:
+    """Whether rows tell of values, and a number for missing values is another one in single precision."""
+    numbers = [feature.missing for feature in run.plan.features if feature.missing is not None]
+    told = run.plan.top is not None or run.plan.reasons is not None
+    return told and any(float(np.float32(number)) != number for number in numbers)
 
 
 ADVISORIES = (
@@ -257,6 +266,15 @@ ADVISORIES = (
         "GradientBoostingClassifier of three or more classes in files of scikit-learn before 1.4, unless init is zero",
         library="scikit-learn",
         may_be=_has_several_outputs,
+    ),
+    Advisory(
+        "2026-23",
+        "0.1.0",
+        "0.3.0",
+        "the number for missing values, as float32 rounds it, stands as a value among the largest attributions, or has the reason of one; "
+        "attributions are right",
+        "XGBoost, CatBoost and scikit-learn's forests with float64 columns that hold it so, such as -99.90000152587890625 for -99.9",
+        may_be=_tells_rounded_values,
     ),
 )
 

@@ -23,7 +23,7 @@ from ...arguments.readers import shorten
 from ...cluster.map_items import map_items
 from ...cluster.placement import Placement, make_placement
 from ...dataset.files.listing import Rejected
-from ...errors import InvalidRun, LeafledgerError, NotFinished, NotRepeatable, UsageError
+from ...errors import InvalidRun, LeafledgerError, NotRepeatable, UsageError
 from ...json_records import as_fields, parse_text, written_fields
 from ...methods.output_space import TOTALS
 from ...methods.worker_memory import SLICE_BYTES, WORKER_OVERHEAD
@@ -38,9 +38,9 @@ from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
 from ..publish.summaries import aggregate
 from ..publish.table_objects import write_rows
-from ..records.current_run import find_left, refuse_others
+from ..records.current_run import find_left, not_finished, refuse_others
 from ..records.derived import check_after
-from ..records.folder import MANIFEST, RunFolder, name_file, name_summary
+from ..records.folder import RunFolder, name_file, name_summary
 from ..records.input_digests import check_inputs, find_changed, read_inputs
 from ..records.manifest import Game, Manifest, make_manifest, read_manifest
 from ..records.plan import Plan
@@ -126,7 +126,7 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     """Refuse a manifest that contradicts the plan."""
     manifest = read_manifest(run)
     if manifest is None:
-        raise NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
+        raise not_finished(run)
     home = manifest.home(run)
     where = RunFolder(home).plan
     with published():

@@ -22,6 +22,7 @@ from ...dataset.columns.names import call, spell
 from ...dataset.columns.values import read_features
 from ...dataset.files.listing import WorkItem, list_data, make_items
 from ...dataset.files.pieces import leave_out, take_rows
+from ...dataset.files.row_groups import read_batches
 from ...dataset.files.rows import window
 from ...display.text import count
 from ...errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
@@ -121,7 +122,7 @@ def same_values(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
 def _pieces(parquet: pq.ParquetFile, n_rows: int, at_a_time: int) -> Iterator[pa.Table]:
     """Read the first rows in pieces of equal size, across row groups."""
     held, n_held = list[pa.RecordBatch](), 0
-    for batch in window(parquet.iter_batches(at_a_time), 0, n_rows):
+    for batch in window(read_batches(parquet, range(parquet.num_row_groups), parquet.schema_arrow.names, at_a_time), 0, n_rows):
         first = batch.slice(0, at_a_time - n_held)
         held, n_held = [*held, first], n_held + first.num_rows
         if n_held == at_a_time:

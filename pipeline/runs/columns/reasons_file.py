@@ -19,6 +19,7 @@ from ...arguments.choices import OWN
 from ...arguments.readers import read_choice, read_float, read_names, read_number, read_text, shorten
 from ...dataset.columns.partition import Groups
 from ...dataset.columns.players import combination_names
+from ...display.nearest import did_you_mean
 from ...display.text import is_whole
 from ...errors import UsageError
 from ...methods.tables import player_names
@@ -89,7 +90,7 @@ def _refuse_unknown(given: Any, known: Sequence[str], where: str) -> None:
         raise UsageError(f"{where}: is {shorten(given)}, expected a table of {', '.join(known)}")
     for name in given:
         if name not in known:
-            raise UsageError(f"{where}: has {name!r:.80}, expected {', '.join(known)}")
+            raise UsageError(f"{where}: has {name!r:.80}, expected {', '.join(known)}{did_you_mean(name, known)}")
 
 
 def _read_words(given: Mapping[str, Any], where: str) -> tuple[str | None, str]:
@@ -260,7 +261,8 @@ def check_reasons(reasons: Reasons, players: Sequence[str], features: Sequence[F
     for what, names in (("reason", worded), ("never", reasons.never)):
         for name in names:
             if name not in players:
-                raise UsageError(f"{where}: {what} has {name!r:.80}, which has no attributions; expected a feature{' or group' if groups else ''}")
+                expected = f"expected a feature{' or group' if groups else ''}{did_you_mean(name, players)}"
+                raise UsageError(f"{where}: {what} has {name!r:.80}, which has no attributions; {expected}")
     both = next((name for name in reasons.never if name in worded), None)
     if both is not None:
         raise UsageError(f"{where}: {both!r} has words, but is never to be named")

@@ -11,7 +11,7 @@ from leafledger.kernels.method.method import BackgroundQuery
 
 from ...dataset.columns.values import fill_values, read_features
 from ...dataset.files.listing import WorkItem
-from ...dataset.files.rows import located, miscounted, read_slices
+from ...dataset.files.rows import located, miscounted, read_slices, read_some
 from ...errors import SchemaMismatch
 from ...methods.background_counts import BackgroundCounts, measure_rows, merge_counts
 from ...methods.unseen_categories import refuse_counted
@@ -101,7 +101,8 @@ def keep_counts(counted: BackgroundCounts, game: MarginalPlan, plan: Plan, allow
         The model knows hardly any category of a feature, which is not allowed.
     """
     try:
-        refuse_counted(counted.seen, read_features(plan.features, game.query.bins), str(plan.background))
+        features = read_features(plan.features, game.query.bins)
+        refuse_counted(counted.seen, features, str(plan.background), lambda name: read_some(game.items[0], name))
     except SchemaMismatch:
         if not allow_unseen:
             raise

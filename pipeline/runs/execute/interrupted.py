@@ -47,6 +47,20 @@ def _this_attempt(n_threads: int) -> Attempt:
     return Attempt(worker.machine.host, worker.process, _began(worker.process) or 0.0, n_threads)
 
 
+def is_working(run: str) -> bool | None:
+    """Tell whether the process that recorded its attempt at a run still works; None where that was another machine, or there is no record.
+
+    There is none where an attempt ended in good order, or works on a cluster of Dask.
+    """
+    try:
+        found = FILE.read(RunFolder(run).attempt)
+    except InvalidRun:
+        return None
+    if found is None or found.host != this_worker().machine.host:
+        return None
+    return _began(found.process) == found.began
+
+
 def find_suspects(run: str, items: Sequence[WorkItem]) -> set[int]:
     """Find the items one of which may have killed the process of an earlier attempt, by their parts' numbers; none where it ended in good order."""
     uri = RunFolder(run).attempt

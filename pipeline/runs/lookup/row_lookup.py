@@ -1,12 +1,14 @@
 """Look-up of rows by value: row groups by statistics and Bloom filters, then key columns, then the rows."""
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import reduce
 from itertools import repeat
+from numbers import Integral
 from typing import Any
 from uuid import UUID
 
@@ -15,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from ...display.nearest import did_you_mean
 from ...errors import InvalidRun, NoSuchRow, UsageError
 from ...stores import storage
 from ...stores.failures import published
@@ -24,6 +27,9 @@ READERS = 16  # parts searched concurrently
 ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_large_string)  # types ordered as in Python
 
 
+TEXTS = (pa.string(), pa.large_string())
+TIME = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.(\d{1,9}))?)?")
+NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary(), pa.float16(): pa.float32()}  # replacements of types that Arrow cannot compare
 
 
@@ -93,6 +99,18 @@ def _read_half(given: Any) -> pa.Scalar:
         return pa.scalar(None if given is None else float(np.float16(given)), PLAIN[pa.float16()])
 
 
+def read_time(given: str, kind: pa.DataType) -> int:
+    """Parse a time of day in a column's unit, which Arrow does not: ``23:59``, with seconds, and as many digits of them as the unit has."""
+    found = TIME.fullmatch(given)
+    if found is None:
+        raise ValueError("no time of day")
+    hours, minutes, seconds, digits = (part or "0" for part in found.groups())
+    number, rest = divmod((int(hours) * 60 + int(minutes)) * 60 * 10**9 + int(seconds) * 10**9 + int(digits.ljust(9, "0")), NANOSECONDS[kind.unit])
+    if rest:
+        raise ValueError("finer than the column's unit")
+    return number
+
+
 def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Condition:
     """Read a required value by the column's type.
 
@@ -105,7 +123,7 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
     name : str
         Of the column.
     given : Any
-        A value of the column's type, or its text; None for one that is missing.
+        A value of the column's type, or its text; for texts of digits also the number; None for one that is missing.
 
     Raises
     ------
@@ -118,8 +136,12 @@ def read_condition(where: str, schema: pa.Schema, name: str, given: Any) -> Cond
             return Condition(name, _read_half(given))
         if isinstance(kind, pa.UuidType) and given is not None:
             return Condition(name, pa.scalar(UUID(str(given)).bytes, kind.storage_type))
+        written = isinstance(given, str)
+        if isinstance(given, Integral) and not isinstance(given, bool) and _value_type(kind) in TEXTS:
+            given = str(given)
+        given = read_time(given, kind) if written and pa.types.is_time(kind) else given
         value = _text(given).cast(_value_type(kind)) if isinstance(given, str) else pa.scalar(given, _value_type(kind))
-        rounds = isinstance(given, str) or pa.types.is_floating(value.type)
+        rounds = written or pa.types.is_floating(value.type)
         if pa.types.is_nested(_value_type(kind)) or not (rounds or value.as_py() == given):  # 7.5 would become the integer 7
             raise TypeError("nothing of the column's type")
     except (pa.ArrowException, TypeError, OverflowError, ValueError) as error:
@@ -307,7 +329,7 @@ def find_rows(
     schema = read_part_schema(uris[0])
     strange = next((name for name in where if name not in schema.names), None)
     if strange is not None:
-        raise UsageError(f"{run}: has no column {strange!r:.80}; its id columns are {', '.join(ids) or 'none'}")
+        raise UsageError(f"{run}: has no column {strange!r:.80}; its id columns are {', '.join(ids) or 'none'}{did_you_mean(strange, schema.names)}")
     with ThreadPoolExecutor(READERS) as readers:
         looked = list(readers.map(_find_in_part, repeat(run), uris, numbers, repeat(where)))
         unfit = [each for each in looked if isinstance(each, UsageError)]

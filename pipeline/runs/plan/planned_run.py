@@ -1,6 +1,6 @@
 """Stage 2 of a run: the planned run, with all refusals and nothing written."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from leafledger.kernels.slices.buffers import Prepared
@@ -160,23 +160,24 @@ def _settle(job: Job, model: Model, found: Listing, plan: Plan, settled: Resolut
     check_table(job, found, plan)
     if job.options.latest is not None:
         read_latest(job.options.latest)  # refuses other objects at the pointer
-        commit.check_writable(storage.beside(job.options.latest, ""))
+        commit.check_writable(storage.beside(job.options.latest, ""), job.options.latest)
     out, job = job.out, replace(job, out=RunFolder(job.out).at(settled.place).uri)
     game = None if tables is None else tables.game
     counts = [job.tables] if isinstance(game, MarginalPlan) and game.uncounted else []
-    unwritten = [] if settled.finished else [RunFolder(job.out).tables, *counts]
+    kept = out if job.options.tables is None else job.tables
+    unwritten = {} if settled.finished else {RunFolder(job.out).tables: out, **dict.fromkeys(counts, kept)}
     _check_stores(job, unwritten, [] if settled.replaced is None else [RunFolder(out).manifest])
     digested = read_inputs(job.out)
     return Run(out, settled.place, job, model, plan, tables, settled.finished, digested, settled.replaced, settled.kept)
 
 
-def _check_stores(job: Job, unwritten: Sequence[str], swapped: Sequence[str]) -> None:
-    """Refuse unwritable places, and stores in which concurrent runs could overwrite each other."""
-    for folder in unwritten:
-        commit.check_writable(folder)
+def _check_stores(job: Job, unwritten: Mapping[str, str], swapped: Sequence[str]) -> None:
+    """Refuse unwritable places, folders by what was asked for, and stores in which concurrent runs could overwrite each other."""
+    for folder, place in unwritten.items():
+        commit.check_writable(folder, place)
     if job.options.single_writer:
         return
-    careless = [folder for folder in unwritten if not commit.creates_once(folder)]
+    careless = [place for folder, place in unwritten.items() if not commit.creates_once(folder)]
     swapped = [*swapped, *([] if job.options.latest is None else [job.options.latest])]
     careless += [uri for uri in swapped if not commit.swaps(uri)]
     if careless:

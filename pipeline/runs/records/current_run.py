@@ -31,8 +31,18 @@ from .folder import (
 )
 from .manifest import Manifest, read_manifest
 from .plan import Plan
+from .plan_file import FILE as PLANS
 from .plan_file import read_plan
 from .rejected import count_rejected, find_given_up
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What is there of an unfinished run."""
+
+    n_parts: int
+    n_rows: int
+    changed: float | None  # when the last part was written, in seconds since 1970; None without parts, and where the store does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +148,27 @@ def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
         raise InvalidRun(f"{where}: has player {shorten(strange[0])}, the plan has {n_players}")
 
 
+def not_finished(run: str) -> NotFinished:
+    """Say how far a run is that is not finished; nothing is known of one whose plan cannot be read, or that is not there."""
+    plan = None
+    with suppress(InvalidRun, NotThere):
+        plan = PLANS.read(RunFolder(run).plan)
+    if plan is None:
+        return NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
+    done = count_done(run, plan)
+    how_far = f"{done.n_parts} of {count(len(plan.items), 'part')} are there"
+    return NotFinished(f"{run}: not a finished run, {how_far}; the command that explains it goes on from there")
+
+
+def count_done(run: str, plan: Plan) -> Done:
+    """Count the parts of an unfinished run that are there, and their rows."""
+    found = storage.Folder((), {})
+    with suppress(NotThere):
+        found = storage.list_folder(RunFolder(run).parts)
+    rows = [item.n_rows for item in plan.items if RunFolder(run).part(item.part).rpartition("/")[2] in found.files]
+    return Done(len(rows), sum(rows), found.changed if rows else None)
+
+
 def read_finished(run: str) -> tuple[Manifest, Plan]:
     """Read what a finished run says of itself.
 
@@ -153,7 +184,7 @@ def read_finished(run: str) -> tuple[Manifest, Plan]:
     """
     manifest = read_manifest(run)
     if manifest is None:
-        raise NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
+        raise not_finished(run)
     with published():
         plan = read_plan(manifest.home(run), manifest.plan)
     refuse_others(run, manifest, plan)

@@ -286,6 +286,9 @@ def differences(old: Plan, new: Plan) -> str:
             changes.append(f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})" if changed else "work items")
         elif each.name in CHANGED:
             changes.append(CHANGED[each.name])
+        elif each.name == "model_digest":
+            if old.model == new.model:
+                changes.append(f"the model, which is another one at the same place (SHA-256 was {was[:12]}, is {now[:12]})")
         else:
             changes.append(f"{each.name} (was {was!r}, is {now!r})")
     return ", ".join(changes)

@@ -185,7 +185,7 @@ def test_a_script_that_is_not_guarded_is_told_so(example, tmp_path):
     lines = said.stderr.splitlines()
     guard = "a script that calls Leafledger must do so under if __name__ == '__main__'"
     assert f"leafledger.pipeline.errors.UsageError: a worker imports the script that started it, which calls Leafledger again; {guard}" in lines
-    assert lines[-1].startswith("leafledger.pipeline.errors.UnfitCluster: the local cluster's workers do not start (")
+    assert lines[-1].startswith("leafledger.UnfitCluster: the local cluster's workers do not start (")
     assert lines[-1].endswith(f"; {guard}, since every worker imports it")
     assert not (tmp_path / "out" / "manifest.json").exists()
 

@@ -249,7 +249,12 @@ def test_the_help_tells_every_method(capsys):
         (("explain", "{model}", "{data}", "--out", "{out}", "--precision", "float16"), 2, "precision"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--workers", "two"), 2, "two"),
         (("explain", "{model}", "{data}", "--out", "{out}", "--id", "nowhere"), 8, "column 'nowhere' missing"),
-        (("explain", "{data}/month=1/data.parquet", "{data}", "--out", "{out}"), 8, "data.parquet: not a model file"),
+        (
+            ("explain", "{data}/month=1/data.parquet", "{data}", "--out", "{out}"),
+            8,
+            "data.parquet: is Parquet, which holds rows and no model; are model and data swapped?",
+        ),
+        (("explain", "{data}", "{model}", "--out", "{out}"), 2, "data: is a folder, expected a model's file; are model and data swapped?"),
         (("explain", "{model}", "{model}", "--out", "{out}"), 8, "model.txt: not a Parquet file"),
         (("explain", "{model}", "http://127.0.0.1:9/x", "--out", "{out}"), 9, "http://127.0.0.1:9/x: cannot "),
         (("explain", "{model}", "nope://x", "--out", "{out}"), 2, "nope://x: cannot open"),

@@ -2,14 +2,18 @@
 
 import hashlib
 import json
+import os
 import shutil
+from datetime import UTC, datetime
 
 import pytest
+import s3fs
 
 from leafledger import explain, list_runs
 from leafledger.pipeline.errors import NotThere, UsageError
 from leafledger.pipeline.history import listed_runs as listed
 from leafledger.pipeline.history.listed_runs import find_day
+from leafledger.pipeline.runs.execute import interrupted
 from leafledger.pipeline.runs.records.derived import write_derived
 from leafledger.pipeline.stores import storage
 from tests.pipeline.conftest import damage, write_small
@@ -79,9 +83,51 @@ def test_an_unfinished_run_says_how_far_it_came(night, tmp_path):
     (run / "manifest.json").unlink()
     (run / "attributions/part-00002.parquet").unlink()
     (found,) = list_runs(tmp_path)
-    assert (found.state, found.n_parts, found.n_planned, found.n_rows, found.manifest) == ("unfinished", 3, 4, 3000, None)
+    there = sum(part["n_rows"] for part in night[1].parts if part["part"] != 2)
+    assert (found.state, found.n_parts, found.n_planned, found.manifest) == ("unfinished", 3, 4, None)
+    assert (found.n_rows, found.n_rows_planned) == (there, 3000)
+    assert 0 < there < 3000
+    assert found.working is None
+    for name, time in (("part-00000.parquet", 1_750_000_000), ("part-00001.parquet", 1_764_278_103), ("part-00003.parquet", 1_760_000_000)):
+        os.utime(run / "attributions" / name, (time, time))
+    (found,) = list_runs(tmp_path)
+    assert found.last_part == "2025-11-27T21:15:03+00:00"
+    assert found.progress == "unfinished, 3 of 4 parts, the last 2025-11-27 21:15:03 UTC"
     shutil.rmtree(run / "attributions")
-    assert list_runs(tmp_path)[0].n_parts == 0
+    (found,) = list_runs(tmp_path)
+    assert (found.n_parts, found.n_rows, found.last_part) == (0, 0, None)
+    assert found.progress == "unfinished, 0 of 4 parts"
+
+
+def test_a_run_that_works_is_told_from_one_that_died(night, tmp_path):
+    """By the record of its process; of another machine's process nobody knows, nor of a record that is none."""
+    run = tmp_path / "2026-03-01"
+    shutil.copytree(night[0], run)
+    (run / "manifest.json").unlink()
+    shutil.rmtree(run / "attributions")
+    with interrupted.recorded(str(run), 2):
+        written = json.loads((run / "attempt.json").read_text())
+        (found,) = list_runs(tmp_path)
+        assert (found.working, found.progress) == (True, "works, 0 of 4 parts")
+    assert list_runs(tmp_path)[0].working is None
+    for changes, working in (({"process": 2**22 + 1}, False), ({"began": 1.0}, False), ({"host": "elsewhere"}, None)):
+        (run / "attempt.json").write_text(json.dumps(written | changes))
+        assert list_runs(tmp_path)[0].working is working
+    (run / "attempt.json").write_text(json.dumps(written | {"began": 1.0}))
+    assert list_runs(tmp_path)[0].progress == "died, 0 of 4 parts"
+    (run / "attempt.json").write_text("{")
+    assert list_runs(tmp_path)[0].working is None
+
+
+def test_the_time_of_the_last_part_is_that_of_a_bucket_too(night, bucket):
+    """As the store lists it."""
+    began = datetime.now(UTC).replace(microsecond=0)
+    filesystem = s3fs.S3FileSystem()
+    filesystem.put(str(night[0]), f"{bucket}/2026-03-01", recursive=True)
+    filesystem.rm(f"{bucket}/2026-03-01/manifest.json")
+    (found,) = list_runs(bucket)
+    assert (found.state, found.n_parts, found.n_rows) == ("unfinished", 4, 3000)
+    assert began <= datetime.fromisoformat(found.last_part) <= datetime.now(UTC)
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 import xgboost
 
+from leafledger import compare, curves
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import SchemaMismatch, UsageError
 from leafledger.pipeline.in_memory.explain.attribute import attribute
 from leafledger.pipeline.methods.unseen_categories import ENOUGH, check_predictions, refuse_unseen
 from leafledger.pipeline.runs.check.check import check_run
 from leafledger.pipeline.runs.explain import explain
+from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import attributions
 
 
@@ -142,3 +144,38 @@ def test_predictions_are_one_for_every_output():
     for names in (("a",), ("a", "b", "c")):
         with pytest.raises(UsageError, match=rf"^predictions are {', '.join(names)}, expected a column for each of the model's 2 outputs$"):
             check_predictions(names, ("no", "yes"))
+
+
+CATEGORIES = "expected 'AA', 'B6', 'DL' and 1 more, got 'Rome', 'Oslo', 'Bonn'; allow_unseen takes them as they are"
+
+
+def test_some_of_what_was_got_and_of_what_was_expected_is_said(example, tmp_path):
+    """In the whole line, wherever such rows are refused: in memory, in a background, in a run, its background and a comparison."""
+    cities = np.resize(["Rome", "Oslo", "Bonn", "Nice", None], 300)
+    known = example.frame[FEATURES][:300]
+    rows = known.assign(carrier=cities)
+    pq.write_table(pa.Table.from_pandas(rows, preserve_index=False), tmp_path / "rows.parquet")
+    pq.write_table(pa.Table.from_pandas(known, preserve_index=False), tmp_path / "known.parquet")
+    unknown, at = "column 'carrier': 240 of 240 values are no category of the model", f"{tmp_path}/rows.parquet"
+    for where, call in (
+        ("", lambda: attribute(example.model, rows)),
+        ("", lambda: attribute(example.model, pa.table(rows))),
+        ("rows of the background: ", lambda: attribute(example.model, known[:3], background=rows)),
+        ("rows: ", lambda: curves(example.model, rows, 0.0)),
+        ("", lambda: explain(example.model, at, tmp_path / "run", scheduler="serial")),
+        (f"{at}: ", lambda: explain(example.model, tmp_path / "known.parquet", tmp_path / "other", background=at, scheduler="serial")),
+        (f"{at}: ", lambda: compare(example.model, at, tmp_path / "compared.parquet", methods=["shapley", "banzhaf"], scheduler="serial")),
+    ):
+        with pytest.raises(SchemaMismatch) as refusal:
+            call()
+        assert str(refusal.value) == f"{where}{unknown}, {CATEGORIES}"
+
+
+def test_codes_of_a_matrix_are_said_too(example):
+    """A matrix has codes in the place of categories."""
+    codes = np.column_stack([example.frame[["distance", "delay"]][:200], np.full(200, 77.0), example.frame["month"][:200]])
+    with pytest.raises(SchemaMismatch) as refusal:
+        attribute(example.model, codes)
+    assert str(refusal.value) == (
+        "column 'carrier': 200 of 200 values are no category of the model, expected 0, 1, 2 and 1 more, got 77.0; allow_unseen takes them as they are"
+    )

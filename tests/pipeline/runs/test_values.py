@@ -9,8 +9,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xgboost
 
-from leafledger import check_run, compare, explain, read_run
+from leafledger import check_run, compare, drift, explain, read_run
 from leafledger.pipeline.errors import InvalidRun, SchemaMismatch, UsageError
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import attributions
@@ -122,3 +123,34 @@ def test_what_cannot_be_is_refused(example, tmp_path):
 def test_a_run_with_values_is_compared_as_any(run, example, tmp_path):
     """Its files are known to be the same ones."""
     compare(example.model, example.data, tmp_path / "x.parquet", methods=["shapley", f"run:{run}"], scales=(), scheduler="serial")
+
+
+@pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+def test_a_missing_number_rounded_to_single_precision_is_missing_where_the_library_takes_it_so(tmp_path, library):
+    """XGBoost compares in single precision: what drift, the largest attributions and the summary say agrees with it. LightGBM takes it as a value."""
+    rng, n, number = np.random.default_rng(0), 300, -99.9
+    x, gone = rng.normal(size=n), np.arange(n) % 4 == 0
+    frame = pd.DataFrame({"x": np.where(gone, np.nan, x), "y": rng.normal(size=n)})
+    model = tmp_path / ("model.json" if library == "xgboost" else "model.txt")
+    target = np.where(gone, 5.0, x)
+    if library == "xgboost":
+        xgboost.train({"max_depth": 3}, xgboost.DMatrix(frame, target), 5).save_model(model)
+    else:
+        lightgbm.train({"verbosity": -1}, lightgbm.Dataset(frame, target), 5).save_model(model)
+    rounded = float(np.float32(number))
+    assert rounded != number
+    options = {"missing": number, "columns": "both", "top": 2, "values": True, "scheduler": "serial"}
+    for name, written in (("exact", number), ("rounded", rounded)):
+        frame.assign(x=np.where(gone, written, x)).to_parquet(tmp_path / f"{name}.parquet")
+        explain(model, tmp_path / f"{name}.parquet", tmp_path / name, **options)
+    exact, found = (read_run(tmp_path / name).attributions() for name in ("exact", "rounded"))
+    assert found["phi_x"].equals(exact["phi_x"]) == (library == "xgboost")
+    values = [{each["feature"]: each["value"] for each in row}["x"] for row in found["top"].to_pylist()]
+    assert {value is None for value in np.array(values, object)[gone]} == {library == "xgboost"}
+    assert read_run(tmp_path / "rounded").summary("inputs")["missing"].to_pylist()[0] == (75 if library == "xgboost" else 0)
+    alarms = [
+        alarm for alarm in drift(tmp_path / "rounded", against=tmp_path / "exact").alarms if alarm.startswith(("value of x", "missing values of x"))
+    ]
+    assert bool(alarms) == (library == "lightgbm")
+    assert check_run(tmp_path / "rounded", deep=True).sound
+    assert explain(model, tmp_path / "rounded.parquet", tmp_path / "rounded", **options).sha256 == read_run(tmp_path / "rounded").manifest.sha256

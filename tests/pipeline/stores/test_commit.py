@@ -14,8 +14,8 @@ from fsspec.exceptions import FSTimeoutError
 from s3fs.errors import translate_boto_error
 
 from leafledger import check_run, explain
-from leafledger.pipeline.errors import RunConflict, StorageError, UsageError
-from leafledger.pipeline.stores import commit, storage
+from leafledger.pipeline.errors import RunConflict, StorageError, UnusablePlace, UsageError
+from leafledger.pipeline.stores import commit, local, storage
 from leafledger.pipeline.stores.dialects import s3
 
 
@@ -341,8 +341,8 @@ def test_what_can_be_written_is_tried_without_a_trace(root):
     [
         ("{root}/file/run", "not a folder"),
         ("{root}/file", "not a folder"),
-        ("/proc/run", ""),
-        ("s3://nowhere/run", ""),
+        ("/proc/run", "No such file or directory; choose another place, or make it writable$"),
+        ("s3://nowhere/run", "bucket nowhere does not exist$"),
         ("https://127.0.0.1:1/run", "what is on a web server is only read"),
     ],
 )
@@ -364,3 +364,24 @@ def test_a_store_that_takes_nothing_is_refused(monkeypatch):
     monkeypatch.setattr(MemoryFileSystem, "put_file", refuse)
     with pytest.raises(StorageError, match=r"^memory://a: cannot write: nothing can be written there$"):
         commit.check_writable("memory://a")
+
+
+def test_a_folder_that_may_not_be_written_is_named_as_it_was_asked_for(monkeypatch, tmp_path):
+    """Not by a folder of ours in it; that a disk is full may change by itself, so it is another error."""
+
+    def refuse(number):
+        def opened(there):
+            raise OSError(number, os.strerror(number), str(there))
+
+        monkeypatch.setattr(local, "_open_partial", opened)
+
+    for number in (errno.EACCES, errno.EROFS):
+        refuse(number)
+        with pytest.raises(UnusablePlace) as refusal:
+            commit.check_writable(f"{tmp_path}/run/_tables", f"{tmp_path}/run")
+        assert str(refusal.value) == f"{tmp_path}/run: cannot write: {os.strerror(number)}; choose another place, or make it writable"
+    refuse(errno.ENOSPC)
+    with pytest.raises(StorageError) as raised:
+        commit.check_writable(f"{tmp_path}/run/_tables", f"{tmp_path}/run")
+    assert not isinstance(raised.value, UnusablePlace)
+    assert str(raised.value).startswith(f"{tmp_path}/run: cannot write: ")

@@ -6,7 +6,7 @@ import json
 import botocore.session
 import pytest
 
-from leafledger.pipeline.errors import NotThere, StorageError
+from leafledger.pipeline.errors import NotThere, StorageError, UnusablePlace
 from leafledger.pipeline.stores import failures
 
 
@@ -54,6 +54,19 @@ def test_what_goes_wrong_with_a_store_is_one_line(error, says):
     with pytest.raises(StorageError, match=f"^s3://b/a: cannot write: {says}$") as raised, failures.reported("write", "s3://b/a"):
         raise error
     assert raised.value.__cause__ is error
+
+
+@pytest.mark.parametrize(
+    "said", ["The specified bucket does not exist", "the specified bucket does not exist.", "The specified container does not exist.\nRequestId:1"]
+)
+@pytest.mark.parametrize("doing", ["read", "write", "list"])
+def test_a_bucket_that_is_not_there_does_not_come(said, doing):
+    """In the words of Amazon, Google and Azure: by the bucket's name, and nothing to try again."""
+    with (
+        pytest.raises(UnusablePlace, match=f"^gs://lake/a/b: cannot {doing}: bucket lake does not exist$"),
+        failures.reported(doing, "gs://lake/a/b"),
+    ):
+        raise FileNotFoundError(said)
 
 
 def raised_from(error, cause):

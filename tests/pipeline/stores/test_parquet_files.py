@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 import s3fs
 
-from leafledger.pipeline.errors import NotThere, StorageError, UsageError
+from leafledger.pipeline.errors import NotThere, StorageError, UnusablePlace, UsageError
 from leafledger.pipeline.stores import storage
 from leafledger.pipeline.stores.object_store import naming
 from leafledger.pipeline.stores.open_store import open_filesystem
@@ -311,7 +311,7 @@ def test_a_bucket_that_may_not_be_asked_for_is_not_taken_for_none(bucket, monkey
             raise PermissionError("Forbidden")
         return await asked(self, method, *given, **named)
 
-    with pytest.raises(NotThere):
+    with pytest.raises(UnusablePlace, match=r"^s3://nowhere-at-all: cannot list: bucket nowhere-at-all does not exist$"):
         list_parquet("s3://nowhere-at-all")
     monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", refuse)
     with pytest.raises(StorageError, match="cannot list: Forbidden") as refusal:

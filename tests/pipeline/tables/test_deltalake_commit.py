@@ -202,6 +202,28 @@ def test_a_commit_that_others_undid_is_made_again(tmp_path, by_time):
     assert flights(uri) == []
 
 
+def test_a_table_restored_to_where_a_run_was_withdrawn_does_not_have_it(tmp_path):
+    """Though the same manifest was committed before that, and after: it is committed again; restored to where it was committed, it is there."""
+    mine, uri = share(tmp_path), str(tmp_path)
+    place = TablePlace("delta", uri)
+    place.commit(mine)
+    place.withdraw(Removal(mine.run))
+    place.commit(mine)
+    assert DeltaTable(uri).version() == 2
+    DeltaTable(uri).restore(1)
+    assert flights(uri) == []
+    assert not place.holds(mine.run, mine.manifest)
+    place.commit(mine)
+    assert flights(uri) == [1, 2, 3]
+    assert place.holds(mine.run, mine.manifest)
+    for target in (0, 2):
+        DeltaTable(uri).restore(target)
+        version = DeltaTable(uri).version()
+        assert place.holds(mine.run, mine.manifest)
+        place.commit(mine)
+        assert DeltaTable(uri).version() == version
+
+
 def test_what_others_rewrote_is_not_withdrawn(tmp_path):
     """The table stays as it is, and the run is said to be in it; also where its parts came back with an older version."""
     mine, root = share(tmp_path), str(tmp_path)

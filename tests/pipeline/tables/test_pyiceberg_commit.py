@@ -224,6 +224,22 @@ def test_tables_of_the_format_s_first_version(catalog, tmp_path):
     assert flights(catalog) == [2, 3]
 
 
+def test_a_table_set_back_to_where_a_run_was_withdrawn_does_not_have_it(catalog, tmp_path):
+    """Though the same manifest was committed before that, and after: it is committed again."""
+    mine, place = share(tmp_path), TablePlace("iceberg", NAME)
+    place.commit(mine)
+    place.withdraw(Removal(mine.run))
+    without = catalog.load_table("prod.explained").current_snapshot().snapshot_id
+    place.commit(mine)
+    assert flights(catalog) == [1, 2, 3]
+    catalog.load_table("prod.explained").manage_snapshots().rollback_to_snapshot(without).commit()
+    assert flights(catalog) == []
+    assert not place.holds(mine.run, mine.manifest)
+    place.commit(mine)
+    assert flights(catalog) == [1, 2, 3]
+    assert place.holds(mine.run, mine.manifest)
+
+
 @pytest.mark.parametrize("kind", [pa.int32(), pa.timestamp("us"), pa.string()], ids=str)
 def test_tables_by_dates_of_another_type_are_refused(catalog, tmp_path, kind):
     """A day is written as its number: 20779, or 20,779 microseconds after 1970."""

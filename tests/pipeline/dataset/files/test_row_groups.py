@@ -53,7 +53,7 @@ class Asked:
     """A Parquet file that knows which row groups were fetched together."""
 
     def __init__(self, path, fetched):
-        self.metadata, self.fetched = pq.read_metadata(path), fetched
+        self.metadata, self.schema_arrow, self.fetched = pq.read_metadata(path), pq.read_schema(path), fetched
 
     def iter_batches(self, n_rows, **given):
         assert n_rows == GROUP

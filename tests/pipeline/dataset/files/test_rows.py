@@ -301,3 +301,22 @@ def test_a_web_server_that_is_away_is_told_from_a_file_that_was_removed(uri, tmp
     with pytest.raises(StorageError, match=rf"^{root}/f\.parquet: cannot read: Cannot connect to host ") as raised:
         consume(item)
     assert not isinstance(raised.value, NotThere)
+
+
+@pytest.mark.parametrize("slice_rows", [64, 100, 1000])
+def test_categories_inside_of_structs_and_lists_are_read_across_row_groups(tmp_path, slice_rows):
+    """Which Arrow does not join by itself: every row once, in order, with its values."""
+    kinds = pa.array(["x", "y", None, "z"] * 75).dictionary_encode()
+    table = pa.table({"i": np.arange(300), "s": pa.StructArray.from_arrays([kinds, pa.array(range(300))], ["kind", "n"])})
+    table = table.append_column("l", pa.array([[f"{i % 7}"] * (i % 3) for i in range(300)], pa.list_(pa.dictionary(pa.int32(), pa.string()))))
+    path = tmp_path / "nested.parquet"
+    pq.write_table(table, path, row_group_size=100)
+    with pytest.raises(pa.ArrowNotImplementedError):
+        [*pq.ParquetFile(path).iter_batches(1000, columns=["s"])]
+    file = storage.stat(str(path))
+    with storage.opened(str(path)) as opened:
+        item = WorkItem(0, str(path), identify(file, opened, pq.read_metadata(path), [0, 1, 2, 3]), (0, 1, 2), 0, 300, 0, ())
+    found = [*read_slices(item, ["i", "s", "l"], slice_rows)]
+    assert all(batch.num_rows <= slice_rows for batch in found)
+    for name in ("i", "s", "l"):
+        assert [value for batch in found for value in batch.column(name).to_pylist()] == table[name].to_pylist()

@@ -73,14 +73,16 @@ def test_outputs_are_those_of_the_runs(frames, tmp_path, options, names):
 @pytest.mark.filterwarnings("ignore:.*features by position:UserWarning")
 @pytest.mark.slow
 def test_columns_beside_the_features_are_none_of_them(frames, tmp_path):
-    """Where a model has no names: ids and columns that make groups stand behind its features, as when the runs were made."""
+    """Where a model has no names: ids, groups and predictions stand behind its features, as when the runs were made."""
     for name, frame in zip("ab", frames, strict=True):
         numbers = frame[["distance", "month"]].astype(float)
         (tmp_path / f"data-{name}").mkdir()
-        numbers.assign(flight=frame["flight"], group=frame["month"] % 2).to_parquet(tmp_path / f"data-{name}" / "data.parquet")
         model = xgboost.train({"max_depth": 3}, xgboost.DMatrix(numbers.to_numpy(), numbers["distance"] + frame["month"] * 3), 5)
         model.save_model(tmp_path / f"{name}.json")
-        explain(tmp_path / f"{name}.json", tmp_path / f"data-{name}", tmp_path / name, ids="flight", by="group", scheduler="serial")
+        beside = {"flight": frame["flight"], "group": frame["month"] % 2, "score": model.predict(xgboost.DMatrix(numbers.to_numpy()))}
+        numbers.assign(**beside).to_parquet(tmp_path / f"data-{name}" / "data.parquet")
+        told = {"ids": "flight", "by": "group", "predictions": "score"}
+        explain(tmp_path / f"{name}.json", tmp_path / f"data-{name}", tmp_path / name, scheduler="serial", **told)
     found = drift(tmp_path / "b", against=tmp_path / "a", both_ways=True, scheduler="serial")
     (part,), (split,) = found.parts, found.outputs
     assert_allclose(part.data + part.model + split.rounding, split.change, atol=1e-9)

@@ -206,7 +206,7 @@ def test_a_breach_names_the_row(example, monkeypatch):
     [
         (np.zeros((3, 2)), r"rows have shape \(3, 2\), the model was trained on 4 features"),
         (np.zeros(4), r"rows have shape \(4,\)"),
-        ([1, 2, 3], "rows are a list that Arrow cannot read"),
+        ([1, 2, 3], "rows are a list, expected a data frame, an Arrow table, "),
         (pd.DataFrame({"delay": [1.0]}), "rows: columns 'distance', 'carrier', 'month' missing, got delay"),
         (
             pd.DataFrame({"distance": ["far"], "delay": [1.0], "carrier": ["UA"], "month": [1]}),

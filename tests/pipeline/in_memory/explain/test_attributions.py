@@ -81,6 +81,53 @@ def test_rows_with_an_output_of_their_own_keep_its_base_value():
     assert_allclose(few.phi.sum(axis=2) + few.base, few.prediction, atol=1e-12)
 
 
+def test_a_player_s_attributions_go_by_its_name():
+    """A line of numbers, or one for every output; of groups and of what a method writes behind them too."""
+    found = attribute(NAMED, FRAME)
+    assert_array_equal(found["b"], found.phi[:, 0, 1])
+    assert_array_equal(found[10:20]["b"], found.phi[10:20, 0, 1])
+    grouped = attribute(NAMED, FRAME, partition={"both": ["a", "b"]})
+    assert_array_equal(grouped["both"], grouped.phi[:, 0, 0])
+    several = attribute(FOREST, ROWS)
+    assert len(several.outputs) > 1
+    assert_array_equal(several[several.names[2]], several.phi[:, :, 2])
+
+
+@pytest.mark.parametrize(
+    ("call", "line"),
+    [
+        (lambda found: found.values("delai"), "there is no feature 'delai', expected one of delay, b, c, d; did you mean 'delay'?"),
+        (lambda found: found.values("nowhere"), "there is no feature 'nowhere', expected one of delay, b, c, d"),
+        (lambda found: found.values(None), "there is no feature None, expected one of delay, b, c, d"),
+        (lambda found: found["delai"], "there is no feature 'delai', expected one of delay, b, c, d; did you mean 'delay'?"),
+        (
+            lambda found: found[["delay", "b"]],
+            "what is asked for is ['delay', 'b'], expected positions of 60 rows, a slice, a mask of them, or the name of a feature",
+        ),
+        (
+            lambda found: found[np.ones(59, bool)],
+            "what is asked for is a ndarray, expected positions of 60 rows, a slice, a mask of them, or the name of a feature",
+        ),
+        (lambda found: found[1.5], "what is asked for is 1.5, expected positions of 60 rows, a slice, a mask of them, or the name of a feature"),
+    ],
+)
+def test_a_name_that_is_none_is_refused(call, line):
+    """In our words: neither None nor what NumPy says of indices."""
+    frame = FRAME.rename(columns={"a": "delay"})
+    found = attribute(lightgbm.LGBMRegressor(n_estimators=2, verbose=-1, n_jobs=1).fit(frame, frame["delay"]), frame)
+    with pytest.raises(UsageError) as refusal:
+        call(found)
+    assert str(refusal.value) == line
+
+
+def test_iterating_ends():
+    """A number beyond the rows is an IndexError, as Python's iteration wants it."""
+    found = attribute(FOREST, ROWS)
+    assert [len(row) for row in found] == [1] * 60
+    with pytest.raises(IndexError):
+        found[60]
+
+
 def test_values_are_there_of_features_alone():
     """A group of one is its feature; of several there is no value."""
     found = attribute(NAMED, FRAME, partition={"both": ["a", "b"]})

@@ -16,7 +16,7 @@ ROWS = pd.DataFrame({"a": [1.0, np.nan], "b": [2, 3]})
     [
         (pd.to_datetime(["2020-01-01", "2020-01-02"]), SchemaMismatch, r"rows: column 'y' is timestamp\[us\], expected numbers"),
         (["1.5", "2.5"], SchemaMismatch, "rows: column 'y' is (large_)?string, expected numbers"),
-        (np.array([1 + 2j, 3]), UsageError, "label is column 'y', which Arrow cannot read: "),
+        (np.array([1 + 2j, 3]), UsageError, "label is 'y', a column that Arrow cannot read: "),
     ],
 )
 def test_columns_of_other_things_are_refused(column, error, says):

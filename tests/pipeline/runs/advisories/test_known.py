@@ -58,6 +58,7 @@ CONCERNED = {  # the kept run that is concerned, and what of its manifest and pl
     "2026-20": ("0.2.0/classes", {}),
     "2026-21": ("0.2.0/plain", {"library": "scikit-learn"}),
     "2026-22": ("0.2.0/classes", {"library": "scikit-learn"}),
+    "2026-23": ("0.2.0/told", {"missing": -99.9}),
 }
 SPARED = {  # the same, of runs that are not, though version, library and method are those of the advisory
     "2026-01": ("0.1.0/plain", {}),
@@ -73,6 +74,7 @@ SPARED = {  # the same, of runs that are not, though version, library and method
     "2026-14": ("0.1.0/plain", {"categorical": False}),
     "2026-17": ("0.1.0/marginal", {"background": "model"}),
     "2026-22": ("0.2.0/plain", {"library": "scikit-learn"}),
+    "2026-23": ("0.2.0/told", {"missing": -99.5}),
 }
 
 
@@ -80,7 +82,9 @@ def changed(name, changes):
     manifest, plan = read_finished(str(RUNS / name))
     if "categorical" in changes:
         plan = replace(plan, features=tuple(replace(feature, categorical=False) for feature in plan.features))
-    return replace(manifest, **{field: value for field, value in changes.items() if field != "categorical"}), plan
+    if "missing" in changes:
+        plan = replace(plan, features=tuple(replace(feature, missing=changes["missing"]) for feature in plan.features))
+    return replace(manifest, **{field: value for field, value in changes.items() if field not in ("categorical", "missing")}), plan
 
 
 @pytest.mark.parametrize("name", [each.name for each in ADVISORIES])

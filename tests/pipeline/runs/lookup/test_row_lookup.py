@@ -1,6 +1,6 @@
 """Rows are found by values of every type, as a plain reading finds them; few bytes are read for it; what is wrong with parts is said in one line."""
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from uuid import UUID
 
@@ -261,7 +261,7 @@ def test_parts_may_differ_in_whether_a_column_has_nulls(differing):
     ("values", "asked", "n_found", "held"),
     [
         (pa.array([2] * 60), "2", 120, ["2"] * 2),
-        (pa.array([2] * 60), 2, 60, ["2"] * 2),
+        (pa.array([2] * 60), 2, 120, ["2"] * 2),
         (pa.array(["2"] * 60).dictionary_encode(), "2", 120, ["2"] * 2),
         (pa.array([2.5] * 60), "2", 60, ["2.5", "2"]),
     ],
@@ -309,3 +309,41 @@ def test_uuids_and_json_are_found_by_what_they_are_written_as(example, tmp_path)
         run.find({"uuid": str(UUID(int=1))})
     with pytest.raises(UsageError, match=r"column 'uuid' is extension<arrow\.uuid>, got 'x'"):
         run.find({"uuid": "x"})
+
+
+@pytest.mark.parametrize("unit", ["time32[s]", "time32[ms]", "time64[us]", "time64[ns]"])
+def test_a_time_of_day_is_found_by_its_text(unit):
+    """As it is shown, in the column's unit; what is finer, or no time, is refused by what was got."""
+    kind = {"s": pa.time32, "ms": pa.time32, "us": pa.time64, "ns": pa.time64}[unit[7:-1]](unit[7:-1])
+    schema = pa.schema([("at", kind)])
+    for at in (time(0, 0, 3), time(23, 59, 59)):
+        assert read_condition("run", schema, "at", str(at)).value.equals(pa.scalar(at, kind))
+    assert read_condition("run", schema, "at", "7:05").value.equals(pa.scalar(time(7, 5), kind))
+    if unit == "time64[ns]":
+        assert read_condition("run", schema, "at", "00:00:00.000003001").value.equals(pa.scalar(3001, kind))
+    if unit == "time64[us]":
+        assert read_condition("run", schema, "at", "00:00:00.003000").value.equals(pa.scalar(time(0, 0, 0, 3000), kind))
+    for wrong in ("24:00", "12:60", "noon", "12", "", *([] if unit == "time64[ns]" else ["00:00:00.0000003"])):
+        with pytest.raises(UsageError) as refusal:
+            read_condition("run", schema, "at", wrong)
+        assert str(refusal.value) == f"run: column 'at' is {unit}, got {wrong!r}"
+
+
+def test_rows_are_found_by_times_and_by_numbers_in_text(example, tmp_path):
+    """Of whole runs: by the text that the command takes, and by a whole number where a part holds it as text, as others may hold numbers."""
+    rows = example.frame[FEATURES][:40]
+    times = [time(1, 2, i, 7 * i) for i in range(40)]
+    data = tmp_path / "data"
+    data.mkdir()
+    written = pa.Table.from_pandas(rows, preserve_index=False).append_column("at", pa.array(times)).append_column("id", pa.array(map(str, range(40))))
+    pq.write_table(written, data / "a.parquet")
+    explain(example.model, data, tmp_path / "run", ids=["at", "id"], scheduler="serial")
+    run = read_run(tmp_path / "run")
+    for where in ({"at": "01:02:05.000035"}, {"at": times[5]}, {"id": "5"}, {"id": 5}, {"id": np.int64(5)}, {"id": 5, "at": "01:02:05.000035"}):
+        found = run.find(where)
+        assert found.n_found == 1
+        assert found.table["id"].to_pylist() == ["5"]
+        assert run.attributions(where=where)["id"].to_pylist() == ["5"]
+    for strange in (5.0, True):
+        with pytest.raises(UsageError, match=rf"column 'id' is string, got {strange}$"):
+            run.find({"id": strange})

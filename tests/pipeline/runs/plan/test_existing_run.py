@@ -1,16 +1,19 @@
 """The run that a folder holds already: found, refused, kept or replaced, also where another version wrote it, and never where it is damaged."""
 
 import dataclasses
+import hashlib
 import json
+from pathlib import Path
 
 import pytest
 
-from leafledger import check_run
+from leafledger import check_run, explain
 from leafledger.pipeline.errors import InvalidRun, RunConflict, UsageError
 from leafledger.pipeline.runs.plan.existing_run import read_existing_run, resolve_existing_run
 from leafledger.pipeline.runs.records.folder import OWN, PLACES, PLAN, find_place
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import storage
+from tests.pipeline.conftest import train
 from tests.pipeline.running import contents
 
 
@@ -102,3 +105,25 @@ def test_a_run_in_a_folder_of_another_run_s_own_is_refused(changing, tmp_path, b
     assert contents(out) == before
     assert run(out / "more" / "run").n_rows == made.n_rows
     assert run(tmp_path / "attributions" / "x").n_rows == made.n_rows
+
+
+def test_another_model_at_the_same_place_is_said_in_words(example, tmp_path):
+    """With the beginnings of both digests; one at another place by its name."""
+    model, other = tmp_path / "model.txt", tmp_path / "other.txt"
+    model.write_text(Path(example.model).read_text())
+    explain(model, example.data, tmp_path / "run", scheduler="serial")
+    train(example.frame, learning_rate=0.2).save_model(other)
+    digests = [hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in (model, other)]
+    with pytest.raises(RunConflict) as refusal:
+        explain(other, example.data, tmp_path / "run", scheduler="serial")
+    assert str(refusal.value) == (
+        f"{tmp_path}/run: holds another run, different in model (was '{model}', is '{other}'); "
+        "choose another output, or replace it with --if-changed replace"
+    )
+    model.write_bytes(other.read_bytes())
+    with pytest.raises(RunConflict) as refusal:
+        explain(model, example.data, tmp_path / "run", scheduler="serial")
+    assert str(refusal.value) == (
+        f"{tmp_path}/run: holds another run, different in the model, which is another one at the same place (SHA-256 was {digests[0]}, "
+        f"is {digests[1]}); choose another output, or replace it with --if-changed replace"
+    )

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from leafledger import drift, read_run
+from leafledger import check_run, drift, read_run
 from leafledger.pipeline.errors import InvalidRun, NotFinished
 from leafledger.pipeline.runs.records.current_run import read_finished
 from leafledger.pipeline.runs.records.folder import MANIFEST, PLAN
@@ -24,10 +24,21 @@ def test_a_finished_run_has_a_manifest_and_its_plan(run):
 
 
 def test_a_run_that_is_not_finished_has_none(run):
-    """That is no damage."""
+    """That is no damage; how far it is is said, in `check` too, unless its plan cannot be read."""
     (run / MANIFEST).unlink()
-    with pytest.raises(NotFinished, match=r"run: no manifest\.json there: not a finished run$"):
-        read_finished(str(run))
+    (run / "attributions/part-00002.parquet").unlink()
+    line = f"{run}: not a finished run, 3 of 4 parts are there; the command that explains it goes on from there"
+    for read in (lambda: read_finished(str(run)), lambda: check_run(run), lambda: read_run(run)):
+        with pytest.raises(NotFinished) as refusal:
+            read()
+        assert str(refusal.value) == line
+    shutil.rmtree(run / "attributions")
+    with pytest.raises(NotFinished, match=r"run: not a finished run, 0 of 4 parts are there; the command that explains it goes on from there$"):
+        check_run(run)
+    for damage in (lambda: (run / PLAN).write_text("{}"), lambda: (run / PLAN).unlink()):
+        damage()
+        with pytest.raises(NotFinished, match=r"run: no manifest\.json there: not a finished run$"):
+            read_finished(str(run))
 
 
 @pytest.mark.parametrize("read", [lambda run: read_finished(str(run)), read_run, lambda run: drift(run, against=run.parent / "other")])

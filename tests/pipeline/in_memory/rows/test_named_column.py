@@ -1,0 +1,35 @@
+"""A column by its name, out of whatever holds rows."""
+
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow as pa
+import pytest
+
+from leafledger import UsageError
+from leafledger.pipeline.in_memory.rows.named_column import take_column
+
+FRAME = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", None]})
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [FRAME, polars.from_pandas(FRAME), pa.table(FRAME), pa.table(FRAME).to_batches()[0], {"a": [1.0, 2.0], "b": ["x", None]}],
+    ids=lambda rows: type(rows).__name__,
+)
+def test_whatever_holds_rows_has_columns(rows):
+    """The same values; a name that is none asks for the nearest."""
+    assert take_column(rows, "a", "label is").to_pylist() == [1.0, 2.0]
+    assert take_column(rows, "b", "label is").to_pylist() == ["x", None]
+    with pytest.raises(UsageError) as refusal:
+        take_column(rows, "A", "label is")
+    assert str(refusal.value) == "label is 'A', which is no column of the rows; did you mean 'a'?"
+
+
+def test_a_matrix_has_no_columns():
+    """Nor has what Arrow cannot read any values."""
+    with pytest.raises(UsageError) as refusal:
+        take_column(np.zeros((2, 2)), "a", "ids have")
+    assert str(refusal.value) == "ids have 'a', which is no column of the rows"
+    with pytest.raises(UsageError, match=r"^label is 'a', a column that Arrow cannot read: [^\n]+$"):
+        take_column({"a": [1.0, "x"]}, "a", "label is")
