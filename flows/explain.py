@@ -3,10 +3,10 @@
 import re
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC
+from datetime import UTC, timedelta
 from datetime import date as Date
 from inspect import getdoc, signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
 from prefect import State, flow, get_client, runtime
@@ -15,6 +15,7 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
 from leafledger.pipeline.arguments.choices import Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
+from leafledger.pipeline.arguments.readers import DAYS_AGO
 from leafledger.pipeline.command.cli import app
 from leafledger.pipeline.dataset.columns.notes import note_columns
 from leafledger.pipeline.display.text import count as counted
@@ -61,7 +62,8 @@ from .stages import (
 HEARD_SECONDS = 1.0
 
 HERE = {  # additions to the command's help of parameters
-    "date": " By default the date for which the flow run was scheduled.",
+    "date": " Here today is the date for which the flow run was scheduled, in the schedule's time zone, however late it starts or is tried again, and"
+    " yesterday the day before; by default it is today.",
     "parameters": ' Here as an object: {"p": 0.3}.',
     "latest_requires": " Here the state is then called PartlyDone.",
     "max_rejected": " Here the state is then called PartlyRejected.",
@@ -124,15 +126,33 @@ def scheduled_date() -> Date:
     return flow_run.expected_start_time.astimezone(ZoneInfo(zone) if zone else UTC).date()
 
 
+def find_date(given: Date | str | None) -> Date | str:
+    """Find the date of a flow run.
+
+    Parameters
+    ----------
+    given : date, str or None
+        The parameter ``date``: for None and "today" it is the date on which the run was due, for "yesterday" the day before.
+
+    Returns
+    -------
+    date or str
+        As it was given, where it is another one.
+    """
+    if given is None or given in DAYS_AGO:
+        return scheduled_date() - timedelta(days=DAYS_AGO[str(given or "today")])
+    return given
+
+
 def name_of_night() -> str:
     """Name a flow run by its date.
 
     Returns
     -------
     str
-        YYYY-MM-DD, of the parameter ``date`` or the date on which it was due.
+        YYYY-MM-DD, see `find_date`.
     """
-    return str(runtime.flow_run.parameters.get("date") or scheduled_date())
+    return str(find_date(runtime.flow_run.parameters.get("date")))
 
 
 @flow(name="explain", flow_run_name=name_of_night, persist_result=False)
@@ -156,7 +176,7 @@ def explain(
     if_changed: IfChanged = "refuse",
     digest_inputs: bool = False,
     item_rows: int | str | None = None,
-    date: Date | None = None,
+    date: Date | Literal["today", "yesterday"] | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
     partition: dict[str, list[Any]] | str | None = None,
@@ -220,7 +240,7 @@ def explain(
     short: list[str] = []  # requested steps that failed, with reasons
     log_refusals_as_lines()
     try:
-        job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
+        job = make_job(model, data, out, pick(given | {"date": find_date(date)}))
         attempt = Attempt(FlowRun(runtime.flow_run.name, str(runtime.flow_run.id), runtime.deployment.name))
         with attempt.heard(log.warning), export_metrics(job, attempt), emit_lineage(job, attempt):
             with attempt.stage("planning"):

@@ -170,7 +170,7 @@ def compare(
     missing, allow_unseen : optional
         As for `explain`. Finished runs have to be of the same ``missing``.
     date : date or str, optional
-        Fills ``{date}`` in ``model``, ``data``, ``out`` and the runs among ``methods``.
+        As text YYYY-MM-DD, "today" or "yesterday", in local time. Fills ``{date}`` in ``model``, ``data``, ``out`` and the runs among ``methods``.
     progress : callable
         As for `explain`; called before perturbations are measured, where they are, and before rows are compared.
 

@@ -198,7 +198,7 @@ def explain(
         partition, and larger files are cut. "file" makes a part of every file, or several. By default files of fewer than 100,000 rows go together,
         into parts of 100,000 to 260,000, fewer where rows are large. The order of rows stays.
     date : date or str, optional
-        Fills ``{date}`` in every path and URI.
+        As text YYYY-MM-DD, or "today" or "yesterday" in local time. Fills ``{date}`` in every path and URI.
     method : str
         One of `METHODS`.
     parameters : mapping, optional

@@ -193,5 +193,5 @@ def test_a_day_that_does_not_exist_fails_before_the_flow_begins(server, client, 
     places = example.model, str(nights / "data" / "{date}"), str(nights / "explained" / "{date}")
     state = explain(*places, date="2026-02-30", scheduler="serial", return_state=True)
     assert state.is_failed()
-    assert "date: Input should be a valid date" in state.message
+    assert "date.date: Input should be a valid date" in state.message
     assert not (nights / "explained").exists()

@@ -164,7 +164,7 @@ def drift(
     both_ways
         Where the models differ, explain both nights by both, and split each change into what the data did and what the model did.
     date
-        YYYY-MM-DD, fills {date} in RUN, --against and --thresholds.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN, --against and --thresholds.
     json
         Write one JSON document instead, with everything.
     threads

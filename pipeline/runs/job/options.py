@@ -85,7 +85,7 @@ class Options:
     every file, or several. By default files of fewer than 100,000 rows go together, into parts of 100,000 to 260,000."""
 
     date: Date | None = None
-    """YYYY-MM-DD, fills {date} in every path and URI."""
+    """YYYY-MM-DD, or today or yesterday by this machine's clock, in its local time zone (TZ); fills {date} in every path and URI."""
 
     method: str = "shapley"
     """Which values rows get."""
