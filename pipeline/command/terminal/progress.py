@@ -50,7 +50,7 @@ def log_lines(work: Work) -> Callable[[Part | Rejected | WorkItem], None]:
 class Bar:
     """A progress bar with parts, rows per second, and time left; a context manager around the run."""
 
-    def __init__(self, console: Console):
+    def __init__(self, console: Console, transient: bool = False):
         self._progress = Progress(
             TextColumn("[bold]{task.description}"),
             BarColumn(),
@@ -58,6 +58,7 @@ class Bar:
             TextColumn("parts, {task.fields[speed]}"),
             TimeRemainingColumn(),
             console=console,
+            transient=transient,
         )
 
     def __enter__(self) -> Self:
@@ -85,13 +86,15 @@ class Bar:
 
 
 @contextmanager
-def watched(quiet: bool) -> Iterator[Watch]:
+def watched(quiet: bool, transient: bool = False) -> Iterator[Watch]:
     """Show progress of a command: a bar on a terminal, otherwise lines.
 
     Parameters
     ----------
     quiet : bool
         Show nothing.
+    transient : bool
+        The bar goes when all is done.
 
     Yields
     ------
@@ -103,5 +106,5 @@ def watched(quiet: bool) -> Iterator[Watch]:
     elif is_logged() or not sys.stderr.isatty():
         yield log_lines
     else:
-        with Bar(Console(stderr=True)) as bar:
+        with Bar(Console(stderr=True), transient) as bar:
             yield bar

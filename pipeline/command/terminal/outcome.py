@@ -1,0 +1,151 @@
+"""How a run of ``explain`` ended: its exit code, its document, and its line among those of several nights."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import date as Date
+from typing import Any, Literal
+
+from ...display.text import count
+from ...errors import Exit
+from .documents import error_document
+from .terminal import complain, is_logged, log, named
+
+How = Literal["explained", "finished before", "kept as it is", "failed"]
+ALWAYS: tuple[How, ...] = ("explained", "finished before", "failed")  # counted even where there are none
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run ended."""
+
+    run: str
+    how: How
+    code: Exit
+    document: dict[str, Any]
+    detail: str  # rows and parts, or the error
+    said: tuple[str, ...] = ()  # why the exit code is not 0, of a run that did not fail
+    notes: tuple[str, ...] = ()  # what else the command says of it
+
+    def line(self, date: Date) -> str:
+        """Say it in one line of a range of nights.
+
+        Parameters
+        ----------
+        date : date
+            That was filled in.
+
+        Returns
+        -------
+        str
+            Such as ``2026-11-02 runs/2026-11-02: explained (40,000 rows in 1 part)``.
+        """
+        detail = f", exit code {int(self.code)}: {self.detail}" if self.how == "failed" else f" ({self.detail})"
+        more = f" and {len(self.said) - 1} more" if len(self.said) > 1 else ""
+        return f"{date} {self.run}: {self.how}{detail}" + (f"; {self.said[0]}{more}" if self.said else "")
+
+
+def tell_failure(run: str, error: Any) -> Outcome:
+    """Report the error that kept a night from being explained.
+
+    Parameters
+    ----------
+    run : str
+        URI of the folder that the run would have had.
+    error : LeafledgerError
+
+    Returns
+    -------
+    Outcome
+    """
+    with named(run):
+        complain(str(error), "error")
+    return Outcome(run, "failed", error.exit_code, error_document(type(error).__name__, error.exit_code, str(error)), str(error))
+
+
+def tell(run: str, done: Any, stays: str | None, notes: Sequence[str]) -> Outcome:
+    """Report rejections, and why ``latest`` or MLflow was not updated.
+
+    Parameters
+    ----------
+    run : str
+        URI of its folder.
+    done : RunResult
+    stays : str or None
+        Why ``latest`` was not moved.
+    notes : sequence of str
+
+    Returns
+    -------
+    Outcome
+    """
+    from ...runs.formats.numbers import NUMBER
+
+    manifest, how = done.manifest, "finished before" if done.already_finished else "finished"
+    if done.kept:
+        how = f"kept as it is, what is asked for differs in {done.kept}"
+    said = (*(f"rejected: {entry.reason}" for entry in manifest.rejected), *filter(None, (stays, done.unlogged)))
+    with named(run):
+        for line in said:
+            complain(line)
+        if is_logged():
+            log(f"{how}: {manifest.counted}, SHA-256 {manifest.sha256}")
+    document = {
+        "run": run,
+        "finished_before": done.already_finished,
+        "version": manifest.version,
+        "place": manifest.place,
+        "kept": done.kept,
+        "n_rows": manifest.n_rows,
+        "n_parts": len(manifest.parts),
+        "share": manifest.share,
+        "residual": manifest.residual,
+        "manifest": manifest.sha256,
+        "inputs": None if done.inputs is None else done.inputs.sha256,
+        "rejected": [asdict(entry) for entry in manifest.rejected],
+        "latest": None if done.latest is None else {name: value for name, value in asdict(done.latest).items() if name != NUMBER},
+        "advisories": [*map(str, done.advisories)],
+        "said": [*said],
+    }
+    short: How = "kept as it is" if done.kept else "finished before" if done.already_finished else "explained"
+    return Outcome(run, short, Exit.PARTLY if said else Exit.DONE, document, manifest.counted, said, tuple(notes))
+
+
+def say_totals(n_nights: int, done: Sequence[Outcome]) -> str:
+    """Say in one line how many nights of a range ended how.
+
+    Parameters
+    ----------
+    n_nights : int
+        Of the range.
+    done : sequence of Outcome
+        Of the nights that ended: fewer where the command ends before all are tried.
+
+    Returns
+    -------
+    str
+        Such as ``7 nights: 6 explained, 1 finished before, 0 failed``.
+    """
+    numbers = dict.fromkeys(ALWAYS, 0)
+    for each in done:
+        numbers[each.how] = numbers.get(each.how, 0) + 1
+    said = [f"{number} {how}" for how, number in numbers.items()]
+    if len(done) < n_nights:
+        said.append(f"{n_nights - len(done)} left to do")
+    partly = sum(each.code == Exit.PARTLY for each in done)
+    return f"{count(n_nights, 'night')}: {', '.join(said)}" + (f"; {partly} not in full" if partly else "")
+
+
+def end_nights(done: Sequence[Outcome]) -> Exit:
+    """Return the exit code of a range of nights. Data refused for one night comes last, since a 6 is retried.
+
+    Parameters
+    ----------
+    done : sequence of Outcome
+        Of every night.
+
+    Returns
+    -------
+    Exit
+    """
+    failed = [each.code for each in done if each.how == "failed"]
+    return min(failed, key=lambda code: (code == Exit.USAGE, code)) if failed else max(each.code for each in done)
