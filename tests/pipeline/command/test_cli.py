@@ -35,7 +35,7 @@ def test_explain_says_where_the_results_are(example, tmp_path, capsys):
     assert f"SHA-256:      {hashlib.sha256((out / 'manifest.json').read_bytes()).hexdigest()}\n" in said
     assert "│    1 │ delay" in said
     assert log.count("\n") == 5
-    assert "4 of 4 parts, 3000 of 3000 rows" in log
+    assert "4 of 4 parts, 3000 of 3000 rows, 100%" in log
     code, said, _ = run(capsys, *arguments)
     digest = hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
     assert (code, said) == (0, f"{out}: finished before, nothing to do (3,000 rows in 4 parts)\nSHA-256:      {digest}\n")
