@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, NamedTuple
 
 from ..arguments.choices import Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
+from ..cluster.placement import Scheduler
 from ..dataset.columns.notes import note_columns, warn_positions, warn_user
 from ..dataset.columns.partition import Partition
 from ..display.text import printable
@@ -130,7 +131,7 @@ def explain(
     by: str | Iterable[str] = (),
     missing_labels: MissingLabels = "count",
     device: Device = "cpu",
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
     wait: float = 15.0,
@@ -233,8 +234,9 @@ def explain(
         Leave rows without a label out and count them, or end the run at the first.
     device : {"cpu", "cuda", "auto"}
         Where attributions are computed: the processor's cores, a graphics card by CUDA, or a card where there is one and the method runs there.
-    scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for one thread; by default threads of this process do all.
+    scheduler : str, Client or cluster, optional
+        Address of a Dask scheduler, or a ``distributed.Client`` or a cluster of Dask, whose scheduler and TLS settings are used, or "serial" for one
+        thread; by default threads of this process do all.
     threads : int, optional
         Threads of this process, by default one per core that it may use, and for which there is memory.
     workers : int, optional

@@ -103,6 +103,7 @@ SPELT: dict[str, tuple[Any, Parameter]] = {
     "predictions": (tuple[str, ...], Parameter(name="--prediction")),
     "parameters": (tuple[str, ...] | None, Parameter(name="--parameter")),
     "date": (str | None, Parameter()),
+    "scheduler": (str | None, Parameter()),
     "partition": (str | None, Parameter()),
     "reasons": (str | None, Parameter()),
     "interactions": (str | None, Parameter()),

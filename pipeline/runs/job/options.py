@@ -26,7 +26,7 @@ from ...arguments.readers import (
     refuse,
 )
 from ...cluster.placement import READERS as PLACING
-from ...cluster.placement import WAIT
+from ...cluster.placement import WAIT, Scheduler
 from ...tables.names import EXPECTED, names_table
 
 ReasonsFile = Mapping[str, Any] | str | PathLike  # or where such an object is, in TOML or JSON
@@ -137,7 +137,7 @@ class Options:
     """Where attributions are computed: the processor's cores ("cpu"), a graphics card by CUDA ("cuda"), or a card where there is one and the method
     runs there ("auto"). A card computes Shapley, Banzhaf, Beta values and other semivalues without a background; all else stays on the processor."""
 
-    scheduler: str | None = None
+    scheduler: Scheduler | None = None
     """Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread of this process. By default threads do the work."""
 
     threads: int | None = None
