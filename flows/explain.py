@@ -20,8 +20,8 @@ from leafledger.pipeline.command.cli import app
 from leafledger.pipeline.dataset.columns.notes import note_columns
 from leafledger.pipeline.display.text import count as counted
 from leafledger.pipeline.display.text import printable
-from leafledger.pipeline.drift.verdict import DriftVerdict
-from leafledger.pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns, UsageError
+from leafledger.pipeline.drift.against import find_against, refuse_alone
+from leafledger.pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns
 from leafledger.pipeline.runs.advisories.known import advise
 from leafledger.pipeline.runs.job.job import Job, make_job
 from leafledger.pipeline.runs.job.options import pick
@@ -34,6 +34,7 @@ from leafledger.pipeline.runs.plan.planned_run import Run
 from leafledger.pipeline.runs.publish.mlflow_link import log_run
 from leafledger.pipeline.runs.publish.move_latest import why_latest_stays
 from leafledger.pipeline.runs.publish.replacement import finish_replacement
+from leafledger.pipeline.runs.records.derived import DriftVerdict
 from leafledger.pipeline.runs.records.manifest import Manifest
 from leafledger.pipeline.runs.records.provenance import FlowRun
 
@@ -46,7 +47,6 @@ from .stages import (
     compare,
     count,
     digest,
-    find_against,
     load,
     map_parts,
     move,
@@ -67,8 +67,7 @@ HERE = {  # additions to the command's help of parameters
     "parameters": ' Here as an object: {"p": 0.3}.',
     "latest_requires": " Here the state is then called PartlyDone.",
     "max_rejected": " Here the state is then called PartlyRejected.",
-    "against": " {date} is filled in. The first night is compared with nothing. Where a threshold is crossed the state is called Drifted,"
-    " where nothing can be compared PartlyDone.",
+    "against": " {date} is filled in. Here the states are called Drifted and PartlyDone.",
 }
 OWN = {"report": "Write a page about the run, report/index.html, see leafledger report."}  # parameters of the flow only
 PARTLY_REJECTED, DRIFTED, PARTLY_DONE = "PartlyRejected", "Drifted", "PartlyDone"  # states that count as completed
@@ -259,7 +258,7 @@ def explain(
                 tidy(run, manifest)
             else:  # no stage of its own: there is next to never anything to remove
                 finish_replacement(run.out, manifest)
-            changes = None if asked is None else _compare(log, job, manifest, *asked, short)
+            attempt.verdict = None if asked is None else _compare(log, job, manifest, *asked, short)
             if report:
                 artifacts.show_page(write_page(job))
             attempt.undone += _move(log, run, manifest)
@@ -269,7 +268,7 @@ def explain(
     except LeafledgerError as error:
         time.sleep(HEARD_SECONDS)
         return Failed(message=printable(str(error)), data=error)
-    return _complete(log, f"{job.out}: {what}", manifest, changes, [*short, *attempt.undone])
+    return _complete(log, f"{job.out}: {what}", manifest, attempt.verdict, [*short, *attempt.undone])
 
 
 def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
@@ -296,8 +295,7 @@ def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
 def _ask(job: Job, against: str | None, thresholds: dict[str, Any] | str | None) -> tuple[str, dict[str, float]] | None:
     """Read the reference and the thresholds of the comparison; errors end the night before it begins."""
     if against is None:
-        if thresholds is not None:
-            raise UsageError("thresholds are of what is compared, but nothing is: against was not given")
+        refuse_alone(thresholds)
         return None
     return find_against(against, job), {} if thresholds is None else read_asked(job, thresholds)
 

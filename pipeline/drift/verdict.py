@@ -2,27 +2,16 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..display.text import printable
 from ..errors import InvalidRun
 from ..runs.formats.numbers import read_number
-from ..runs.records.derived import read_derived
+from ..runs.records.derived import DriftVerdict, read_derived
 from ..stores import storage
 from .drift import DOCUMENT
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class DriftVerdict:
-    """Verdict of a comparison, in words."""
-
-    run: str  # its folder
-    reference: str  # folder of the reference run
-    alarms: tuple[str, ...]  # crossed thresholds
-    differs: tuple[str, ...]  # differences besides the rows
 
 
 def read_document(run: str, manifest: str, take: Callable[[Any], R]) -> R | None:

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
@@ -12,7 +12,7 @@ from ...display.text import count, printable, write_two
 from ...errors import Exit
 from ..terminal.dated import Day, fill_day
 from ..terminal.documents import write_document
-from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Threads, Wait, Workers
+from ..terminal.flags import CLUSTER, INPUT, MEASURES, Json, Quiet, Threads, Wait, Workers
 from ..terminal.terminal import open_console, print_whole, say
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 TOP = 10  # features shown of an output
 MOST = 20  # alarms shown
 NAME = 40  # characters of a line of a name
-MEASURES = Group("What is compared", sort_key=2)
 
 
 def _number(found: float | None, form: str = ".4g") -> str:

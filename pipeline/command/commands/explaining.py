@@ -11,12 +11,31 @@ from ...display.text import count, printable
 from ...errors import Exit, InvalidRun, LeafledgerError
 from ..app import find_version
 from ..terminal.documents import write_document
-from ..terminal.flags import DEFAULTS, INPUT, Flags, Json, PathArgument, Quiet, Replace
+from ..terminal.flags import DEFAULTS, INPUT, MEASURES, Flags, Json, PathArgument, Quiet, Replace
 from ..terminal.outcome import Outcome, end_nights, say_totals, tell, tell_failure
 from ..terminal.terminal import complain, named, open_console, say
 
 OF_A_NIGHT = (Exit.NOT_YET, Exit.CONFLICT, Exit.REFUSED)  # prevents one night's run, but not others
 OF_ALL_NIGHTS = (Exit.AWAY, Exit.UNFIT)  # ends a range of nights with valid arguments
+MOST_ALARMS = 20  # shown
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _How:
+    """What every night is told, and how its outcome is."""
+
+    out: str
+    against: str | None
+    thresholds: str | None
+    quiet: bool
+    as_json: bool
+    several: bool = False  # nights, with a line each
+    earlier: Any = None  # nights of the same command, for the metrics
+
+    @property
+    def silent(self) -> bool:
+        """Nothing is written on standard output but a document."""
+        return self.quiet or self.as_json
 
 
 def explain(
@@ -27,6 +46,8 @@ def explain(
     options: Flags = DEFAULTS,
     replace: Replace = False,
     dates: Annotated[str | None, Parameter(group=INPUT)] = None,
+    against: Annotated[str | None, Parameter(group=MEASURES)] = None,
+    thresholds: Annotated[str | None, Parameter(group=MEASURES)] = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -50,6 +71,12 @@ def explain(
         finished are passed over. Each night ends with a line, and all with one of how many were explained, finished before, and failed. A night that
         fails keeps no other from being explained, as where its data are not there; arguments that cannot be used, and a store or a cluster that is
         away or does not fit, end the command.
+    against
+        Say what changed since this finished run, or the one that this JSON object names, which can be that of --latest: as leafledger drift does,
+        once the run is published and before LATEST moves. Where something drifted the exit code is 4, where the two cannot be compared 3. The first
+        night is compared with nothing.
+    thresholds
+        TOML or JSON file that says what counts as drift, as for leafledger drift; with --against.
     quiet
         Show nothing but errors; in a log, and one line at the end.
     json
@@ -58,9 +85,9 @@ def explain(
     Returns
     -------
     int
-        Exit code: 0, or 3 where rows were left out that cannot be read, too few are explained for ``latest``, or MLflow took no link; of several
-        dates the least of the nights that failed, 6 if one is not there yet and none is damaged, and 2 only if none has another; else 3 if any
-        run's is.
+        Exit code: 0, or 3 where rows were left out that cannot be read; else 4 where the run drifted; else 3 where too few rows are explained for
+        ``latest``, MLflow took no link, or nothing could be compared. Of several dates the least of the nights that failed, 6 if one is not there
+        yet and none is damaged, and 2 only if none has another; else 3 or 4 if any run's is, 3 if both are.
 
     Raises
     ------
@@ -68,38 +95,40 @@ def explain(
         One line: what was got, what was expected, where.
     """
     from ...arguments.dates import list_days
+    from ...drift.against import ask_comparison
     from ...runs.job.job import make_job
 
     asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
+    how = _How(out, against, thresholds, quiet, json)
     if dates is None:
-        done = _explain(make_job(model, data, out, asked), out, quiet, json)
+        job = make_job(model, data, out, asked)
+        done = _explain(job, ask_comparison(job, against, thresholds), how)
         code, document = done.code, done.document
     else:
-        nights = _explain_nights(model, data, out, asked, list_days(dates, out, asked.date), quiet, json)
+        nights = _explain_nights(model, data, asked, list_days(dates, out, asked.date), how)
         code, document = end_nights(nights), {"runs": [night.document for night in nights]}
     if json:
         write_document(document)
     return code
 
 
-def _explain_nights(model: str, data: str, out: str, asked: Flags, days: Sequence[Date], quiet: bool, as_json: bool) -> list[Outcome]:
+def _explain_nights(model: str, data: str, asked: Flags, days: Sequence[Date], how: _How) -> list[Outcome]:
     """Run every night of a range: a line each and one for all, also where the command ends before; of one night all that one shows."""
     from ...runs.monitor.metrics import Earlier
 
-    console, earlier, done, told = open_console(quiet or as_json), Earlier(), list[Outcome](), set[str]()
-    several = len(days) > 1
+    how = dataclasses.replace(how, several=len(days) > 1, earlier=Earlier())
+    console, done, told = open_console(how.silent or not how.several), list[Outcome](), set[str]()
     try:
         for day in days:
-            done.append(_explain_night(model, data, out, dataclasses.replace(asked, date=day), quiet, as_json, earlier, several))
-            if several:
-                for note in done[-1].notes:
-                    if note not in told:
-                        say(console, note)
-                told.update(done[-1].notes)
-                say(console, done[-1].line(day))
+            night = _explain_night(model, data, dataclasses.replace(asked, date=day), how)
+            done.append(night)
+            for note in dict.fromkeys(night.notes):
+                if note not in told:
+                    say(console, note)
+            told.update(night.notes)
+            say(console, night.line(day))
     finally:
-        if several:
-            say(console, say_totals(len(days), done))
+        say(console, say_totals(len(days), done))
     return done
 
 
@@ -110,35 +139,39 @@ def _is_of_a_night(error: LeafledgerError, in_order: bool) -> bool:
     return error.exit_code in OF_A_NIGHT or isinstance(error, InvalidRun)
 
 
-def _explain_night(model: str, data: str, out: str, options: Flags, quiet: bool, as_json: bool, earlier: Any, several: bool) -> Outcome:
+def _explain_night(model: str, data: str, options: Flags, how: _How) -> Outcome:
     """Run one night of a range; errors of this night alone are reported, and the others continue."""
     from ...arguments.dates import fill_date
+    from ...drift.against import ask_comparison
     from ...runs.job.job import make_job
     from ...stores.uris import normalise
 
-    job = None
+    in_order = False
     try:
-        job = make_job(model, data, out, options)
-        return _explain(job, out, quiet, as_json, earlier, several)
+        job = make_job(model, data, how.out, options)
+        comparison = ask_comparison(job, how.against, how.thresholds)
+        in_order = True
+        return _explain(job, comparison, how)
     except LeafledgerError as error:
-        if not _is_of_a_night(error, job is not None):
+        if not _is_of_a_night(error, in_order):
             raise
-        return tell_failure(normalise(fill_date(out, options.date)), error)
+        return tell_failure(normalise(fill_date(how.out, options.date)), error)
 
 
-def _explain(job: Any, out: str, quiet: bool, as_json: bool, earlier: Any = None, several: bool = False) -> Outcome:
+def _explain(job: Any, comparison: Any, how: _How) -> Outcome:
     """Run one job, and show what came of it unless it is one of several."""
     from ...dataset.columns.notes import note_columns
     from ...runs.explain import explain_job
     from ...runs.publish.move_latest import why_latest_stays
     from ..terminal.progress import watched
 
-    with watched(quiet, transient=several) as progress, named(job.out):
-        done = explain_job(job, progress, complain, earlier)
-    run, stays = job.out if "{" in out else out.rstrip("/"), why_latest_stays(job.options, done.manifest, done.latest)
+    with watched(how.quiet, transient=how.several) as progress, named(job.out):
+        done = explain_job(job, progress, complain, how.earlier, comparison)
+    run, stays = job.out if "{" in how.out else how.out.rstrip("/"), why_latest_stays(job.options, done.manifest, done.latest)
     notes = [*note_columns(done.model)]
-    if not several:
-        _show(job, run, done, stays, notes, open_console(quiet or as_json))
+    if not how.several:
+        _show(job, run, done, stays, notes, open_console(how.silent))
+        _show_changes(done.compared.verdict, open_console(how.silent))
     for advisory in done.advisories:
         complain(f"{run}: {advisory}")
     return tell(job.out, done, stays, notes)
@@ -183,6 +216,19 @@ def _show(job: Any, run: str, done: Any, why_stays: str | None, notes: Sequence[
     if latest is not None and why_stays is None:
         say(console, f"{'latest:':<14}{job.options.latest}{stays}")
     show_summaries(console, job.out, manifest)
+
+
+def _show_changes(verdict: Any, console: Any) -> None:
+    """Show what changed since another run, if they were compared."""
+    if verdict is None:
+        return
+    for line in verdict.differs:
+        say(console, f"differs: {line}")
+    for line in verdict.alarms[:MOST_ALARMS]:
+        say(console, f"drift: {line}")
+    if len(verdict.alarms) > MOST_ALARMS:
+        say(console, f"{len(verdict.alarms) - MOST_ALARMS:,} more: after/drift.json has all")
+    say(console, f"{count(len(verdict.alarms), 'alarm')} against {verdict.reference}")
 
 
 def _say_version(manifest: Any) -> str:

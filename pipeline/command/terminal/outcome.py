@@ -23,7 +23,8 @@ class Outcome:
     code: Exit
     document: dict[str, Any]
     detail: str  # rows and parts, or the error
-    said: tuple[str, ...] = ()  # why the exit code is not 0, of a run that did not fail
+    said: tuple[str, ...] = ()  # why not all was done that was asked for, of a run that did not fail
+    drift: str = ""  # how many alarms, against which run; empty without any
     notes: tuple[str, ...] = ()  # what else the command says of it
 
     def line(self, date: Date) -> str:
@@ -41,7 +42,7 @@ class Outcome:
         """
         detail = f", exit code {int(self.code)}: {self.detail}" if self.how == "failed" else f" ({self.detail})"
         more = f" and {len(self.said) - 1} more" if len(self.said) > 1 else ""
-        return f"{date} {self.run}: {self.how}{detail}" + (f"; {self.said[0]}{more}" if self.said else "")
+        return f"{date} {self.run}: {self.how}{detail}" + (f"; {self.said[0]}{more}" if self.said else "") + (f"; {self.drift}" if self.drift else "")
 
 
 def tell_failure(run: str, error: Any) -> Outcome:
@@ -83,11 +84,15 @@ def tell(run: str, done: Any, stays: str | None, notes: Sequence[str]) -> Outcom
     manifest, how = done.manifest, "finished before" if done.already_finished else "finished"
     if done.kept:
         how = f"kept as it is, what is asked for differs in {done.kept}"
-    said = (*(f"rejected: {entry.reason}" for entry in manifest.rejected), *filter(None, (stays, done.unlogged)))
+    said = (*(f"rejected: {entry.reason}" for entry in manifest.rejected), *filter(None, (stays, done.unlogged, done.compared.undone)))
+    verdict = done.compared.verdict
+    drift = "" if verdict is None or not verdict.alarms else f"{count(len(verdict.alarms), 'alarm')} against {verdict.reference}"
     with named(run):
         for line in said:
             complain(line)
         if is_logged():
+            for line in () if verdict is None else verdict.alarms:
+                complain(f"drift: {line}")
             log(f"{how}: {manifest.counted}, SHA-256 {manifest.sha256}")
     document = {
         "run": run,
@@ -104,10 +109,12 @@ def tell(run: str, done: Any, stays: str | None, notes: Sequence[str]) -> Outcom
         "rejected": [asdict(entry) for entry in manifest.rejected],
         "latest": None if done.latest is None else {name: value for name, value in asdict(done.latest).items() if name != NUMBER},
         "advisories": [*map(str, done.advisories)],
+        "drift": None if verdict is None else {"reference": verdict.reference, "alarms": [*verdict.alarms], "differs": [*verdict.differs]},
         "said": [*said],
     }
     short: How = "kept as it is" if done.kept else "finished before" if done.already_finished else "explained"
-    return Outcome(run, short, Exit.PARTLY if said else Exit.DONE, document, manifest.counted, said, tuple(notes))
+    code = Exit.PARTLY if manifest.rejected else Exit.DRIFT if drift else Exit.PARTLY if said else Exit.DONE
+    return Outcome(run, short, code, document, manifest.counted, said, drift, tuple(notes))
 
 
 def say_totals(n_nights: int, done: Sequence[Outcome]) -> str:
@@ -131,12 +138,13 @@ def say_totals(n_nights: int, done: Sequence[Outcome]) -> str:
     said = [f"{number} {how}" for how, number in numbers.items()]
     if len(done) < n_nights:
         said.append(f"{n_nights - len(done)} left to do")
-    partly = sum(each.code == Exit.PARTLY for each in done)
-    return f"{count(n_nights, 'night')}: {', '.join(said)}" + (f"; {partly} not in full" if partly else "")
+    more = {"not in full": sum(bool(each.said) for each in done), "drifted": sum(bool(each.drift) for each in done)}
+    short = ", ".join(f"{number} {what}" for what, number in more.items() if number)
+    return f"{count(n_nights, 'night')}: {', '.join(said)}" + (f"; {short}" if short else "")
 
 
 def end_nights(done: Sequence[Outcome]) -> Exit:
-    """Return the exit code of a range of nights. Data refused for one night comes last, since a 6 is retried.
+    """Return the exit code of a range of nights. Data refused for one night comes last, since a 6 is retried; what is not in full, before drift.
 
     Parameters
     ----------
@@ -147,5 +155,7 @@ def end_nights(done: Sequence[Outcome]) -> Exit:
     -------
     Exit
     """
-    failed = [each.code for each in done if each.how == "failed"]
-    return min(failed, key=lambda code: (code == Exit.USAGE, code)) if failed else max(each.code for each in done)
+    failed, codes = [each.code for each in done if each.how == "failed"], {each.code for each in done}
+    if failed:
+        return min(failed, key=lambda code: (code == Exit.USAGE, code))
+    return next((code for code in (Exit.PARTLY, Exit.DRIFT) if code in codes), Exit.DONE)

@@ -13,6 +13,7 @@ from leafledger import check_run, explain
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import AdditivityBreach, ClusterLost
 from leafledger.pipeline.runs import explain as runs_explain
+from tests.pipeline.conftest import write_nights
 
 
 def run(capsys, *arguments):
@@ -177,3 +178,79 @@ def test_what_is_said_of_columns_is_said_once_in_a_range(example, tmp_path, caps
             "2 nights: 2 explained, 0 finished before, 0 failed",
         ],
     )
+
+
+@pytest.fixture
+def nights(example, tmp_path):
+    """What explains three nights, each compared with the one before; the last drifted."""
+    write_nights(example.frame, tmp_path / "data")
+    told = ("explain", example.model, tmp_path / "data/{date}", "--out", tmp_path / "runs/{date}", "--scheduler", "serial")
+    return *told, "--latest", tmp_path / "runs/latest.json", "--against", tmp_path / "runs/latest.json"
+
+
+def test_a_night_is_compared_with_the_one_before(nights, tmp_path, capsys):
+    """Below what a run shows, what changed; the exit code is drift's, also of the same command again, and in a log the alarms are warnings."""
+    code, said, _ = run(capsys, *nights, "--date", "2026-01-01")
+    assert (code, said.splitlines()[-1]) == (0, "└──────┴──────────┴────────────┴──────────┴───────┴───────┘")
+    few = tmp_path / "few.toml"
+    few.write_text("distance = 0.2\nshare = 0.5\n")
+    code, said, _ = run(capsys, *nights, "--date", "2026-01-02", "--thresholds", tmp_path / "few.toml")
+    assert (code, said.splitlines()[-1]) == (0, f"0 alarms against {tmp_path}/runs/2026-01-01")
+    for again in (False, True):
+        code, said, log = run(capsys, "--log-format", "text", *nights, "--date", "2026-01-03")
+        found = json.loads((tmp_path / "runs/2026-01-03/after/drift.json").read_text())
+        alarms = [f"drift: {alarm}" for alarm in found["alarms"]]
+        n_lines = 1 + len(found["alarms"])
+        assert len(alarms) >= 2
+        assert (code, said.splitlines()[-n_lines:]) == (4, [*alarms, f"{len(alarms)} alarms against {tmp_path}/runs/2026-01-02"])
+        assert [line.split(" ", 3)[3] for line in log.splitlines() if " WARNING " in line] == alarms
+        assert ("finished before, nothing to do" in said) is again
+    assert run(capsys, *nights, "--date", "2026-01-03", "--quiet")[0::2] == (4, "")
+    code, said, _ = run(capsys, *nights, "--date", "2026-01-03", "--json")
+    drift = json.loads(said)["drift"]
+    assert (code, drift) == (4, {"reference": f"{tmp_path}/runs/2026-01-02", "alarms": found["alarms"], "differs": found["differs"]})
+    assert json.loads((tmp_path / "runs/latest.json").read_text())["run"] == f"{tmp_path}/runs/2026-01-03"
+
+
+def test_a_night_that_cannot_be_compared_is_not_in_full(nights, tmp_path, capsys):
+    """It is published, and why it was not compared is said: exit code 3. What is asked for wrongly is said before anything is done."""
+    before = [*nights[:-1], tmp_path / "runs/{date-1d}"]
+    code, _, log = run(capsys, *before, "--date", "2026-01-02", "--quiet")
+    missing = f"not compared: {tmp_path}/runs/2026-01-01: no manifest.json there: not a finished run"
+    assert (code, log) == (3, f"leafledger: {missing}\n")
+    code, said, _ = run(capsys, *before, "--date", "2026-01-02", "--json")
+    assert (code, json.loads(said)["said"], json.loads(said)["drift"]) == (3, [missing], None)
+    itself, thresholds = tmp_path / "runs/{date}", ["--thresholds", tmp_path / "no.toml"]
+    for given, says, end in (
+        (["--against", itself], f"{itself}: is the very run; expected another one, such as that of the night before", 2),
+        (thresholds, "thresholds are of what is compared, but nothing is: against was not given", 2),
+        ([*thresholds, *nights[-2:]], f"{tmp_path}/no.toml: cannot read: no such file or object", 6),
+    ):
+        code, _, log = run(capsys, *nights[:-2], *given, "--date", "2026-01-03", "--quiet")
+        assert (code, log) == (end, f"leafledger: {says}\n")
+        if end == 2:  # of all nights
+            assert run(capsys, *nights[:-2], *given, "--dates", "2026-01-03..2026-01-04", "--quiet") == (2, "", log)
+    assert not (tmp_path / "runs/2026-01-03").exists()
+
+
+def test_a_range_says_which_nights_drifted(nights, tmp_path, capsys):
+    """In the night's line and in the last one; a night of which rows were rejected says so first, and the exit code is 3."""
+    code, said, _ = run(capsys, *nights, "--dates", "2026-01-01..2026-01-03")
+    n_alarms = len(json.loads((tmp_path / "runs/2026-01-03/after/drift.json").read_text())["alarms"])
+    few = len(json.loads((tmp_path / "runs/2026-01-02/after/drift.json").read_text())["alarms"])
+    assert (code, few) == (4, 0)
+    assert said.splitlines() == [
+        *(f"2026-01-0{day} {tmp_path}/runs/2026-01-0{day}: explained (1,000 rows in 1 part)" for day in (1, 2)),
+        f"2026-01-03 {tmp_path}/runs/2026-01-03: explained (1,000 rows in 1 part); {n_alarms} alarms against {tmp_path}/runs/2026-01-02",
+        "3 nights: 3 explained, 0 finished before, 0 failed; 1 drifted",
+    ]
+    (tmp_path / "data/2026-01-03/month=2").mkdir()
+    (tmp_path / "data/2026-01-03/month=2/data.parquet").write_bytes(b"damaged")
+    again = [*nights[:-1], tmp_path / "runs/{date-1d}"]
+    code, said, log = run(capsys, *again, "--replace", "--dates", "2026-01-02..2026-01-03")
+    (rejected,) = [line.removeprefix("leafledger: ") for line in log.splitlines() if "rejected: " in line]
+    line = (
+        f"2026-01-03 {tmp_path}/runs/2026-01-03: explained (1,000 rows in 1 part); {rejected}; {n_alarms} alarms against {tmp_path}/runs/2026-01-02"
+    )
+    total = "2 nights: 1 explained, 1 finished before, 0 failed; 1 not in full, 1 drifted"
+    assert (code, said.splitlines()[1:]) == (3, [line, total])
