@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from cyclopts import App, Argument, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from ..errors import Exit, LeafledgerError, redact
+from ..runs.monitor.signals import Terminated, heeding_sigterm
 from .app import app
 from .commands.certifying import certificates
 from .commands.checking import check
@@ -24,7 +25,6 @@ from .commands.warming import warm
 from .terminal.documents import write_error
 from .terminal.flags import Json
 from .terminal.settings import asks_document, completion, list_settings, make_configs, show_settings
-from .terminal.signals import Terminated, heeding_sigterm
 from .terminal.terminal import Log, complain, guarded_streams, logged, named
 
 GO_ON = "run the same command again to go on from there"

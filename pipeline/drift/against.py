@@ -133,17 +133,7 @@ class Comparison:
         self._job, self._against, self._thresholds = job, find_against(against, job), read_asked(job, thresholds)
 
     def __call__(self, manifest: Manifest, progress: Progress) -> Compared:
-        """Compare the published night; that it cannot be compared takes nothing from it.
-
-        Parameters
-        ----------
-        manifest : Manifest
-            Of the night.
-
-        Returns
-        -------
-        Compared
-        """
+        """Compare the published night; that it cannot be compared takes nothing from it."""
         try:
             return Compared(find_verdict(self._job, manifest, self._against, self._thresholds, progress))
         except (UnlikeRuns, NotFinished) as error:

@@ -36,18 +36,7 @@ def read_document(run: str, manifest: str, take: Callable[[Any], R]) -> R | None
 
 
 def read_verdict(run: str, manifest: str) -> DriftVerdict | None:
-    """Read the verdict of a run.
-
-    Parameters
-    ----------
-    manifest : str
-        SHA-256 of its manifest, hexadecimal.
-
-    Returns
-    -------
-    DriftVerdict or None
-        None where this very run was not compared.
-    """
+    """Read the verdict of a run."""
 
     def take(found: Any) -> DriftVerdict:
         alarms, differs = (tuple(map(printable, found[name])) for name in ("alarms", "differs"))

@@ -15,6 +15,7 @@ from .monitor.attempt import Attempt
 from .monitor.lineage import emit_lineage, plan_of_run
 from .monitor.make_provenance import keep_provenance
 from .monitor.metrics import Earlier, export_metrics
+from .monitor.signals import passing_sigterm_on
 from .plan.digest_inputs import digest_run, undigested_warning
 from .plan.model import load_model
 from .plan.planned_run import Run, plan_run
@@ -64,7 +65,7 @@ def explain_job(
         Compares the published run with another, before ``latest``, which may name that one, moves.
     """
     attempt = Attempt()
-    with attempt.heard(warn), export_metrics(job, attempt, earlier), emit_lineage(job, attempt):
+    with passing_sigterm_on(), attempt.heard(warn), export_metrics(job, attempt, earlier), emit_lineage(job, attempt):
         with attempt.stage("planning"):
             run = plan_run(job, load_model(job), unfinished=True)
         for said in note_columns(run.model):

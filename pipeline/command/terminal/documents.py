@@ -204,20 +204,7 @@ def write_document(document: Mapping[str, Any]) -> None:
 
 
 def error_document(kind: str, exit_code: int, message: str) -> dict[str, Any]:
-    """Make the document of an error.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the error.
-    exit_code : int
-    message : str
-        Its line.
-
-    Returns
-    -------
-    dict
-    """
+    """Make the document of an error."""
     return {"error": {"type": kind, "exit_code": int(exit_code), "message": message}}
 
 

@@ -38,12 +38,7 @@ class Pace:
         self._part: int | None = None
 
     def add(self, done: Part | Rejected | WorkItem) -> None:
-        """Count a piece; rejected files of a part follow it one by one, and are no part.
-
-        Parameters
-        ----------
-        done : Part, Rejected or WorkItem
-        """
+        """Count a piece; rejected files of a part follow it one by one, and are no part."""
         self.n_done += not isinstance(done, Rejected) or done.part != self._part
         self._part = done.part
         self.n_rows += done.n_rows or 0
@@ -86,18 +81,7 @@ class Pace:
 
 
 def write_seconds(seconds: float) -> str:
-    """Write a duration with the precision of an estimate.
-
-    Parameters
-    ----------
-    seconds : float
-        More than 0.
-
-    Returns
-    -------
-    str
-        Such as ``40 s``, ``3 min`` or ``2 h``.
-    """
+    """Write a duration with the precision of an estimate, as ``40 s``, ``3 min`` or ``2 h``."""
     for least, unit, name in UNITS:
         if seconds >= least:
             return f"{seconds / unit:.0f} {name}"

@@ -42,7 +42,7 @@ def test_what_cannot_be_asked_for_is_refused(example, tmp_path):
 def test_a_comparison_says_what_came_of_it(example, tmp_path):
     """A verdict; or why there is none, as where the other run is not there or of another method; or neither, for the first night."""
     explain(example.model, example.data, tmp_path / "2026-01-02", scheduler="serial")
-    job, manifest = make(example, tmp_path, latest=tmp_path / "latest.json"), read_manifest(tmp_path / "2026-01-02")
+    job, manifest = make(example, tmp_path, latest=tmp_path / "latest.json"), read_manifest(f"{tmp_path}/2026-01-02")
     assert Comparison(job, tmp_path / "latest.json", None)(manifest, no_progress) == Compared()
     found = Comparison(job, tmp_path / "other.json", None)(manifest, no_progress)
     expected = "not there; expected a finished run, or an object that names the latest one"

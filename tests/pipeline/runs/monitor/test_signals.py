@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from leafledger.pipeline.command.cli import main
-from leafledger.pipeline.command.terminal.signals import Terminated, heeding_sigterm
+from leafledger.pipeline.runs.monitor.signals import Terminated, heeding_sigterm
 
 
 def test_the_first_one_raises_and_the_next_one_ends():

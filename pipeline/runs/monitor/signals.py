@@ -1,4 +1,4 @@
-"""SIGTERM as an exception, sent by systemd, Slurm, Kubernetes and ``kill``."""
+"""SIGTERM as an exception, sent by systemd, Slurm, Kubernetes and ``kill``, so that what a run has to say at its end is said."""
 
 import signal
 import threading
@@ -35,3 +35,23 @@ def heeding_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def passing_sigterm_on() -> Iterator[None]:
+    """Raise Terminated on SIGTERM inside the context, and end the process by the signal afterwards, as it would have without.
+
+    For a program that calls Python and has no way of its own; the command has one.
+
+    Yields
+    ------
+    None
+    """
+    try:
+        with heeding_sigterm():
+            mine = signal.getsignal(signal.SIGTERM) is _raise
+            yield
+    except Terminated:
+        if mine and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            signal.raise_signal(signal.SIGTERM)
+        raise
