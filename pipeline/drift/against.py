@@ -122,6 +122,8 @@ class Comparison:
     job : Job
     against : str or path
     thresholds : mapping, str or path, optional
+    once : bool
+        Pass over a night that was compared before.
 
     Raises
     ------
@@ -129,24 +131,29 @@ class Comparison:
         The reference is the very run, or the thresholds cannot be used.
     """
 
-    def __init__(self, job: Job, against: str | PathLike, thresholds: Given | None):
+    def __init__(self, job: Job, against: str | PathLike, thresholds: Given | None, once: bool = False):
+        self._once = once
         self._job, self._against, self._thresholds = job, find_against(against, job), read_asked(job, thresholds)
 
     def __call__(self, manifest: Manifest, progress: Progress) -> Compared:
         """Compare the published night; that it cannot be compared takes nothing from it."""
+        if self._once and read_verdict(self._job.out, manifest.sha256) is not None:
+            return Compared()
         try:
             return Compared(find_verdict(self._job, manifest, self._against, self._thresholds, progress))
         except (UnlikeRuns, NotFinished) as error:
             return Compared(None, f"not compared: {printable(str(error))}")
 
 
-def ask_comparison(job: Job, against: str | PathLike | None, thresholds: Given | None) -> Comparison | None:
+def ask_comparison(job: Job, against: str | PathLike | None, thresholds: Given | None, once: bool = False) -> Comparison | None:
     """Read what a night is to be compared with, before it is explained.
 
     Parameters
     ----------
     against : str or path, optional
     thresholds : mapping, str or path, optional
+    once : bool
+        Pass over a night that was compared before.
 
     Returns
     -------
@@ -161,4 +168,4 @@ def ask_comparison(job: Job, against: str | PathLike | None, thresholds: Given |
     if against is None:
         refuse_alone(thresholds)
         return None
-    return Comparison(job, against, thresholds)
+    return Comparison(job, against, thresholds, once)

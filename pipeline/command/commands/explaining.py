@@ -68,9 +68,9 @@ def explain(
         The same as --if-changed replace.
     dates
         FIRST..LAST, two days as --date takes them, such as 2026-11-01..yesterday: a run for each day from the first to the last. Those that are
-        finished are passed over. Each night ends with a line, and all with one of how many were explained, finished before, and failed. A night that
-        fails keeps no other from being explained, as where its data are not there; arguments that cannot be used, and a store or a cluster that is
-        away or does not fit, end the command.
+        finished, and compared where --against asks for it, are passed over. Each night ends with a line, and all with one of how many were
+        explained, finished before, and failed. A night that fails keeps no other from being explained, as where its data are not there; arguments
+        that cannot be used, and a store or a cluster that is away or does not fit, end the command.
     against
         Say what changed since this finished run, or the one that this JSON object names, which can be that of --latest: as leafledger drift does,
         once the run is published and before LATEST moves. Where something drifted the exit code is 4, where the two cannot be compared 3. The first
@@ -149,7 +149,7 @@ def _explain_night(model: str, data: str, options: Flags, how: _How) -> Outcome:
     in_order = False
     try:
         job = make_job(model, data, how.out, options)
-        comparison = ask_comparison(job, how.against, how.thresholds)
+        comparison = ask_comparison(job, how.against, how.thresholds, once=how.several)
         in_order = True
         return _explain(job, comparison, how)
     except LeafledgerError as error:

@@ -24,7 +24,7 @@ class Outcome:
     document: dict[str, Any]
     detail: str  # rows and parts, or the error
     said: tuple[str, ...] = ()  # why not all was done that was asked for, of a run that did not fail
-    drift: str = ""  # how many alarms, against which run; empty without any
+    drift: str = ""  # how many alarms, against which run, and the first; empty without any
     notes: tuple[str, ...] = ()  # what else the command says of it
 
     def line(self, date: Date) -> str:
@@ -41,8 +41,13 @@ class Outcome:
             Such as ``2026-11-02 runs/2026-11-02: explained (40,000 rows in 1 part)``.
         """
         detail = f", exit code {int(self.code)}: {self.detail}" if self.how == "failed" else f" ({self.detail})"
-        more = f" and {len(self.said) - 1} more" if len(self.said) > 1 else ""
-        return f"{date} {self.run}: {self.how}{detail}" + (f"; {self.said[0]}{more}" if self.said else "") + (f"; {self.drift}" if self.drift else "")
+        return "; ".join(filter(None, (f"{date} {self.run}: {self.how}{detail}", _first(self.said), self.drift)))
+
+
+def _first(lines: Sequence[str]) -> str:
+    """Say the first of several lines, and how many more there are."""
+    more = f" and {len(lines) - 1} more" if len(lines) > 1 else ""
+    return f"{lines[0]}{more}" if lines else ""
 
 
 def tell_failure(run: str, error: Any) -> Outcome:
@@ -86,12 +91,13 @@ def tell(run: str, done: Any, stays: str | None, notes: Sequence[str]) -> Outcom
         how = f"kept as it is, what is asked for differs in {done.kept}"
     said = (*(f"rejected: {entry.reason}" for entry in manifest.rejected), *filter(None, (stays, done.unlogged, done.compared.undone)))
     verdict = done.compared.verdict
-    drift = "" if verdict is None or not verdict.alarms else f"{count(len(verdict.alarms), 'alarm')} against {verdict.reference}"
+    alarms = () if verdict is None else verdict.alarms
+    drift = "" if verdict is None or not alarms else f"{count(len(alarms), 'alarm')} against {verdict.reference}: {_first(alarms)}"
     with named(run):
         for line in said:
             complain(line)
         if is_logged():
-            for line in () if verdict is None else verdict.alarms:
+            for line in alarms:
                 complain(f"drift: {line}")
             log(f"{how}: {manifest.counted}, SHA-256 {manifest.sha256}")
     document = {

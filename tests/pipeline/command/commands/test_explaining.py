@@ -236,21 +236,22 @@ def test_a_night_that_cannot_be_compared_is_not_in_full(nights, tmp_path, capsys
 def test_a_range_says_which_nights_drifted(nights, tmp_path, capsys):
     """In the night's line and in the last one; a night of which rows were rejected says so first, and the exit code is 3."""
     code, said, _ = run(capsys, *nights, "--dates", "2026-01-01..2026-01-03")
-    n_alarms = len(json.loads((tmp_path / "runs/2026-01-03/after/drift.json").read_text())["alarms"])
+    alarms = json.loads((tmp_path / "runs/2026-01-03/after/drift.json").read_text())["alarms"]
+    drifted = f"{len(alarms)} alarms against {tmp_path}/runs/2026-01-02: {alarms[0]} and {len(alarms) - 1} more"
     few = len(json.loads((tmp_path / "runs/2026-01-02/after/drift.json").read_text())["alarms"])
     assert (code, few) == (4, 0)
     assert said.splitlines() == [
         *(f"2026-01-0{day} {tmp_path}/runs/2026-01-0{day}: explained (1,000 rows in 1 part)" for day in (1, 2)),
-        f"2026-01-03 {tmp_path}/runs/2026-01-03: explained (1,000 rows in 1 part); {n_alarms} alarms against {tmp_path}/runs/2026-01-02",
+        f"2026-01-03 {tmp_path}/runs/2026-01-03: explained (1,000 rows in 1 part); {drifted}",
         "3 nights: 3 explained, 0 finished before, 0 failed; 1 drifted",
     ]
+    code, said, _ = run(capsys, *nights, "--dates", "2026-01-01..2026-01-03")  # as the next morning's: one that was told once is not told for a week
+    assert (code, said.splitlines()[-1]) == (0, "3 nights: 0 explained, 3 finished before, 0 failed")
     (tmp_path / "data/2026-01-03/month=2").mkdir()
     (tmp_path / "data/2026-01-03/month=2/data.parquet").write_bytes(b"damaged")
     again = [*nights[:-1], tmp_path / "runs/{date-1d}"]
     code, said, log = run(capsys, *again, "--replace", "--dates", "2026-01-02..2026-01-03")
     (rejected,) = [line.removeprefix("leafledger: ") for line in log.splitlines() if "rejected: " in line]
-    line = (
-        f"2026-01-03 {tmp_path}/runs/2026-01-03: explained (1,000 rows in 1 part); {rejected}; {n_alarms} alarms against {tmp_path}/runs/2026-01-02"
-    )
+    line = f"2026-01-03 {tmp_path}/runs/2026-01-03: explained (1,000 rows in 1 part); {rejected}; {drifted}"
     total = "2 nights: 1 explained, 1 finished before, 0 failed; 1 not in full, 1 drifted"
     assert (code, said.splitlines()[1:]) == (3, [line, total])

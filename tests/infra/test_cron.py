@@ -1,0 +1,139 @@
+"""The night that cron begins: the script that the page shows, run by a shell, with what it tells whom."""
+
+import fcntl
+import os
+import re
+import subprocess
+import sys
+from datetime import date, timedelta
+
+import pytest
+
+from tests.infra.files import INFRA, ROOT, find
+from tests.pipeline.conftest import make_frame, train, write_nights
+
+SCRIPT, TABLE = INFRA / "cron/night.sh", INFRA / "cron/crontab"
+PAGE = ROOT / "docs/operations.md"
+MAIL = """#!/bin/sh
+printf '%s\\n' "$3" "$2" > "$STATE/subject" && cat > "$STATE/mail"
+"""
+
+pytestmark = pytest.mark.skipif(find("flock") is None, reason="util-linux is not installed")
+
+
+def write_program(path, text):
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def state(tmp_path):
+    """A folder with a program that sends mail, first in the path."""
+    (tmp_path / "bin").mkdir()
+    write_program(tmp_path / "bin/mail", MAIL)
+    return tmp_path
+
+
+def night(state, program, **given):
+    """Exit code of the script, and the mail's subject and lines; it says nothing itself, or cron would mail that too."""
+    (state / "mail").unlink(missing_ok=True)
+    where = os.environ | {"PATH": f"{state}/bin:{os.environ['PATH']}", "STATE": str(state), "LEAFLEDGER": str(program), "PAUSE": "0"} | given
+    done = subprocess.run([str(SCRIPT)], capture_output=True, text=True, env=where, cwd=state, timeout=300, check=False)
+    assert (done.stdout, done.stderr) == ("", "")
+    if not (state / "mail").exists():
+        return done.returncode, None, None
+    whom, subject = (state / "subject").read_text().splitlines()
+    assert whom == given.get("MAILTO", "root")
+    return done.returncode, subject, (state / "mail").read_text().splitlines()
+
+
+def test_the_page_shows_what_is_run():
+    shown = re.findall(r"```\{literalinclude\} \.\./(infra/cron/\S+)", PAGE.read_text())
+    assert [ROOT / name for name in shown] == [SCRIPT, TABLE]
+
+
+def test_the_table_is_one_of_cron():
+    """Of /etc/cron.d, whose lines name a user; what follows a % would be the program's input."""
+    lines = [line for line in TABLE.read_text().splitlines() if not line.startswith("#")]
+    settings, jobs = ([line for line in lines if bool(re.match(r"[A-Z]+=", line)) is is_setting] for is_setting in (True, False))
+    assert {line.partition("=")[0] for line in settings} == {"MAILTO", "PATH"}
+    assert [line.split() for line in jobs] == [["0", "3", "*", "*", "*", "leafledger", "/opt/leafledger/bin/night.sh"]]
+    assert all("%" not in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("code", "subject", "tries"),
+    [
+        (1, "leafledger: failed (exit code 1)", 1),
+        (2, "leafledger: failed (exit code 2)", 1),
+        (3, "leafledger: not in full (exit code 3)", 1),
+        (4, "leafledger: drifted (exit code 4)", 1),
+        (6, "leafledger: data have not come (exit code 6)", 3),
+        (7, "leafledger: conflict with a run that is there (exit code 7)", 1),
+        (8, "leafledger: data or model refused (exit code 8)", 1),
+        (9, "leafledger: store or cluster away (exit code 9)", 3),
+        (143, "leafledger: failed (exit code 143)", 1),
+    ],
+)
+def test_every_exit_code_is_told(state, code, subject, tries):
+    """Once, to whom the table names; tried again is what may pass alone."""
+    text = f'#!/bin/sh\necho "$@" >> "$STATE/told"\necho a line\necho progress >&2\necho "leafledger: an error" >&2\nexit {code}\n'
+    found = night(state, write_program(state / "program", text), TRIES="3", MAILTO="operators@example.com")
+    assert found == (code, subject, ["a line", "leafledger: an error"])
+    first = date.today() - timedelta(days=7)
+    assert (state / "told").read_text().splitlines() == [f"explain --config /etc/leafledger/nights.toml --dates {first}..yesterday"] * tries
+
+
+def test_what_passes_is_not_told(state):
+    """Data that come between two tries; and a good night."""
+    text = '#!/bin/sh\n[ -e "$STATE/came" ] && exit 0\ntouch "$STATE/came"\nexit 6\n'
+    assert night(state, write_program(state / "program", text)) == (0, None, None)
+
+
+def test_two_do_not_work_at_once(state):
+    """The second tells that the first is at work, and leaves it alone."""
+    program = write_program(state / "program", '#!/bin/sh\ntouch "$STATE/begun"\n')
+    with (state / "night.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        said = ["The night before is still at work; this one was not begun. It is made up for by the next."]
+        assert night(state, program) == (75, "leafledger: still at work", said)
+        assert not (state / "begun").exists()
+    assert night(state, program) == (0, None, None)
+    assert (state / "begun").exists()
+
+
+def test_a_week_by_cron(state):
+    """With leafledger itself: a night that is late, one that comes, one that drifted, and a good morning on which nobody is told of it again."""
+    frame = make_frame()
+    train(frame).save_model(state / "model.txt")
+    write_nights(frame, state / "written")
+    days = [date.today() - timedelta(days=ago) for ago in (3, 2, 1)]
+    (state / "data").mkdir()
+    for number, day in enumerate(days[:2], 1):
+        (state / f"written/2026-01-0{number}").rename(state / f"data/{day}")
+    (state / "nights.toml").write_text(
+        '[explain]\nmodel = "model.txt"\ndata = "data/{date}"\nout = "explained/{date}"\nlatest = "explained/latest.json"\n'
+        'against = "explained/latest.json"\nscheduler = "serial"\n'
+    )
+    program = write_program(state / "program", f'#!/bin/sh\nexec {sys.executable} -m leafledger "$@"\n')
+    where = {"NIGHTS": str(state / "nights.toml"), "TRIES": "1", "PYTHONPATH": str(ROOT)}
+    code, subject, lines = night(state, program, **where)
+    missing = [date.today() - timedelta(days=ago) for ago in (7, 6, 5, 4, 1)]
+    assert (code, subject) == (6, "leafledger: data have not come (exit code 6)")
+    assert lines[4:8] == [
+        *(f"{day} {state}/explained/{day}: explained (1,000 rows in 1 part)" for day in days[:2]),
+        f"{days[2]} {state}/explained/{days[2]}: failed, exit code 6: {state}/data/{days[2]}: cannot list: no such file or object",
+        "7 nights: 2 explained, 0 finished before, 5 failed",
+    ]
+    assert lines[8:] == [f"leafledger: {state}/data/{day}: cannot list: no such file or object" for day in missing]
+    for day in missing[:4]:
+        (state / f"data/{day}").symlink_to(state / f"data/{days[0]}")
+    (state / "written/2026-01-03").rename(state / f"data/{days[2]}")
+    code, subject, lines = night(state, program, **where)
+    assert (code, subject) == (4, "leafledger: drifted (exit code 4)")
+    drifted = rf"\d alarms against {state}/explained/{days[1]}: \S.* and \d more"
+    line = rf"{days[2]} {state}/explained/{days[2]}: explained \(1,000 rows in 1 part\); {drifted}"
+    assert re.fullmatch(line, lines[6])
+    assert lines[7:] == ["7 nights: 5 explained, 2 finished before, 0 failed; 1 drifted"]
+    assert night(state, program, **where) == (0, None, None)
