@@ -35,7 +35,7 @@ def night(example, nights, day, **asked):
 
 def test_a_night_is_compared_and_reported_before_latest_moves(server, client, example, nights):
     """The first is compared with nothing, the same rows again raise no alarm, shifted ones do: a state of their own, which is no failure."""
-    asked = {"against": str(nights / "latest.json"), "report": True}
+    asked = {"against": str(nights / "latest.json"), "report": True, "metrics_file": str(nights / "nights.prom")}
     first, same, shifted = (night(example, nights, day, **asked) for day in (1, 2, 3))
     assert [state.name for state in (first, same, shifted)] == ["Completed", "Completed", "Drifted"]
     assert all(state.is_completed() for state in (first, same, shifted))
@@ -46,6 +46,8 @@ def test_a_night_is_compared_and_reported_before_latest_moves(server, client, ex
     found = json.loads((nights / "explained" / "2026-01-03" / "after" / "drift.json").read_text())
     assert found["reference"] == str(nights / "explained" / "2026-01-02")
     assert len(found["alarms"]) > 1
+    gauge = f'leafledger_drift_alarms{{run="{nights}/explained/{{date}}"}} {len(found["alarms"])}.0'
+    assert gauge in (nights / "nights.prom").read_text().splitlines()
     said = f"{len(found['alarms'])} alarms against {nights / 'explained' / '2026-01-02'}: {found['alarms'][0]} and {len(found['alarms']) - 1} more"
     assert shifted.message.endswith(f"; {said}")
     shown = artifacts_of(client, shifted)

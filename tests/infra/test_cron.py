@@ -3,8 +3,10 @@
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from datetime import date, timedelta
 
 import pytest
@@ -101,6 +103,26 @@ def test_two_do_not_work_at_once(state):
         assert not (state / "begun").exists()
     assert night(state, program) == (0, None, None)
     assert (state / "begun").exists()
+
+
+def test_the_lock_lasts_as_long_as_the_work(state):
+    """Also where the script alone is killed, and what it started works on; killed too, it keeps nobody from going on."""
+    program = write_program(state / "program", '#!/bin/sh\necho $$ > "$STATE/worker" && mv "$STATE/worker" "$STATE/begun"\nexec sleep 300\n')
+    where = os.environ | {"STATE": str(state), "LEAFLEDGER": str(program), "PATH": f"{state}/bin:{os.environ['PATH']}"}
+    with subprocess.Popen([str(SCRIPT)], env=where, cwd=state) as script:
+        until = time.monotonic() + 60
+        while not (state / "begun").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        worker = int((state / "begun").read_text())
+        try:
+            script.kill()
+            script.wait()
+            assert night(state, "/bin/true")[:2] == (75, "leafledger: still at work")
+        finally:
+            os.kill(worker, signal.SIGKILL)
+    with (state / "night.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # waits until it has gone
+    assert night(state, "/bin/true") == (0, None, None)
 
 
 def test_a_week_by_cron(state):
