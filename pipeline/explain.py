@@ -1,7 +1,7 @@
 """``leafledger.explain``: a run, and what changed since another one."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date as Date
 from os import PathLike
 from typing import Any
@@ -11,16 +11,25 @@ from .cluster.placement import Scheduler
 from .dataset.columns.notes import warn_positions, warn_user
 from .dataset.columns.partition import Partition
 from .display.text import printable
-from .drift.against import ask_comparison
 from .drift.compare.alarm_thresholds import Given
 from .progress import Progress, no_progress
 from .runs.advisories.advisory import PAGE
 from .runs.explain import explain_job
-from .runs.job.job import make_job
+from .runs.job.job import Job, make_job
 from .runs.job.options import ReasonsFile, pick
+from .runs.records.derived import Compared
 from .runs.records.manifest import Manifest
 
 _LOG = logging.getLogger("leafledger")
+
+
+def _ask(job: Job, against: str | PathLike | None, thresholds: Given | None) -> Callable[[Manifest, Progress], Compared] | None:
+    """Read what a run is to be compared with, None where nothing is: what compares takes a second to import."""
+    if against is None and thresholds is None:
+        return None
+    from .drift.against import ask_comparison
+
+    return ask_comparison(job, against, thresholds)
 
 
 def explain(
@@ -223,7 +232,7 @@ def explain(
         One line: what was got, what was expected, where.
     """
     job = make_job(model, data, out, pick(locals()))
-    done = explain_job(job, progress, compare=ask_comparison(job, against, thresholds))
+    done = explain_job(job, progress, compare=_ask(job, against, thresholds))
     warn_positions(done.model, job.data)
     if done.advisories:
         names = ", ".join(each.name for each in done.advisories)

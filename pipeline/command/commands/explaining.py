@@ -95,14 +95,13 @@ def explain(
         One line: what was got, what was expected, where.
     """
     from ...arguments.dates import list_days
-    from ...drift.against import ask_comparison
     from ...runs.job.job import make_job
 
     asked = dataclasses.replace(options, if_changed="replace" if replace else options.if_changed)
     how = _How(out, against, thresholds, quiet, json)
     if dates is None:
         job = make_job(model, data, out, asked)
-        done = _explain(job, ask_comparison(job, against, thresholds), how)
+        done = _explain(job, _ask(job, how), how)
         code, document = done.code, done.document
     else:
         nights = _explain_nights(model, data, asked, list_days(dates, out, asked.date), how)
@@ -110,6 +109,15 @@ def explain(
     if json:
         write_document(document)
     return code
+
+
+def _ask(job: Any, how: _How) -> Any:
+    """Read what a run is to be compared with, None where nothing is: what compares takes a second to import."""
+    if how.against is None and how.thresholds is None:
+        return None
+    from ...drift.against import ask_comparison
+
+    return ask_comparison(job, how.against, how.thresholds, once=how.several)
 
 
 def _explain_nights(model: str, data: str, asked: Flags, days: Sequence[Date], how: _How) -> list[Outcome]:
@@ -142,14 +150,13 @@ def _is_of_a_night(error: LeafledgerError, in_order: bool) -> bool:
 def _explain_night(model: str, data: str, options: Flags, how: _How) -> Outcome:
     """Run one night of a range; errors of this night alone are reported, and the others continue."""
     from ...arguments.dates import fill_date
-    from ...drift.against import ask_comparison
     from ...runs.job.job import make_job
     from ...stores.uris import normalise
 
     in_order = False
     try:
         job = make_job(model, data, how.out, options)
-        comparison = ask_comparison(job, how.against, how.thresholds, once=how.several)
+        comparison = _ask(job, how)
         in_order = True
         return _explain(job, comparison, how)
     except LeafledgerError as error:
