@@ -54,3 +54,16 @@ def test_a_comparison_says_what_came_of_it(example, tmp_path):
     explain(example.model, example.data, tmp_path / "same", scheduler="serial")
     verdict = Comparison(job, tmp_path / "same", None)(manifest, no_progress).verdict
     assert (verdict.run, verdict.reference, verdict.alarms) == (f"{tmp_path}/2026-01-02", f"{tmp_path}/same", ())
+
+
+def test_a_night_of_a_range_is_compared_once(example, tmp_path):
+    """One that was made anew is another one, and is compared again."""
+    explain(example.model, example.data, tmp_path / "same", scheduler="serial")
+    for method in ("shapley", "banzhaf"):
+        explain(example.model, example.data, tmp_path / "2026-01-02", scheduler="serial", method=method, if_changed="replace")
+        explain(example.model, example.data, tmp_path / "same", scheduler="serial", method=method, if_changed="replace")
+        job, manifest = make(example, tmp_path, method=method), read_manifest(f"{tmp_path}/2026-01-02")
+        once = Comparison(job, tmp_path / "same", None, once=True)
+        assert once(manifest, no_progress).verdict is not None
+        assert once(manifest, no_progress) == Compared()
+        assert Comparison(job, tmp_path / "same", None)(manifest, no_progress).verdict is not None
