@@ -12,7 +12,7 @@ from datetime import date, timedelta
 import pytest
 
 from tests.infra.files import INFRA, ROOT, find
-from tests.pipeline.conftest import make_frame, train, write_nights
+from tests.pipeline.conftest import make_frame, run_moto, train, write_nights
 
 SCRIPT, TABLE = INFRA / "cron/night.sh", INFRA / "cron/crontab"
 PAGE = ROOT / "docs/operations.md"
@@ -125,37 +125,86 @@ def test_the_lock_lasts_as_long_as_the_work(state):
     assert night(state, "/bin/true") == (0, None, None)
 
 
-def test_a_week_by_cron(state):
-    """With leafledger itself: a night that is late, one that comes, one that drifted, and a good morning on which nobody is told of it again."""
-    frame = make_frame()
-    train(frame).save_model(state / "model.txt")
+KILLED = """
+import os, signal, sys
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.runs import explain
+
+explain.publish_run = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+sys.exit(main())
+"""
+
+
+@pytest.fixture
+def bucket(monkeypatch):
+    """Buckets of flights, models and runs, and an environment that leads to them."""
+    import s3fs
+
+    with run_moto() as url:
+        given = {"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "cron", "AWS_SECRET_ACCESS_KEY": "cron", "AWS_DEFAULT_REGION": "us-east-1"}
+        for name, value in given.items():
+            monkeypatch.setenv(name, value)
+        s3fs.S3FileSystem.clear_instance_cache()
+        found = s3fs.S3FileSystem()
+        for name in ("flights", "models", "explained"):
+            found.mkdir(name)
+        yield found
+        s3fs.S3FileSystem.clear_instance_cache()
+
+
+@pytest.mark.slow
+def test_a_week_by_cron(state, bucket):
+    """With leafledger itself, from and to a bucket: a night that is killed, one whose data are late, one that drifted, a new model; and good
+    mornings, on which nobody is told of anything again."""
+    frame, days = make_frame(), [date.today() - timedelta(days=ago) for ago in range(7, 0, -1)]
     write_nights(frame, state / "written")
-    days = [date.today() - timedelta(days=ago) for ago in (3, 2, 1)]
-    (state / "data").mkdir()
-    for number, day in enumerate(days[:2], 1):
-        (state / f"written/2026-01-0{number}").rename(state / f"data/{day}")
+
+    def bring(day, which):
+        bucket.put_file(str(state / f"written/2026-01-0{which}/month=1/data.parquet"), f"flights/{day}/month=1/data.parquet")
+
+    def bring_model(**parameters):
+        train(frame, **parameters).save_model(state / "model.txt")
+        bucket.put_file(str(state / "model.txt"), "models/model.txt")
+
+    def say(day, what, detail=" (1,000 rows in 1 part)"):
+        return f"{day} s3://explained/{day}: {what}{detail}"
+
+    bring_model()
+    for day in days[:6]:
+        bring(day, 1)
     (state / "nights.toml").write_text(
-        '[explain]\nmodel = "model.txt"\ndata = "data/{date}"\nout = "explained/{date}"\nlatest = "explained/latest.json"\n'
-        'against = "explained/latest.json"\nscheduler = "serial"\n'
+        '[explain]\nmodel = "s3://models/model.txt"\ndata = "s3://flights/{date}"\nout = "s3://explained/{date}"\nlatest = "s3://explained/latest.json"\n'
+        'against = "s3://explained/latest.json"\nscheduler = "serial"\nif-changed = "keep"\n'
     )
-    program = write_program(state / "program", f'#!/bin/sh\nexec {sys.executable} -m leafledger "$@"\n')
+    (state / "killed.py").write_text(KILLED)
+    program, killed = (
+        write_program(state / name, f'#!/bin/sh\nexec {sys.executable} {what} "$@"\n')
+        for name, what in (("program", "-m leafledger"), ("killed", state / "killed.py"))
+    )
     where = {"NIGHTS": str(state / "nights.toml"), "TRIES": "1", "PYTHONPATH": str(ROOT)}
+    assert night(state, killed, **where) == (137, "leafledger: failed (exit code 137)", [])
+    assert not bucket.exists(f"explained/{days[0]}/manifest.json")
+
+    late = f"s3://flights/{days[6]}: cannot list: no such file or object"
     code, subject, lines = night(state, program, **where)
-    missing = [date.today() - timedelta(days=ago) for ago in (7, 6, 5, 4, 1)]
     assert (code, subject) == (6, "leafledger: data have not come (exit code 6)")
-    assert lines[4:8] == [
-        *(f"{day} {state}/explained/{day}: explained (1,000 rows in 1 part)" for day in days[:2]),
-        f"{days[2]} {state}/explained/{days[2]}: failed, exit code 6: {state}/data/{days[2]}: cannot list: no such file or object",
-        "7 nights: 2 explained, 0 finished before, 5 failed",
-    ]
-    assert lines[8:] == [f"leafledger: {state}/data/{day}: cannot list: no such file or object" for day in missing]
-    for day in missing[:4]:
-        (state / f"data/{day}").symlink_to(state / f"data/{days[0]}")
-    (state / "written/2026-01-03").rename(state / f"data/{days[2]}")
+    explained, before = ([say(day, what) for day in days[:6]] for what in ("explained", "finished before"))
+    failed = [say(days[6], "failed", f", exit code 6: {late}")]
+    assert lines == [*explained, *failed, "7 nights: 6 explained, 0 finished before, 1 failed", f"leafledger: {late}"]
+
+    bring(days[6], 3)
     code, subject, lines = night(state, program, **where)
     assert (code, subject) == (4, "leafledger: drifted (exit code 4)")
-    drifted = rf"\d alarms against {state}/explained/{days[1]}: \S.* and \d more"
-    line = rf"{days[2]} {state}/explained/{days[2]}: explained \(1,000 rows in 1 part\); {drifted}"
-    assert re.fullmatch(line, lines[6])
-    assert lines[7:] == ["7 nights: 5 explained, 2 finished before, 0 failed; 1 drifted"]
+    assert lines[:6] + lines[7:] == [*before, "7 nights: 1 explained, 6 finished before, 0 failed; 1 drifted"]
+    assert re.fullmatch(rf"{re.escape(say(days[6], 'explained'))}; \d alarms against s3://explained/{days[5]}: \S.* and \d more", lines[6])
     assert night(state, program, **where) == (0, None, None)
+
+    bring_model(num_leaves=4)
+    assert night(state, program, **where) == (0, None, None)
+    (state / "nights.toml").write_text((state / "nights.toml").read_text().replace('if-changed = "keep"\n', ""))
+    code, subject, lines = night(state, program, **where)
+    assert (code, subject, lines[7]) == (
+        7,
+        "leafledger: conflict with a run that is there (exit code 7)",
+        "7 nights: 0 explained, 0 finished before, 7 failed",
+    )
