@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -38,19 +37,18 @@ settings.load_profile(PROFILE)
 
 TESTS = Path(__file__).parent
 SLOW_FOLDERS = ("faults", "flows", "papers", "scale", "variants", "beside", "bench", "docs", "infra")  # servers, clusters, whole pages
-CASES = 2  # of a parametrized test, with --quick
 
 
 def pytest_addoption(parser):
     parser.addoption(
         "--long", action="store_true", help="all faults and many seeds, and a week of nights, not only what takes seconds; implies --radosgw"
     )
-    parser.addoption("--quick", action="store_true", help="no slow tests, and the first two cases of each of the others")
+    parser.addoption("--quick", action="store_true", help="no slow tests, and the first case of each of the others")
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
-    config.addinivalue_line("markers", "slow: takes a second or more, does not run with --quick")
+    config.addinivalue_line("markers", "slow: takes half a second of CPU or more, does not run with --quick")
     if config.getoption("--quick"):
         settings.load_profile("quick")
 
@@ -62,17 +60,14 @@ def pytest_ignore_collect(collection_path, config):
 
 
 def keep_quick(config, items):
-    """Leave out what is slow, and all but the first cases of every test."""
-    kept, cases = [], Counter()
+    """Leave out slow tests, and all but the first case of every other."""
+    first = {}
     for item in items:
-        where = f"{item.path}::{item.originalname}"
         if not item.get_closest_marker("slow"):
-            cases[where] += 1
-            if cases[where] <= CASES:
-                kept.append(item)
-    chosen = set(kept)
+            first.setdefault((item.path, item.originalname), item)
+    chosen = {*first.values()}
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
-    items[:] = kept
+    items[:] = first.values()
 
 
 def pytest_collection_modifyitems(config, items):

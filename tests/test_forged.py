@@ -57,6 +57,7 @@ def test_readers_read_what_nobody_changed(runs):
         read(*runs)
 
 
+@pytest.mark.slow
 def test_counts_of_a_background_are_the_same_or_refused():
     """Also where every digest is made true."""
     assert forged.try_counts(4 * CHANGES) == []

@@ -117,6 +117,7 @@ def imported(path):
             yield node.module, node.lineno
 
 
+@pytest.mark.slow
 def test_imports_go_down_the_layers():
     """kernels import numpy and numba, pipeline imports kernels, flows import pipeline; Dask and each model library have one place."""
     for path in MODULES:
@@ -162,6 +163,7 @@ def test_every_part_stands_on_a_floor():
         assert parts - {"__init__"} == {part for floor in floors for part in floor}, package
 
 
+@pytest.mark.slow
 def test_no_module_imports_in_a_circle():
     """What a module imports, straight or through others, never imports it; what only type checkers read counts as well."""
     arrows = {path: set(modules_of(path)) for path in MODULES}
@@ -221,6 +223,7 @@ def test_numba_options_are_set_once():
     assert [path.name for path in MODULES if "njit" in path.read_text()] == ["decorator.py"]
 
 
+@pytest.mark.slow
 def test_no_module_asks_which_library_or_method_it_is():
     """Differences end in loaders and in tables of methods."""
     for path in MODULES:
@@ -231,6 +234,7 @@ def test_no_module_asks_which_library_or_method_it_is():
                 assert not names & {"library", "method"}, f"{path}:{node.lineno}"
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_by_a_bare_name():
     """In a checkout ``kernels`` is found beside ``leafledger.kernels``: whoever imported both would have every class twice."""
     for path in [*MODULES, *sorted((ROOT / "tests").rglob("*.py")), *sorted((ROOT / "docs").rglob("*.py"))]:
@@ -266,6 +270,7 @@ def test_every_dependency_is_pinned():
 TEST_FILES = sorted((ROOT / "tests").rglob("*.py"))
 
 
+@pytest.mark.slow
 def test_nothing_is_imported_from_tests():
     """What several tests share stands in a module that holds no tests: whoever moves a test breaks no other."""
     for path in TEST_FILES:

@@ -79,6 +79,7 @@ def test_a_module_s_tests_are_those_that_are_called_like_it(small):
     assert mutants.tests_of(small.parent / "small_things.py") == ["tests/pipeline/test_small_things.py", "tests/pipeline/test_small_things_faults.py"]
 
 
+@pytest.mark.slow
 def test_a_change_survives_where_no_test_fails(small, tmp_path):
     """The tests of its module alone are asked; what hangs is noticed too; and the module is as it was afterwards."""
     (tmp_path / "tests/pipeline/test_small.py").write_text("def test_it():\n    from leafledger.pipeline.small import x\n    assert x == 1\n")
@@ -123,6 +124,7 @@ def test_often():
 """
 
 
+@pytest.mark.slow
 def test_tests_that_run_a_line_come_first(small, tmp_path):
     """The fastest first, also where a thread runs it; of the others too, since what they start may run it."""
     small.write_text("def even(x):\n    if x % 2:\n        return False\n    return True\n")
@@ -141,6 +143,7 @@ def test_tests_that_run_a_line_come_first(small, tmp_path):
     assert sorted(asked[2:]) == ["test_often", "test_others"]  # in the order of moments, which no two runs share
 
 
+@pytest.mark.slow
 def test_tests_that_fail_anyway_notice_nothing(small, monkeypatch, capsys):
     """They would seem to notice every change; other modules are tried without it."""
     monkeypatch.setattr(mutants, "COPIED", ("pipeline", "leafledger", "tests"))
@@ -155,6 +158,7 @@ def test_tests_that_fail_anyway_notice_nothing(small, monkeypatch, capsys):
     assert "tests/pipeline/test_small.py fails, or takes more than 240 s, as the code is: not changed\n0 of 0 mutants survive\n" in said
 
 
+@pytest.mark.slow
 def test_what_is_known_to_be_equivalent_is_there_and_not_drawn(monkeypatch, tmp_path):
     """Every reason is of a change that can be made; without it the change is drawn; and the draw is the same each time."""
     known = mutants.json.loads(mutants.EQUIVALENT.read_text())

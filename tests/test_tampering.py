@@ -39,6 +39,7 @@ def test_a_plan_of_an_output_that_the_model_has_not_is_refused(tmp_path):
     assert tampering.try_change(run, tampering.PLAN, change, "all digests", deep=True) is None
 
 
+@pytest.mark.slow
 def test_an_unchanged_run_is_sound(tmp_path):
     """As it is, and written anew by who changes it: what is refused is refused for its change."""
     run = tampering.make_run(tmp_path, "interactions")

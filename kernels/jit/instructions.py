@@ -1,4 +1,4 @@
-"""What lanes are in compiled code: their type, and instructions that the functions of ``lanes`` become."""
+"""The compiled form of lanes: their type, and the instruction for every function of ``lanes``."""
 
 import operator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Numbers of rows and bytes that go together."""
+"""Widths of vectors, of blocks of rows, and of a cache line."""
 
 LANES = 8  # doubles in a register
 QUAD = 4  # numbers of a table row loaded at once

@@ -70,6 +70,7 @@ def test_the_version_is_the_installed_one():
     assert python("-m", "leafledger", "--version") == (0, f"{version('leafledger')}\n", "")
 
 
+@pytest.mark.slow
 def test_python_m_is_the_command(tmp_path):
     """``python -m leafledger`` does what ``leafledger`` does, and ends with its exit codes."""
     assert python("-m", "leafledger", "check", str(tmp_path)) == (6, "", f"leafledger: {tmp_path}: no manifest.json there: not a finished run\n")

@@ -103,6 +103,7 @@ def names(wheel):
         return {entry.filename: entry.CRC for entry in archive.infolist()}
 
 
+@pytest.mark.slow
 def test_a_wheel_has_one_name_and_every_file(wheels):
     """Whatever stands in the folders of the checkout, modules, templates, styles and the mark of types, and nothing beside ``leafledger``."""
     inside = {name for name in names(wheels["wheel"]) if ".dist-info/" not in name}
@@ -118,6 +119,7 @@ def test_a_wheel_has_one_name_and_every_file(wheels):
     assert any(name.endswith(".html.jinja") for name in inside)
 
 
+@pytest.mark.slow
 def test_a_source_distribution_builds_the_same_wheel(tmp_path, wheels):
     """Byte by byte, though nothing in it is a link."""
     with tarfile.open(build("sdist", ROOT, tmp_path / "sdist")) as archive:
@@ -127,6 +129,7 @@ def test_a_source_distribution_builds_the_same_wheel(tmp_path, wheels):
     assert names(build("wheel", source, tmp_path / "wheel")) == names(wheels["wheel"])
 
 
+@pytest.mark.slow
 def test_nothing_else_is_found_by_name(tmp_path, installed):
     """Neither what stands in ``leafledger`` nor what stands beside it in a checkout."""
     asked = [*FOLDERS, "tests", "docs", "infra", "leafledger"]
@@ -144,6 +147,7 @@ def hers(tmp_path):
 
 
 @pytest.mark.parametrize("order", ["theirs first", "ours first"])
+@pytest.mark.slow
 def test_files_beside_a_script_change_nothing(hers, installed, order):
     """Hers are what she imports, before and after ours, and ours are ours."""
     imports = [
@@ -159,6 +163,7 @@ def test_files_beside_a_script_change_nothing(hers, installed, order):
     assert not home.is_relative_to(hers)
 
 
+@pytest.mark.slow
 def test_a_deployment_that_stands_on_a_server_goes_on(hers, installed):
     """Its entrypoint is what `leafledger deploy` has written all along; Prefect finds the flow beside her ``flows``."""
     program = (
@@ -170,6 +175,7 @@ def test_a_deployment_that_stands_on_a_server_goes_on(hers, installed):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("order", [("kernels", "leafledger"), ("leafledger", "kernels")], ids="-then-".join)
+@pytest.mark.slow
 def test_another_distribution_called_kernels_stays_whole(tmp_path, wheels, theirs, way, order):
     """Installed before ours or after it, it is what ``kernels`` means; whichever is uninstalled takes its own files alone."""
     environment, given = Environment(tmp_path / "venv"), {"kernels": theirs, "leafledger": wheels[way]}

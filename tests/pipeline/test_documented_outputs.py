@@ -103,6 +103,7 @@ def check(schema, pages, passed=()):
     return found
 
 
+@pytest.mark.slow
 def test_columns_of_parts(runs):
     out, names = runs
     pages = documented(section("outputs.md", "## attributions/part-NNNNN.parquet")) | documented(section("reasons.md", "## What is written"))

@@ -45,6 +45,7 @@ def imported():
                 yield from (name.partition(".")[0] for name in names)
 
 
+@pytest.mark.slow
 def test_what_is_imported_is_a_dependency_or_an_extra():
     """Nothing is there by chance, as what a dependency happens to bring."""
     modules = set(imported()) - sys.stdlib_module_names - {"leafledger"}
@@ -72,6 +73,7 @@ def test_what_does_not_load_is_not_installed_again(error):
     assert raised.value.__cause__ is error
 
 
+@pytest.mark.slow
 def test_model_files_need_no_library():
     """Nor does anything else that a run imports: no loader, and no module of runs, imports what an extra brings."""
     absent = sorted({*EXTRAS, "xgboost", "lightgbm", "catboost", "sklearn", "skops"})

@@ -138,6 +138,7 @@ def peak_of(work):
     return peak
 
 
+@pytest.mark.slow
 def test_long_lists_are_not_held_twice():
     """A hundred thousand parts: all pieces of their text took ten times the text, and what JSON says of them as much again as the records."""
     text = as_text(MANY)

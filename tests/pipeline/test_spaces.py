@@ -122,6 +122,7 @@ def data(tmp_path_factory):
     return folder, model, frame
 
 
+@pytest.mark.slow
 def test_a_run_has_predictions_in_the_place_of_margins(data, tmp_path, capsys):
     """Columns, base values, summaries; what the data say that was predicted is compared with; a deep check adds up, and makes it all again."""
     folder, model, frame = data

@@ -177,6 +177,7 @@ def test_values_of_free_trees_add_up(policy):
     assert_allclose(found.phi[:, 0].sum(axis=1) + found.base, margin, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_first_trees_alone_are_ranked():
     """They ask for a category and some statistics, not for the last: one step finds Banzhaf values, and curves go from the base value to margins."""
     trained = train(iterations=3, max_ctr_complexity=1, one_hot_max_size=5, grow_policy="Lossguide")
@@ -192,6 +193,7 @@ def test_the_first_trees_alone_are_ranked():
         assert_allclose(curve[:, -1], values.margin[:, 0], rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_interactions_of_players_are_catboosts_shared(regressor):
     """CatBoost shares Φ(T, U) among the pairs of their features, T and U apart; ours are the players' own."""
     found = attribute(regressor, PROBE.head(10), interactions="all", combinations="own")
@@ -216,6 +218,7 @@ def test_groups_share_what_their_features_have_together(regressor):
     assert_allclose(found.phi, own.phi[:, :, :2] + own.phi[:, :, 2:] / 2, rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_runs_are_what_is_found_in_memory(regressor, tmp_path):
     """From files, in two slices of parts, against a background; checked again; own combinations have columns."""
     regressor.save_model(str(tmp_path / "m.cbm"))

@@ -1,4 +1,4 @@
-"""What XGBoost's estimators note in the files that they write, as attributes of the Booster; those of versions before 2.0 note all parameters."""
+"""Attributes that XGBoost's estimators add to their files; before version 2.0 these hold all parameters."""
 
 import json
 from typing import Any

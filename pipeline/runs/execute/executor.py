@@ -45,7 +45,7 @@ def run_here(
 ) -> Iterator[BundleResult]:
     """Make the part of every item in this process.
 
-    An item that kills the process cannot be rejected by it. So the next attempt does what was in the works then last and one at a time, in a child
+    An item that kills the process cannot be rejected by it. So the next attempt does what was being explained then last, one at a time, in a child
     process, whose death it survives.
     """
     staying = find_staying(task.run, earlier, items)  # of which no part is made, though nothing went wrong with them

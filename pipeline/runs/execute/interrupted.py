@@ -1,4 +1,4 @@
-"""What was in the works when this process died: the next start finds it by a record in the run's folder, and by the parts that are there.
+"""Work items that an earlier process was explaining when it died, found by a record in the run's folder and by the parts that are there.
 
 Threads die with their process. A worker of Dask that dies is survived by its client, so cluster runs need no record.
 """
@@ -59,7 +59,7 @@ def find_suspects(run: str, items: Sequence[WorkItem]) -> set[int]:
     names = dict[str, int]()
     with suppress(NotThere):
         names = storage.list_folder(RunFolder(run).parts).files
-    # Items are begun in turn: one in the works has no part, and comes before the last that has one or right after it, as do unreadable ones.
+    # Items are begun in turn: one that was being explained has no part, and comes before the last that has one or soon after, as do unreadable ones.
     unmade = [RunFolder(run).part(item.part).rpartition("/")[2] not in names for item in items]
     last = max((place for place, missing in enumerate(unmade) if not missing), default=-1)
     return {item.part for item, missing in zip(items[: last + 1 + found.threads + AHEAD], unmade, strict=False) if missing}

@@ -1,4 +1,4 @@
-"""What records of earlier formats say in the words of today's: fields that they lack have a meaning, and fields that moved are put in their place.
+"""Translation of records of earlier formats into today's: missing fields get the value that their absence means, and moved fields move.
 
 1   by 0.1
 2   by 0.2; versions before its release lacked some of its fields

@@ -39,6 +39,7 @@ def test_gaps_of_sets_and_rankings_are_those_of_the_definition(data, ensemble, g
 
 
 @given(data=st.data(), ensemble=forests(max_features=4))
+@pytest.mark.slow
 def test_what_is_not_drawn_stays(data, ensemble):
     """Some units drawn, the others as they are."""
     rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 3))
@@ -120,6 +121,7 @@ def test_trees_without_a_feature_in_common():
     assert_allclose(gap_rows(tables, NORMAL, values, bins, place_units(tables, order)), [[np.mean(expected)]], rtol=1e-13)
 
 
+@pytest.mark.slow
 def test_the_algorithm_as_it_is_printed():
     """Algorithm 1 in plain Python gives the same, of sets and of rankings, as far as its c² - 2cE + E² lets it: trees of more leaves than are
     taken at a time, that ask for a feature again."""

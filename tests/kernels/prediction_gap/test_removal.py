@@ -1,6 +1,7 @@
 """Predictions without the first features: equal to means in exact fractions over all that these are drawn as, rows cut anyhow."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -21,6 +22,7 @@ def drawn_from(ensemble, rows, data):
 
 
 @given(data=st.data(), ensemble=forests(max_features=4))
+@pytest.mark.slow
 def test_means_are_those_of_the_definition(data, ensemble):
     """E f(X), the first k features drawn from rows of data independently of each other, by enumeration: numbers, categories, missing values, ties,
     features in no split among the first, two rankings, others for other outputs."""

@@ -3,6 +3,7 @@
 from itertools import combinations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
@@ -23,6 +24,7 @@ def terms_of(trees, t, most=PLENTY):
 
 
 @given(data=st.data(), ensemble=regressions(max_features=4))
+@pytest.mark.slow
 def test_values_are_those_of_the_game_and_of_its_square(data, ensemble):
     """By enumeration of all sets of features in exact fractions, of every tree, with as many points as two paths have players."""
     rows = data.draw(batches(ensemble, max_rows=2))

@@ -90,6 +90,7 @@ def test_a_row_finds_the_row_of_its_code(width, data, ensemble):
     assert (found == expected).all()
 
 
+@pytest.mark.slow
 def test_more_rows_than_are_looked_up_at_once():
     """Codes of nine bits and more are wider than a byte; blocks of rows follow each other."""
     rng = np.random.default_rng(0)

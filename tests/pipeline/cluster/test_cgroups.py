@@ -116,6 +116,7 @@ def test_no_more_threads_are_started_than_have_room(groups, host, memory, thread
         assert made.with_room(GIB // 4).threads == max(1, min(16, 4 * memory - 2))
 
 
+@pytest.mark.slow
 def test_a_plan_that_the_container_has_no_room_for_is_refused(groups, host, example, tmp_path, capsys):
     """In one line that says what is needed and what is allowed, instead of a process that Linux ends; fewer threads are taken where those fit."""
     asked = ["plan", example.model, example.data, "--out", str(tmp_path / "run"), "--json"]

@@ -103,6 +103,7 @@ def told(local, client):
     return [name for name in found if client in name]
 
 
+@pytest.mark.slow
 def test_a_worker_that_comes_late_is_warm_before_its_first_task():
     """Those that were there are not asked; nor are those that do not fit, or come when it is over. Of two runs at once each has its own."""
     WARMED.clear()
@@ -139,6 +140,7 @@ def test_a_worker_that_comes_late_is_warm_before_its_first_task():
     assert WARMED == ["one"] * 4
 
 
+@pytest.mark.slow
 def test_a_worker_of_somebody_else_s_can_start_meanwhile():
     """One without this package: what it is told travels with its code, and it goes on where the kernels are not there."""
     told = pickle.dumps(_make_plugin(frozenset(), pickle.dumps(warm)))

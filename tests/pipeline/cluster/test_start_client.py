@@ -88,6 +88,7 @@ def own():
 
 
 @pytest.mark.parametrize("step", ["check_workers", "find_workers", "warm_late"])
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_before_the_first_part_is_said(own, monkeypatch, step):
     """While workers are asked what they are and where, and while it is told what those that come late have to do."""
     whole = getattr(cluster, step)
@@ -116,6 +117,7 @@ def test_a_worker_that_goes_away_before_the_first_part_leaves_nothing_on_the_sch
     assert not any(name.startswith("leafledger") for name in [*own.scheduler.worker_plugins, *own.scheduler.plugins])
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_freezes_when_a_client_has_connected_is_given_up(own, monkeypatch):
     """In a line that says what was waited for, not that there are no workers."""
     connect, over = distributed.Client, asyncio.Event()
@@ -155,6 +157,7 @@ def test_other_programs_logs_are_left_as_they_were():
     assert logger.level == before
 
 
+@pytest.mark.slow
 def test_nobody_else_gets_into_the_local_cluster(tmp_path):
     """Whoever may submit a task runs code as the cluster's user: without its certificate there is no way in, with one's own there is none either."""
     mark = tmp_path / "mark"

@@ -209,6 +209,7 @@ def test_the_help_of_every_command_has_an_example(command, capsys):
     assert "─ Input and output ─" in said
 
 
+@pytest.mark.slow
 def test_kernels_compile_one_signature(example, tmp_path):
     """After an end-to-end run in a fresh process every kernel that ran has exactly one signature."""
     program = (

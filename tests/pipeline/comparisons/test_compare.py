@@ -39,6 +39,7 @@ def inputs(frame):
     return frame[FEATURES].assign(month=frame["month"].astype(int))
 
 
+@pytest.mark.slow
 def test_workers_change_no_byte(example, several, tmp_path):
     """Serially, and on a cluster of two: the same files, of several outputs, and of labels and rankings without values."""
     asked = {"several": (*several, METHODS, {}), "labels": (example.model, several[1], ("shapley", "gap_greedy:2", "banzhaf"), {"label": "delay"})}
@@ -54,6 +55,7 @@ def test_workers_change_no_byte(example, several, tmp_path):
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("_")] == []
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     """Areas are means of the curves' of rows in memory with their standard errors, correlations SciPy's, for every output."""
     model, data = several
@@ -151,6 +153,7 @@ def wide(example, tmp_path_factory):
     return str(folder / "model.txt"), write_data(frame, folder / "data"), frame[columns].assign(month=frame["month"].astype(int))
 
 
+@pytest.mark.slow
 def test_rankings_place_features_that_no_split_asks_for(wide, tmp_path):
     """As they say themselves: the curves of a ranking by Shapley values are those of Shapley values, and the greedy ranking is worth what it is in
     memory, computed here or read from a run."""
@@ -202,6 +205,7 @@ def test_what_a_ranking_does_not_tell_is_null(example, tmp_path):
     assert pq.read_table(tmp_path / "out.parquet")["mean"].null_count == found["mean"].isna().sum() > 0
 
 
+@pytest.mark.slow
 def test_removal_is_the_error_of_the_mean_prediction(example, tmp_path):
     """By the library's own predictions for all values that the first features have in the data, each with each; rows without a label do not count,
     but are among the data."""
@@ -329,6 +333,7 @@ def test_a_comparison_is_written_once(example, tmp_path):
     assert [ranking["name"] for ranking in facts["rankings"]] == ["shapley"]
 
 
+@pytest.mark.slow
 def test_a_scheduler_elsewhere_needs_tls_or_leave(example, tmp_path):
     """As a run does."""
     given = {"methods": ("shapley",), "scales": (), "scheduler": "tcp://192.0.2.1:8786"}

@@ -115,6 +115,7 @@ def classes(example, tmp_path_factory):
     return asked, str(folder / "model.txt")
 
 
+@pytest.mark.slow
 def test_areas_are_those_of_each_ranking(example, labelled):
     """Of a method and of a run; a ranking that places players itself has the areas of the values that it ranks by."""
     measured = labelled.measure(N).measured
@@ -170,6 +171,7 @@ def test_removal_is_of_rows_with_a_label(example, labelled):
         assert_allclose(labelled.value(measured, 2, "removal 0", r)[0], (label[there] - margin[there]) ** 2, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_output_of_each_row_is_measured(classes):
     """What is measured of the predicted class is what is measured of that class on all rows; so is what is seen of rows."""
     asked, model = classes

@@ -242,6 +242,7 @@ def test_a_worker_takes_no_more_memory_than_projected(example, table, tmp_path, 
     assert check_run(tmp_path / "run").n_rows == n_rows
 
 
+@pytest.mark.slow
 def test_an_unknown_codec_is_a_reason(example, data, tmp_path):
     """A codec's number in the footer that nobody knows."""
     sound = (data / "a.parquet").read_bytes()

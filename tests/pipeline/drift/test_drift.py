@@ -87,6 +87,7 @@ def test_the_same_rows_have_not_drifted(example, nights, tmp_path):
     assert {shift.distance for shift in found.shifts if not np.isnan(shift.distance)} == {0.0}
 
 
+@pytest.mark.slow
 def test_the_same_rows_in_another_precision_have_not_drifted(example, nights, tmp_path):
     """Attributions in float64 that were in float32, and values that are stored as float32: both are said, and no distance is left."""
     given = {"values": True, "scheduler": "serial"}

@@ -155,6 +155,7 @@ def test_what_is_named_through_a_link_stays(nights, folder, named):
     assert ([run.name for run in found.removed], found.kept) == (["2026-01-02"], (("2026-01-01", "it is the latest"),))
 
 
+@pytest.mark.slow
 def test_what_is_named_in_a_bucket_stays(night, bucket):
     """Also by an object in a folder of it."""
     store = fsspec.filesystem("s3")

@@ -121,6 +121,7 @@ def test_a_run_summarises_interactions(serial):
     assert table["rank"].to_pylist() == (np.argsort(np.argsort(-np.abs(values).mean(axis=0), kind="stable")) + 1).tolist()
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_serial_run_s_bits(deep, example, serial, tmp_path):
     """Interactions included, byte for byte."""
     explain(deep, example.data, tmp_path / "run", interactions="all", workers=2)

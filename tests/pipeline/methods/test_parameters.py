@@ -101,6 +101,7 @@ def test_the_bytes_do_not_depend_on_the_workers(example, serial, tmp_path, worke
     assert contents(tmp_path / "run") == contents(serial[0])
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_has_the_same_bytes(example, serial, tmp_path):
     """Where some of the parts and all summaries are missing."""
     run(example, tmp_path / "run")
@@ -112,6 +113,7 @@ def test_a_run_that_goes_on_has_the_same_bytes(example, serial, tmp_path):
     assert contents(tmp_path / "run") == contents(serial[0])
 
 
+@pytest.mark.slow
 def test_a_changed_summary_is_found(example, tmp_path):
     """It is computed again from the parts' states, and these from the rows."""
     run(example, tmp_path / "run")

@@ -67,6 +67,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.slow
 def test_every_flavour_s_own_file_is_read(kind):
     """By the id of the model and by its run; margins are the library's own, and the digest is the file's."""
     train, flavour, predict = MODELS[kind]

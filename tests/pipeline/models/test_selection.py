@@ -110,6 +110,7 @@ def test_classes_name_the_outputs_of_estimators():
     assert keep_output(model, 2).outputs == select(model, output="c").outputs == ("c",)
 
 
+@pytest.mark.slow
 def test_runs_explain_a_part(boosters, tmp_path):
     """Plans say which; counts of a background are those of the part; a run is checked by the same part."""
     model, predict = boosters["lightgbm"]

@@ -87,6 +87,7 @@ def test_a_keyboard_reaches_links_and_numbers(tab, page):
 
 
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.slow
 def test_axe_has_nothing_to_complain_of(tab, page, dark):
     """Contrast, roles, names and order, in light and in dark, with all numbers unfolded."""
     axe = find_axe()

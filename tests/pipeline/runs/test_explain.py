@@ -62,6 +62,7 @@ def test_a_run_summarises_importance(example, serial):
     assert table["rank"].to_pylist() == (np.argsort(np.argsort(-np.abs(phi).mean(axis=0))) + 1).tolist()
 
 
+@pytest.mark.slow
 def test_a_cluster_gives_the_serial_run_s_bits(example, serial, tmp_path):
     """Every file of a run on two worker processes equals the serial run's, byte for byte."""
     explain(example.model, example.data, tmp_path / "run", ids=["flight", "name"], workers=2)
@@ -135,6 +136,7 @@ def test_double_precision_is_kept(example, tmp_path):
     assert_allclose(found, contributions(example)[:, 1], rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_files_folders_and_globs_are_data(example, tmp_path):
     """A file, a glob of folders and a folder hold the rows they name; ``{date}`` is filled in."""
     counts = example.frame["month"].value_counts()

@@ -307,6 +307,7 @@ def test_a_store_that_implements_no_conditions_is_as_one_that_ignores_them(uncon
     assert storage.read(f"{unconditional}/latest") == b"1"
 
 
+@pytest.mark.slow
 def test_a_run_is_written_to_such_a_store_by_a_single_writer_alone(example, unconditional):
     """Anybody else is refused while planning, as where conditions are ignored."""
     given = {"scheduler": "serial", "date": "2026-03-01", "latest": f"{unconditional}/latest.json"}

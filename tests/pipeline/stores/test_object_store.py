@@ -56,6 +56,7 @@ def test_a_background_and_its_tables_in_a_bucket(example, bucket, tmp_path, monk
     assert len(list((tmp_path / "remote" / "_leafledger").iterdir())) == 1
 
 
+@pytest.mark.slow
 def test_a_rerun_in_a_bucket_does_what_is_missing(example, bucket):
     """Parts in the bucket are found and kept."""
     out = f"{bucket}/run"

@@ -129,6 +129,7 @@ def test_what_lies_in_a_table_is_refused_where_links_lead_there(tmp_path):
     assert names(str(tmp_path), f"{tmp_path}/elsewhere") == ["elsewhere/b.parquet"]
 
 
+@pytest.mark.slow
 def test_a_table_is_looked_for_above_the_files_once_for_each_folder(bucket, monkeypatch):
     """However many files a glob finds, in however many folders that it has listed by then; nor is what may not be looked at an error."""
     for k in range(50):

@@ -163,6 +163,7 @@ def test_plain_http_has_to_be_allowed(monkeypatch):
     assert options_for("s3://nightly/table") == {}
 
 
+@pytest.mark.slow
 def test_a_bucket_s_table(example, bucket, tmp_path):
     """Credentials come from the environment, as for all else."""
     options = options_for(bucket)

@@ -82,6 +82,7 @@ def test_rows_are_those_of_the_newest_snapshot(example, table, tmp_path):
     assert f"file://{plan.data}" == table.metadata_location
 
 
+@pytest.mark.slow
 def test_a_version_is_named_by_its_metadata(example, table, tmp_path):
     """As plans write it down: the table goes on, the run's rows stay."""
     before = table.metadata_location
@@ -305,6 +306,7 @@ def test_a_file_that_is_named_twice_is_refused(catalog, example, tmp_path):
         explain(example.model, NAME, tmp_path / "run", **GIVEN)
 
 
+@pytest.mark.slow
 def test_a_bucket_s_table(example, catalog, bucket, tmp_path):
     """Files are reached as all others are, with credentials from the environment."""
     rows = as_rows(example.frame)

@@ -1,10 +1,12 @@
 """The command that compares: its tables, its flags, its mistakes."""
 
 import pyarrow.parquet as pq
+import pytest
 
 from leafledger.pipeline.command import cli
 
 
+@pytest.mark.slow
 def test_the_command_shows_a_table(example, tmp_path, capsys):
     """A row per ranking with its areas and how far it agrees with the first; mistakes get a line."""
     out = tmp_path / "out.parquet"

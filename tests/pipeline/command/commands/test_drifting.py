@@ -40,6 +40,7 @@ def test_drift_is_shown_and_has_an_exit_code(nights, capsys):
     assert "the data did +0, the model did +0" in out
 
 
+@pytest.mark.slow
 def test_names_have_room_beside_any_numbers(nights, capsys, tmp_path):
     """Long numbers, and two columns more, took all of it: the first column was empty."""
     train(make_frame().assign(delay=lambda frame: frame["delay"] * 1.2345)).save_model(tmp_path / "other.txt")

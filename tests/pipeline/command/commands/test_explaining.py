@@ -57,6 +57,7 @@ def test_a_range_of_dates_is_a_run_for_each(example, tmp_path, capsys):
     assert cli.main([*arguments, "--dates", "2026-03-05..2026-03-06", "--quiet"]) == 8
 
 
+@pytest.mark.slow
 def test_a_damaged_night_is_its_own_failure(example, tmp_path, capsys):
     """In a range: the nights after it are explained, whatever is to become of runs that are there; one of another version can be replaced."""
     out = tmp_path / "runs"

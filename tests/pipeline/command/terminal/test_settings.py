@@ -41,6 +41,7 @@ def test_plan_takes_the_settings_of_explain(file, capsys):
     assert "quiet" not in found
 
 
+@pytest.mark.slow
 def test_variables_win_over_the_file_and_flags_over_both(file, example, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("LEAFLEDGER_CONFIG", str(file))
     monkeypatch.setenv("LEAFLEDGER_EXPLAIN_METHOD", "beta")

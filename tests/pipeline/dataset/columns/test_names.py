@@ -47,6 +47,7 @@ def model(booster, tmp_path_factory):
     return path
 
 
+@pytest.mark.slow
 def test_the_frame_that_was_trained_on_is_explained(frame, booster, model, tmp_path):
     """In memory, from a file or the booster, and from Parquet, where the outputs are called as its columns are; groups too."""
     expected = booster.predict(frame, pred_contrib=True)

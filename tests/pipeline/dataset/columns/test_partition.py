@@ -46,6 +46,7 @@ def test_groups_are_in_the_order_of_their_first_feature():
     assert read_groups({"wind": ["rain", "wind"]}, FEATURES)[0] == ("wind", ("wind", "rain"))
 
 
+@pytest.mark.slow
 def test_a_partition_is_read_from_a_bucket(bucket, tmp_path):
     """As from a path."""
     import s3fs

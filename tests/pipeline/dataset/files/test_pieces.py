@@ -110,6 +110,7 @@ def test_files_that_cannot_be_read_take_no_others_with_them(example, small, tmp_
     assert "(5 of 20 pieces of the data rejected, at most 4 may be)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_row_behind_a_file_that_is_left_out_is_shown_with_its_own(example, small, tmp_path):
     """Its file and its number in that, and explained again it is the same."""
     shutil.copytree(small[0], tmp_path / "data")
@@ -136,6 +137,7 @@ def test_a_change_of_what_a_part_leaves_out_is_found(example, small, tmp_path):
         check_run(tmp_path / "run")
 
 
+@pytest.mark.slow
 def test_parts_of_several_files_are_compared_row_by_row(example, small, tmp_path):
     """With the same measures as parts of single files, and rows that differ most by their own file and number; rounding apart."""
     data, *runs = small

@@ -46,6 +46,7 @@ def test_what_is_no_attribution_is_refused(make, options, said):
         refuse_unlike(other, other)
 
 
+@pytest.mark.slow
 def test_differences_are_said(make, example, tmp_path):
     """Another model, with another feature and other categories, fewer rows, other trees, no columns."""
     reference = make("a")

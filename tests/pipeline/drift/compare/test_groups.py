@@ -150,6 +150,7 @@ def test_groups_of_few_rows_are_said_and_not_tested(example, frames, tmp_path):
     assert_allclose(found.mix[0].mix + found.mix[0].within, found.outputs[0].change, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_several_outputs(frames, tmp_path, example):
     """Each has its mix; probabilities too."""
     train(frames[0], objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")

@@ -61,6 +61,7 @@ def test_nights_of_a_few_rows_raise_no_false_alarms(n_rows):
     assert unsized <= (3 + 3 * np.sqrt(3) if n_rows > 3 else 0)
 
 
+@pytest.mark.slow
 def test_a_shift_of_a_fifth_of_a_deviation_is_found():
     """In one of 20 features, at 5,000 rows: nearly always, and that feature alone."""
     rng, found, others = np.random.default_rng(1), 0, 0

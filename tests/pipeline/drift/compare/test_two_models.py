@@ -71,6 +71,7 @@ def test_outputs_are_those_of_the_runs(frames, tmp_path, options, names):
 
 
 @pytest.mark.filterwarnings("ignore:.*features by position:UserWarning")
+@pytest.mark.slow
 def test_columns_beside_the_features_are_none_of_them(frames, tmp_path):
     """Where a model has no names: ids and columns that make groups stand behind its features, as when the runs were made."""
     for name, frame in zip("ab", frames, strict=True):
@@ -154,6 +155,7 @@ def test_a_background_that_is_another_now_is_refused(two, frames):
     assert not [path for path in folder.iterdir() if path.name.startswith("_drift")]
 
 
+@pytest.mark.slow
 def test_rows_that_are_others_now_are_refused(two, frames):
     """In one line; nothing is left behind."""
     _, folder = two

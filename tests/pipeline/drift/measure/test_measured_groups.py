@@ -44,6 +44,7 @@ def measure(run, by=BY, **where):
     return measure_groups(placement, found, tuple(by), no_progress)
 
 
+@pytest.mark.slow
 def test_groups_are_those_of_pandas(runs):
     """Moments, counts and categories of every column, also of rows without a carrier; the value of the path is a text."""
     found, table = measure(runs[0]), attributions(runs[0]).to_pandas()

@@ -63,6 +63,7 @@ def test_a_cluster_gives_the_same_bytes(example, tmp_path):
     assert repr(measure_run(tmp_path / "serial").found) == repr(one.found)
 
 
+@pytest.mark.slow
 def test_threads_and_workers_measure_the_same(run, monkeypatch):
     """To the last bit, as one thread does."""
     monkeypatch.setattr(measured, "read_derived", lambda *_: None)

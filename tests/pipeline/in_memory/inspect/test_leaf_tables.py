@@ -193,6 +193,7 @@ def test_what_has_no_tables_is_refused():
         leaf_tables(counting(), "owen", partition={"x": ["a", "b"]})
 
 
+@pytest.mark.slow
 def test_tables_are_written_once(tmp_path, monkeypatch, bucket):
     """In groups of rows; the same again is no mistake, another file is refused; objects are written too."""
     model, told = regressor(), []

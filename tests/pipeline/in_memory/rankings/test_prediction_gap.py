@@ -248,6 +248,7 @@ def test_runs_write_what_python_gives(files, method):
 
 
 @pytest.mark.parametrize("method", ["gap", "gap_greedy"])
+@pytest.mark.slow
 def test_runs_estimate_beyond_the_budget_where_they_may(files, method):
     """PGI² as Python estimates it, its error beside it; the exact one is as near as the error says, and what is within the budget is exact."""
     folder, rows = files
@@ -310,6 +311,7 @@ def test_runs_perturb_by_what_was_measured_of_a_background(model, frame, tmp_pat
 
 @pytest.mark.parametrize("parameters", [{}, {"budget": 1, "approximate": "yes"}], ids=["exact", "estimated"])
 @pytest.mark.parametrize("model", ["lightgbm"], indirect=True)
+@pytest.mark.slow
 def test_workers_change_no_byte(model, frame, tmp_path, parameters):
     """What is measured is added up by the places of its parts, whoever measures; points are the same everywhere."""
     (tmp_path / "data").mkdir()

@@ -54,6 +54,7 @@ def test_workers_have_the_same_bits(example, frame, tmp_path):
             assert_same(prepare(example.model, tables=tables)(rows).compute(), expected)
 
 
+@pytest.mark.slow
 def test_the_graph_has_one_explainer(example, frame):
     """A thousand partitions do not make a thousand copies of the tables."""
     explainer = prepare(example.model)
@@ -85,6 +86,7 @@ def test_what_does_not_fit_is_refused_at_once(example, frame):
         prepare(example.model)(dask.dataframe.from_pandas(frame.drop(columns="delay"), npartitions=2))
 
 
+@pytest.mark.slow
 def test_dask_is_imported_only_by_who_uses_it(example):
     """Rows of other kinds are explained without it."""
     program = "import sys, numpy, leafledger\nleafledger.prepare(sys.argv[1])(numpy.zeros((1, 4)))\nprint('dask.dataframe' in sys.modules)\n"

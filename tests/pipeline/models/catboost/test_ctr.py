@@ -115,6 +115,7 @@ def test_json_says_the_same_or_is_refused(case, tmp_path):
         assert_same_model(trained(case), data, asked(1000, **CASES[case][1]))
 
 
+@pytest.mark.slow
 def test_there_are_statistics_of_every_sort():
     """Of whole categories, and of bits of numbers and of categories; of every kind that CPUs train; with several keys and with one target border."""
     found = [read_cbm(LOADER.serialise(trained(case)), "m").statistics for case in CASES]

@@ -112,6 +112,7 @@ def test_a_file_may_be_compressed(tmp_path):
     assert_allclose(attribute(load_ensemble(tmp_path / "model.skops"), rows).margin, model.predict_proba(rows), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_neither_skops_nor_the_estimator_s_library_is_imported(tmp_path):
     """A worker has none of them."""
     program = "import sys; sys.modules.update(skops=None, sklearn=None, lightgbm=None); import leafledger as l; print(l.load_ensemble(sys.argv[1]))"

@@ -308,6 +308,7 @@ def test_errors_say_whether_the_distance_is_clear(example, tmp_path):
     assert alone > 5
 
 
+@pytest.mark.slow
 def test_what_is_clear_is_hardly_ever_otherwise_in_the_population(tmp_path):
     """Backgrounds of 300 rows are drawn from a population whose own values are known: a choice is wrong where its order is another one there."""
     rng = np.random.default_rng(3)

@@ -41,6 +41,7 @@ def shorten(path):
     pq.write_table(pq.read_table(path).slice(10), path)
 
 
+@pytest.mark.slow
 def test_only_what_changed_is_explained_again(night, tmp_path):
     """A file with other rows, one that came late, and all that it moves to other numbers; one that is gone."""
     data, run, done = night

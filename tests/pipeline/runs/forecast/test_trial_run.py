@@ -50,6 +50,7 @@ def test_a_background_is_counted_and_its_counts_are_not_kept(example, tmp_path):
     assert plan(example, tmp_path / "run", background=background).uncounted
 
 
+@pytest.mark.slow
 def test_nothing_is_left_in_a_bucket(example, bucket, tmp_path):
     """Whose objects are listed by somebody else."""
     run = plan(example, f"{bucket}/explained/run")
@@ -133,6 +134,7 @@ def test_data_without_rows_can_be_tried(example, tmp_path):
     assert tried.n_objects > 3
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_what_others_workers_had_begun(example, tmp_path, monkeypatch):
     """One of several items ends the trial while the others are being explained: no scheduler can end these."""
     begun, write_part = threading.Event(), write_part_.write_part

@@ -231,6 +231,7 @@ def test_nothing_is_sent_unless_it_is_asked_for(example, tmp_path, server, monke
     assert got == []
 
 
+@pytest.mark.slow
 def test_a_server_that_refuses_costs_a_warning(example, tmp_path, server, caplog):
     """And one that is away."""
     url, _, status, _ = server
@@ -292,6 +293,7 @@ def test_a_redirect_costs_a_warning(send, server):
     assert len(got) == 2
 
 
+@pytest.mark.slow
 def test_a_server_that_asks_for_patience_gets_three_tries(send, server):
     """And not what it asks for, which may be hours."""
     url, got, status, _ = server

@@ -56,6 +56,7 @@ def test_errors_of_a_sorted_background_are_those_of_the_bootstrap():
         assert found == pytest.approx(wanted, rel=0.5)  # of 19 degrees of freedom, a third is the most in 95 of 100 cases
 
 
+@pytest.mark.slow
 def test_a_run_has_an_error_beside_every_attribution(run, example, background_rows):
     """They are the jackknife of runs without each lot of the background; values are those of a run without errors."""
     rows = example.frame[FEATURES]

@@ -142,6 +142,7 @@ def test_on_an_object_store_and_on_a_cluster(example, bucket):
     assert check_run(out, deep=True).n_digested == 4
 
 
+@pytest.mark.slow
 def test_the_command_says_where_they_are(example, tmp_path, capsys):
     """With the digest to keep, as text and in the document; a run that was finished without them says so."""
     arguments = ["explain", example.model, example.data, "--scheduler", "serial", "--out"]

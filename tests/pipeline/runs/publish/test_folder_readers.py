@@ -86,6 +86,7 @@ def nights(request, tmp_path, changing):
     remove(folder)
 
 
+@pytest.mark.slow
 def test_a_replaced_night_is_read_as_any_other(nights):
     """Before and after, by each of them; and after one more; its parts in the order of its rows."""
     folder, run, begin, readers = nights
@@ -140,6 +141,7 @@ def test_killed_at_every_step_every_row_is_there_once(nights, monkeypatch):
     assert seen == {True, False}
 
 
+@pytest.mark.slow
 def test_half_a_copy_is_made_anew(nights, monkeypatch):
     """Of a store that copies in place, and was interrupted; and what somebody else put there is not taken for a part."""
     folder, run, begin, readers = nights

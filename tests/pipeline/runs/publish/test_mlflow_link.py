@@ -41,6 +41,7 @@ def mlflow_run_id():
         return run.info.run_id
 
 
+@pytest.mark.slow
 def test_a_run_is_of_the_version_that_its_alias_meant(data, tmp_path):
     """The plan and the manifest have it; when the alias moves, the same run is refused, the version goes on, and a deep check finds it."""
     from mlflow import MlflowClient

@@ -268,6 +268,7 @@ def test_nights_that_were_replaced_are_listed_and_pruned_whole(changing, tmp_pat
     assert [path.name for path in (tmp_path / "runs").iterdir()] == ["2026-11-22"]
 
 
+@pytest.mark.slow
 def test_the_command_line_says_what_becomes_of_the_run_there(example, changing, tmp_path, capsys):
     """`plan` beforehand, `explain` afterwards, in words and as JSON."""
     data, run, late = changing
@@ -309,6 +310,7 @@ def as_earlier(out, manifest):
     return earlier
 
 
+@pytest.mark.slow
 def test_a_run_that_an_earlier_version_put_in_the_place_of_another(changing, tmp_path):
     """Its parts lie in a folder of their own for good: it is read, listed and found finished there; replaced, even by the same, as any other."""
     _, run, late = changing

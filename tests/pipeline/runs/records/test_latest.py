@@ -82,6 +82,7 @@ def test_of_runs_that_end_at_once_the_latest_is_named(root, seed):
     assert all(answer.date >= run.date for answer, run in zip(said, runs, strict=True))
 
 
+@pytest.mark.slow
 def test_who_is_overtaken_between_look_and_write_looks_again(bucket, monkeypatch):
     """What was written meanwhile is of a later date, and stays."""
     uri = f"{bucket}/latest.json"

@@ -170,6 +170,7 @@ def test_what_another_attempt_rejected_is_no_list_of_this_one(example, data, tmp
     assert check_run(run).sound
 
 
+@pytest.mark.slow
 def test_what_was_rejected_for_a_passing_reason_is_explained_when_it_is_replaced(example, data, tmp_path, monkeypatch, capsys):
     """One item's workers died, as for want of memory: the same command has nothing to do, and with ``replace`` that item alone is explained."""
     out, write_part, done, failing = tmp_path / "run", write_part_.write_part, [], [True]
