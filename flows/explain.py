@@ -29,6 +29,7 @@ from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.monitor.lineage import emit_lineage, plan_of_run
 from leafledger.pipeline.runs.monitor.make_provenance import keep_provenance
 from leafledger.pipeline.runs.monitor.metrics import export_metrics
+from leafledger.pipeline.runs.monitor.signals import passing_sigterm_on
 from leafledger.pipeline.runs.plan.digest_inputs import undigested_warning
 from leafledger.pipeline.runs.plan.planned_run import Run
 from leafledger.pipeline.runs.publish.mlflow_link import log_run
@@ -241,7 +242,7 @@ def explain(
     try:
         job = make_job(model, data, out, pick(given | {"date": find_date(date)}))
         attempt = Attempt(FlowRun(runtime.flow_run.name, str(runtime.flow_run.id), runtime.deployment.name))
-        with attempt.heard(log.warning), export_metrics(job, attempt), emit_lineage(job, attempt):
+        with passing_sigterm_on(), attempt.heard(log.warning), export_metrics(job, attempt), emit_lineage(job, attempt):
             with attempt.stage("planning"):
                 asked = _ask(job, against, thresholds)
                 run = plan(job, load(job))

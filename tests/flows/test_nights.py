@@ -1,6 +1,10 @@
 """What follows a published night: compared with the one before and reported, before ``latest`` moves on."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -197,3 +201,26 @@ def test_a_day_that_does_not_exist_fails_before_the_flow_begins(server, client, 
     assert state.is_failed()
     assert "date.date: Input should be a valid date" in state.message
     assert not (nights / "explained").exists()
+
+
+PROGRAM = """
+import signal, sys
+from leafledger.flows import artifacts
+from leafledger.flows.explain import explain
+
+artifacts.show_progress = lambda work: lambda done: signal.raise_signal(signal.SIGTERM)
+model, data, out, file = sys.argv[1:]
+explain(model, data, out, scheduler="serial", metrics_file=file, date="2026-01-01")
+"""
+
+
+@pytest.mark.slow
+def test_a_flow_that_is_terminated_writes_its_metrics(server, example, nights):
+    """Called like a function, it ends by the signal as it would without; the file says that the night is not finished. Prefect's own processes heed
+    the signal in their way."""
+    file = nights / "nights.prom"
+    told = [sys.executable, "-c", PROGRAM, example.model, nights / "data/{date}", nights / "explained/{date}", file]
+    done = subprocess.run(list(map(str, told)), env=os.environ | {"PREFECT_API_URL": server}, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGTERM, done.stderr
+    assert f'leafledger_run_finished{{run="{nights}/explained/{{date}}"}} 0.0' in file.read_text().splitlines()
+    assert not (nights / "explained/2026-01-01/manifest.json").exists()
