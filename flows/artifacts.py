@@ -24,9 +24,9 @@ from prefect.logging import get_run_logger
 
 from leafledger.pipeline.dataset.files.listing import WorkItem
 from leafledger.pipeline.display.text import as_markdown, count, printable
-from leafledger.pipeline.drift.verdict import DriftVerdict
 from leafledger.pipeline.progress import Work
 from leafledger.pipeline.report.report import WrittenReport
+from leafledger.pipeline.runs.records.derived import DriftVerdict
 from leafledger.pipeline.runs.records.folder import MANIFEST, PARTS, REJECTED, REPLACEMENTS, SUMMARY
 from leafledger.pipeline.runs.records.manifest import Manifest
 from leafledger.pipeline.runs.records.part import Part

@@ -21,6 +21,7 @@ from prefect.types import BANNED_CHARACTERS
 
 from leafledger.pipeline.arguments.choices import MODEL
 from leafledger.pipeline.arguments.dates import fill_date, refuse_shared
+from leafledger.pipeline.drift.against import find_against
 from leafledger.pipeline.drift.compare.alarm_thresholds import read_thresholds
 from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.models.source import normalise_source
@@ -29,7 +30,6 @@ from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.stores.uris import normalise
 
 from .night_flags import Nights
-from .stages import find_against
 
 # The flow's parameters that are paths.
 PLACES = ("data", "out", "latest", "partition", "reasons", "background", "tables", "metrics_file", "lineage", "against", "thresholds")

@@ -3,10 +3,10 @@
 import re
 import time
 from collections.abc import Callable, Sequence
-from datetime import UTC
+from datetime import UTC, timedelta
 from datetime import date as Date
 from inspect import getdoc, signature
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Literal, ParamSpec, TypeVar
 from zoneinfo import ZoneInfo
 
 from prefect import State, flow, get_client, runtime
@@ -15,12 +15,13 @@ from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
 from leafledger.pipeline.arguments.choices import Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
+from leafledger.pipeline.arguments.readers import DAYS_AGO
 from leafledger.pipeline.command.cli import app
 from leafledger.pipeline.dataset.columns.notes import note_columns
 from leafledger.pipeline.display.text import count as counted
 from leafledger.pipeline.display.text import printable
-from leafledger.pipeline.drift.verdict import DriftVerdict
-from leafledger.pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns, UsageError
+from leafledger.pipeline.drift.against import find_against, refuse_alone
+from leafledger.pipeline.errors import LeafledgerError, NotFinished, UnlikeRuns
 from leafledger.pipeline.runs.advisories.known import advise
 from leafledger.pipeline.runs.job.job import Job, make_job
 from leafledger.pipeline.runs.job.options import pick
@@ -28,11 +29,13 @@ from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.monitor.lineage import emit_lineage, plan_of_run
 from leafledger.pipeline.runs.monitor.make_provenance import keep_provenance
 from leafledger.pipeline.runs.monitor.metrics import export_metrics
+from leafledger.pipeline.runs.monitor.signals import passing_sigterm_on
 from leafledger.pipeline.runs.plan.digest_inputs import undigested_warning
 from leafledger.pipeline.runs.plan.planned_run import Run
 from leafledger.pipeline.runs.publish.mlflow_link import log_run
 from leafledger.pipeline.runs.publish.move_latest import why_latest_stays
 from leafledger.pipeline.runs.publish.replacement import finish_replacement
+from leafledger.pipeline.runs.records.derived import DriftVerdict
 from leafledger.pipeline.runs.records.manifest import Manifest
 from leafledger.pipeline.runs.records.provenance import FlowRun
 
@@ -45,7 +48,6 @@ from .stages import (
     compare,
     count,
     digest,
-    find_against,
     load,
     map_parts,
     move,
@@ -61,12 +63,12 @@ from .stages import (
 HEARD_SECONDS = 1.0
 
 HERE = {  # additions to the command's help of parameters
-    "date": " By default the date for which the flow run was scheduled.",
+    "date": " Here today is the date for which the flow run was scheduled, in the schedule's time zone, however late it starts or is tried again, and"
+    " yesterday the day before; by default it is today.",
     "parameters": ' Here as an object: {"p": 0.3}.',
     "latest_requires": " Here the state is then called PartlyDone.",
     "max_rejected": " Here the state is then called PartlyRejected.",
-    "against": " {date} is filled in. The first night is compared with nothing. Where a threshold is crossed the state is called Drifted,"
-    " where nothing can be compared PartlyDone.",
+    "against": " {date} is filled in. Here the states are called Drifted and PartlyDone.",
 }
 OWN = {"report": "Write a page about the run, report/index.html, see leafledger report."}  # parameters of the flow only
 PARTLY_REJECTED, DRIFTED, PARTLY_DONE = "PartlyRejected", "Drifted", "PartlyDone"  # states that count as completed
@@ -124,15 +126,33 @@ def scheduled_date() -> Date:
     return flow_run.expected_start_time.astimezone(ZoneInfo(zone) if zone else UTC).date()
 
 
+def find_date(given: Date | str | None) -> Date | str:
+    """Find the date of a flow run.
+
+    Parameters
+    ----------
+    given : date, str or None
+        The parameter ``date``: for None and "today" it is the date on which the run was due, for "yesterday" the day before.
+
+    Returns
+    -------
+    date or str
+        As it was given, where it is another one.
+    """
+    if given is None or given in DAYS_AGO:
+        return scheduled_date() - timedelta(days=DAYS_AGO[str(given or "today")])
+    return given
+
+
 def name_of_night() -> str:
     """Name a flow run by its date.
 
     Returns
     -------
     str
-        YYYY-MM-DD, of the parameter ``date`` or the date on which it was due.
+        YYYY-MM-DD, see `find_date`.
     """
-    return str(runtime.flow_run.parameters.get("date") or scheduled_date())
+    return str(find_date(runtime.flow_run.parameters.get("date")))
 
 
 @flow(name="explain", flow_run_name=name_of_night, persist_result=False)
@@ -156,7 +176,7 @@ def explain(
     if_changed: IfChanged = "refuse",
     digest_inputs: bool = False,
     item_rows: int | str | None = None,
-    date: Date | None = None,
+    date: Date | Literal["today", "yesterday"] | None = None,
     method: str = "shapley",
     parameters: dict[str, Any] | None = None,
     partition: dict[str, list[Any]] | str | None = None,
@@ -220,9 +240,9 @@ def explain(
     short: list[str] = []  # requested steps that failed, with reasons
     log_refusals_as_lines()
     try:
-        job = make_job(model, data, out, pick(given | {"date": date or scheduled_date()}))
+        job = make_job(model, data, out, pick(given | {"date": find_date(date)}))
         attempt = Attempt(FlowRun(runtime.flow_run.name, str(runtime.flow_run.id), runtime.deployment.name))
-        with attempt.heard(log.warning), export_metrics(job, attempt), emit_lineage(job, attempt):
+        with passing_sigterm_on(), attempt.heard(log.warning), export_metrics(job, attempt), emit_lineage(job, attempt):
             with attempt.stage("planning"):
                 asked = _ask(job, against, thresholds)
                 run = plan(job, load(job))
@@ -239,7 +259,7 @@ def explain(
                 tidy(run, manifest)
             else:  # no stage of its own: there is next to never anything to remove
                 finish_replacement(run.out, manifest)
-            changes = None if asked is None else _compare(log, job, manifest, *asked, short)
+            attempt.verdict = None if asked is None else _compare(log, job, manifest, *asked, short)
             if report:
                 artifacts.show_page(write_page(job))
             attempt.undone += _move(log, run, manifest)
@@ -249,7 +269,7 @@ def explain(
     except LeafledgerError as error:
         time.sleep(HEARD_SECONDS)
         return Failed(message=printable(str(error)), data=error)
-    return _complete(log, f"{job.out}: {what}", manifest, changes, [*short, *attempt.undone])
+    return _complete(log, f"{job.out}: {what}", manifest, attempt.verdict, [*short, *attempt.undone])
 
 
 def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
@@ -276,8 +296,7 @@ def _work(log: Any, run: Run, attempt: Attempt) -> Manifest:
 def _ask(job: Job, against: str | None, thresholds: dict[str, Any] | str | None) -> tuple[str, dict[str, float]] | None:
     """Read the reference and the thresholds of the comparison; errors end the night before it begins."""
     if against is None:
-        if thresholds is not None:
-            raise UsageError("thresholds are of what is compared, but nothing is: against was not given")
+        refuse_alone(thresholds)
         return None
     return find_against(against, job), {} if thresholds is None else read_asked(job, thresholds)
 

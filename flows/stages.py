@@ -1,19 +1,14 @@
 """The stages of the flow as Prefect tasks, with retries of transient failures."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from datetime import date as Date
 from typing import Any, ParamSpec, TypeVar
 
 from prefect import State, Task, task
 from prefect.cache_policies import NO_CACHE
 from prefect.client.schemas.objects import TaskRun
 
-from leafledger.pipeline.arguments.dates import fill_date
-from leafledger.pipeline.drift.compare.alarm_thresholds import read_thresholds
-from leafledger.pipeline.drift.drift import drift
-from leafledger.pipeline.drift.verdict import DriftVerdict, read_verdict
-from leafledger.pipeline.errors import ClusterLost, NotAFile, NotFinished, NotThere, StorageError, UnknownStore, UnusablePlace, UsageError
+from leafledger.pipeline.drift import against as against_
+from leafledger.pipeline.errors import ClusterLost, NotAFile, NotThere, StorageError, UnknownStore, UnusablePlace
 from leafledger.pipeline.report.report import WrittenReport, report
 from leafledger.pipeline.runs.job.job import Job
 from leafledger.pipeline.runs.monitor.attempt import Attempt
@@ -22,8 +17,8 @@ from leafledger.pipeline.runs.plan.model import load_model
 from leafledger.pipeline.runs.plan.planned_run import Run, plan_run
 from leafledger.pipeline.runs.publish.replacement import finish_replacement
 from leafledger.pipeline.runs.publish.table_commit import commit_table, record_commit
+from leafledger.pipeline.runs.records.derived import DriftVerdict
 from leafledger.pipeline.runs.records.input_digests import Inputs
-from leafledger.pipeline.runs.records.latest import read_latest
 from leafledger.pipeline.runs.records.manifest import Manifest
 from leafledger.pipeline.runs.stages import (
     BackgroundStatistics,
@@ -36,7 +31,6 @@ from leafledger.pipeline.runs.stages import (
     publish_run,
     update_latest,
 )
-from leafledger.pipeline.stores.uris import normalise
 
 from . import artifacts
 
@@ -66,14 +60,6 @@ def stage(name: str) -> Callable[[Callable[P, R]], Task[P, R]]:
     )
 
 
-def find_against(against: str, job: Job) -> str:
-    """Find what a night is compared with."""
-    place = normalise(fill_date(against, job.options.date))
-    if place == job.out:
-        raise UsageError(f"{against}: is the very run; expected another one, such as that of the night before")
-    return place
-
-
 load = stage("load")(load_model)
 plan = stage("plan")(plan_run)
 broadcast = stage("broadcast")(broadcast_run)
@@ -91,8 +77,7 @@ def digest(run: Run) -> Inputs:
 @stage("thresholds")
 def read_asked(job: Job, thresholds: Mapping[str, Any] | str | None) -> dict[str, float]:
     """Before stage 2: read what counts as drift, so that a mistake in it is found before a row is explained."""
-    found = read_thresholds(fill_date(thresholds, job.options.date) if isinstance(thresholds, str) else thresholds)
-    return {name: value for name, value in asdict(found).items() if value is not None}
+    return against_.read_asked(job, thresholds)
 
 
 @stage("count")
@@ -120,27 +105,7 @@ tidy, commit = stage("tidy")(_tidy), stage("table")(_tidy)  # where there is no 
 @stage("drift")
 def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str, Any]) -> DriftVerdict | None:
     """Stage 9: say what changed since another run, or what was found of this one before, where there is no other one any more."""
-    place, options = against, job.options
-    if place.endswith(".json"):
-        latest = read_latest(place)
-        if latest is None or normalise(latest.run) == job.out or (options.date is not None and Date.fromisoformat(latest.date) > options.date):
-            before = read_verdict(job.out, manifest.sha256)
-            if before is None and latest is None and place != options.latest:
-                raise NotFinished(f"{place}: not there; expected a finished run, or an object that names the latest one")
-            return before
-        place = latest.run
-    found = drift(
-        job.out,
-        against=place,
-        thresholds=thresholds,
-        scheduler=options.scheduler,
-        threads=options.threads,
-        workers=options.workers,
-        plain_tcp=options.plain_tcp,
-        wait=options.wait,
-        progress=artifacts.show_progress,
-    )
-    return DriftVerdict(found.run, found.reference, found.alarms, found.differs)
+    return against_.find_verdict(job, manifest, against, thresholds, artifacts.show_progress)
 
 
 @stage("report")

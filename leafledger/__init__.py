@@ -34,6 +34,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
         UsageError,
         WorkersDied,
     )
+    from leafledger.pipeline.explain import explain
     from leafledger.pipeline.finished.finished_run import FinishedRun, read_run
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
     from leafledger.pipeline.history.prune import Pruned, prune
@@ -50,7 +51,6 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.models.sklearn.encoder_groups import encoder_groups
     from leafledger.pipeline.report.report import WrittenReport, report
     from leafledger.pipeline.runs.check.check import Report, check_run
-    from leafledger.pipeline.runs.explain import explain
     from leafledger.pipeline.runs.records.latest import Latest, read_latest
     from leafledger.pipeline.runs.records.manifest import Manifest, read_manifest
     from leafledger.pipeline.runs.records.plan import Plan
@@ -156,6 +156,7 @@ _HOMES = {
         "UsageError",
         "WorkersDied",
     ),
+    "leafledger.pipeline.explain": ("explain",),
     "leafledger.pipeline.in_memory.explain.attribute": ("attribute",),
     "leafledger.pipeline.in_memory.explain.attributions": ("Attributions",),
     "leafledger.pipeline.in_memory.explain.explainer": ("Explainer", "prepare"),
@@ -172,7 +173,6 @@ _HOMES = {
     "leafledger.pipeline.history.listed_runs": ("ListedRun", "list_runs"),
     "leafledger.pipeline.history.prune": ("Pruned", "prune"),
     "leafledger.pipeline.runs.check.check": ("Report", "check_run"),
-    "leafledger.pipeline.runs.explain": ("explain",),
     "leafledger.pipeline.runs.records.latest": ("Latest", "read_latest"),
     "leafledger.pipeline.runs.records.plan": ("Plan",),
     "leafledger.pipeline.runs.records.provenance": ("Provenance",),

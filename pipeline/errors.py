@@ -43,6 +43,7 @@ MEANINGS = {
     Exit.FAILED: "failed: a published run is damaged, numbers do not add up, or this machine cannot go on; somebody has to look",
     Exit.USAGE: "usage: an argument cannot be used; nothing was written",
     Exit.PARTLY: "done, but some rows could not be read, as `rejected.json` says; or `--latest` was not moved; or MLflow took no link; "
+    "or there was nothing that `--against` could compare with; "
     "or `check`, or `show --verify`, could not do all again; or `check` found that parts or documents of another run lie beside a sound one; or "
     "`prune` could not take a run out of its table",
     Exit.DRIFT: "done, and the run has drifted from the one that it was compared with",

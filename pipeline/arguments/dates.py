@@ -8,10 +8,11 @@ from string import Formatter
 from typing import Any
 
 from ..errors import UsageError
-from .readers import read_date, refuse
+from .readers import DATES, read_date, refuse
 
 DAY = re.compile(r"date(?:([+-][0-9]{1,6})d)?")  # with an offset in days
 DIRECTIVE = re.compile(r"%[-_0^#]?(.?)")  # of strftime, with a flag of the C library
+MISSING = f"no date was given; give --date {DATES}"
 OF_A_DAY = "aAwdbBmyYjUWxGuVCDFegh%"  # directives of dates; others need a time, or are unknown and kept
 
 
@@ -61,7 +62,7 @@ def fill_date(uri: str, date: Date | None) -> str:
     if "{" not in uri:
         return uri
     if date is None:
-        raise UsageError(f"{uri}: has a {{date}} to fill in, but no date was given")
+        raise UsageError(f"{uri}: has a {{date}} to fill in, but {MISSING}")
     try:
         return _Dates(date).vformat(uri, (), {})
     except ValueError as error:
@@ -75,7 +76,7 @@ def list_days(dates: str, out: str, date: Date | None) -> list[Date]:
     Parameters
     ----------
     dates : str
-        FIRST..LAST, each as YYYY-MM-DD.
+        FIRST..LAST, each as YYYY-MM-DD, "today" or "yesterday".
     out : str
         Of the runs, one for each day.
     date : date or None
@@ -93,7 +94,7 @@ def list_days(dates: str, out: str, date: Date | None) -> list[Date]:
     """
     first, dots, last = dates.partition("..")
     if not dots:
-        raise refuse("dates", dates, "two days, as 2026-01-01..2026-01-31")
+        raise refuse("dates", dates, "two days, as 2026-01-01..2026-01-31 or 2026-01-01..yesterday")
     start, end = read_date("the first of dates", first), read_date("the last of dates", last)
     if end < start:
         raise UsageError(f"dates are {dates}: the last day is before the first")

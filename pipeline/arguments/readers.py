@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date as Date
-from datetime import datetime
+from datetime import datetime, timedelta
 from numbers import Integral, Number, Real
 from os import PathLike
 from typing import Any
@@ -13,6 +13,8 @@ from ..errors import UsageError
 
 ALL = "all"  # all interactions
 SHOWN = 80  # characters of a value in a message
+DAYS_AGO = {"today": 0, "yesterday": 1}  # words for dates
+DATES = f"YYYY-MM-DD, {' or '.join(DAYS_AGO)}"
 PLAIN = (str, bytes, Number, list, tuple, dict, set, Date)  # shown by repr
 
 
@@ -223,7 +225,7 @@ def read_date(name: str, given: Any) -> Date:
     Parameters
     ----------
     given : date, datetime or str
-        As text YYYY-MM-DD.
+        As text YYYY-MM-DD, or "today" or "yesterday", by this machine's clock in its local time zone.
 
     Returns
     -------
@@ -239,10 +241,12 @@ def read_date(name: str, given: Any) -> Date:
         return given.date()
     if isinstance(given, Date):
         return given
+    if isinstance(given, str) and given in DAYS_AGO:
+        return Date.today() - timedelta(days=DAYS_AGO[given])
     try:
         return Date.fromisoformat(given)
     except (TypeError, ValueError):
-        raise refuse(name, given, "YYYY-MM-DD") from None
+        raise refuse(name, given, DATES) from None
 
 
 def read_parameters(name: str, given: Any) -> Mapping[str, Any]:

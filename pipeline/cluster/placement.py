@@ -1,5 +1,6 @@
 """Placement of work: on threads of this process, on a local cluster of processes, or at a scheduler."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -7,7 +8,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from ..arguments.endpoints import split_address
-from ..arguments.readers import optional, read_flag, read_float, read_number, read_text
+from ..arguments.readers import optional, read_flag, read_float, read_number, refuse, shorten
 from ..display.text import count
 from ..errors import UsageError
 from ..extras import needing
@@ -16,9 +17,37 @@ from .threads import AHEAD
 
 SERIAL = "serial"  # one thread, the specification
 ENCRYPTED = ("tls", "wss")  # protocols with TLS
+INSIDE = "inproc"  # protocol of schedulers in this very process
 WAIT = 15.0  # seconds to wait for a scheduler
+Scheduler = str | Any  # an address, SERIAL, or a Client or a cluster of Dask
+
+
+def _find_address(name: str, given: Any) -> str:
+    """Find the scheduler's address of a Dask client or cluster that is connected."""
+    distributed = sys.modules.get("distributed")  # whoever has a client has imported it
+    is_client = distributed is not None and isinstance(given, distributed.Client)
+    if not is_client and not hasattr(given, "scheduler_address"):
+        raise refuse(name, given, "an address as tls://host:8786, 'serial', or a Client or a cluster of Dask")
+    expected = "expected one that is connected to a scheduler"
+    status = str(getattr(given.status, "name", given.status))
+    if status in ("closed", "closing", "failed"):
+        raise UsageError(f"{name} is {shorten(given)} that is {status}, {expected}")
+    address = getattr(given.scheduler, "address", None) if is_client else given.scheduler_address
+    if not isinstance(address, str) or "://" not in address:  # a cluster that is not started says "<Not Connected>"
+        raise UsageError(f"{name} is {shorten(given)} without an address, {expected}")
+    return address
+
+
+def _read_scheduler(name: str, given: Any) -> Any:
+    """Read an address, or a client or a cluster, which is returned as it is."""
+    if isinstance(given, str) and given:
+        return given
+    _find_address(name, given)
+    return given
+
+
 READERS: dict[str, Callable[[str, Any], Any]] = {
-    "scheduler": optional(read_text),
+    "scheduler": optional(_read_scheduler),
     "threads": optional(lambda name, given: read_number(name, given, 1)),
     "workers": optional(lambda name, given: read_number(name, given, 1)),
     "wait": lambda name, given: read_float(name, given, "seconds, from 1 to 86,400", 1.0, 86400.0),
@@ -36,6 +65,7 @@ class Placement:
     threads: int  # actual threads of this process
     worker_memory: int  # bytes of each process of the local cluster, or of this process
     wait: float = WAIT  # seconds to wait for a scheduler's answer, and again for its first worker
+    security: Any = None  # Dask's Security of a client or cluster that was given; None for what Dask's configuration says
 
     @property
     def is_here(self) -> bool:
@@ -93,19 +123,20 @@ def _check_scheduler(address: str | None, plain_tcp: bool, local: Mapping[str, i
         return
     whole = address if "://" in address else f"tcp://{address}"  # as Dask parses it
     where = split_address(whole, f"scheduler is {address!r:.80}, expected an address as tls://host:8786")
-    if where.scheme not in ENCRYPTED and not plain_tcp and not _is_this_host(where.hostname or ""):
+    if where.scheme not in (*ENCRYPTED, INSIDE) and not plain_tcp and not _is_this_host(where.hostname or ""):
         raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
 
 
 def make_placement(
-    scheduler: str | None = None, threads: int | None = None, workers: int | None = None, wait: float = WAIT, plain_tcp: bool = False
+    scheduler: Scheduler | None = None, threads: int | None = None, workers: int | None = None, wait: float = WAIT, plain_tcp: bool = False
 ) -> Placement:
     """Read the placement that a person requested.
 
     Parameters
     ----------
-    scheduler : str, optional
-        Address of a Dask scheduler, or SERIAL for one thread of this process.
+    scheduler : str, Client or Cluster, optional
+        Address of a Dask scheduler, or a client or a cluster of Dask, whose scheduler and TLS settings are taken; or SERIAL for one thread of this
+        process.
     threads : int, optional
         Of this process; by default one per core.
     workers : int, optional
@@ -123,9 +154,13 @@ def make_placement(
     """
     given = {"scheduler": scheduler, "threads": threads, "workers": workers, "wait": wait, "plain_tcp": plain_tcp}
     read = {name: READERS[name](name, value) for name, value in given.items()}
+    security = None
+    if not isinstance(scheduler, str | None):
+        read["scheduler"], security = _find_address("scheduler", scheduler), getattr(scheduler, "security", None)
     _check_scheduler(read["scheduler"], read["plain_tcp"], {name: read[name] for name in ("threads", "workers")})
     if read["workers"] is not None:
         with needing("a local cluster of workers", "cryptography"):
             import_module("cryptography")
-    n_threads = 1 if scheduler == SERIAL else read["threads"] or resources.count_cores()
-    return Placement(read["scheduler"], read["threads"], read["workers"], n_threads, resources.find_memory() // (read["workers"] or 1), read["wait"])
+    n_threads = 1 if read["scheduler"] == SERIAL else read["threads"] or resources.count_cores()
+    memory = resources.find_memory() // (read["workers"] or 1)
+    return Placement(read["scheduler"], read["threads"], read["workers"], n_threads, memory, read["wait"], security)

@@ -77,7 +77,7 @@ def local_client(placement: Placement, n_items: int) -> Iterator[distributed.Cli
 
 
 @contextlib.contextmanager
-def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distributed.Client]:
+def remote_client(address: str, needs: Needs, wait: float, security: Any = None) -> Iterator[distributed.Client]:
     """Connect to an existing scheduler with workers like this process.
 
     Parameters
@@ -88,6 +88,8 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
         What its workers must have.
     wait : float
         Seconds that a scheduler may take to answer, and as many again to have a worker. A cluster that starts workers as there is work is given some.
+    security : distributed.Security, optional
+        Certificates and keys for TLS; by default those of Dask's configuration.
 
     Yields
     ------
@@ -102,13 +104,14 @@ def remote_client(address: str, needs: Needs, wait: float) -> Iterator[distribut
     UsageError
         There is no certificate for TLS, or what reads it is not installed.
     """
-    certificate = dask.config.get("distributed.comm.tls.client.cert", None)
+    configured = dask.config.get("distributed.comm.tls.client.cert", None)
+    certificate = configured if security is None else security.tls_client_cert
     if address.startswith("tls://") and certificate:
         with needing(address, "cryptography"):
             from .certificates import check_expiry
         check_expiry(certificate)
     try:
-        client = distributed.Client(address, timeout=wait, set_as_default=False)  # Dask's default client is unchanged
+        client = distributed.Client(address, security=security, timeout=wait, set_as_default=False)  # Dask's default client is unchanged
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterLost(f"{address}: no Dask scheduler answers there: {' '.join(str(error).split())}") from error
     except TypeError as error:  # raised by Dask for an unknown protocol
@@ -171,7 +174,7 @@ def warm_client(placement: Placement, n_items: int, memory: int, warm: Callable[
             yield client
         return
     needs = need(memory)
-    with remote_client(placement.scheduler, needs, placement.wait) as client:
+    with remote_client(placement.scheduler, needs, placement.wait, placement.security) as client:
         workers = find_workers(client)
         hosts = {worker["host"]: address for address, worker in workers.items()}
         with reported(f"{placement.scheduler}: compiling kernels", n_items):

@@ -18,6 +18,7 @@ from leafledger.kernels.prediction_gap.tables import BUDGET
 from ..arguments.dates import fill_date
 from ..arguments.readers import read_date, read_flag, read_names, read_number, read_numbers, read_text
 from ..cluster.map_items import map_items
+from ..cluster.placement import Scheduler
 from ..dataset.columns.notes import note_columns, warn_positions
 from ..dataset.files.matching import ExtraColumns
 from ..dataset.files.rows import read_some
@@ -109,7 +110,7 @@ def compare(
     trees: int | str | tuple[int, int] | None = None,
     outputs: str | Sequence[str] = (),
     output: str | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
@@ -158,8 +159,9 @@ def compare(
         How many such rows are listed of every output and two rankings, at most.
     trees, outputs, output : optional
         As for `explain`. With the output "predicted" or "other", finished runs have to be of the same.
-    scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for one thread; by default this process does all.
+    scheduler : str, Client or cluster, optional
+        Address of a Dask scheduler, or a ``distributed.Client`` or a cluster of Dask, whose scheduler and TLS settings are used, or "serial" for one
+        thread; by default this process does all.
     threads : int, optional
         Threads of this process, by default one per core that it may use.
     workers : int, optional
@@ -171,7 +173,7 @@ def compare(
     missing, allow_unseen : optional
         As for `explain`. Finished runs have to be of the same ``missing``.
     date : date or str, optional
-        Fills ``{date}`` in ``model``, ``data``, ``out`` and the runs among ``methods``.
+        As text YYYY-MM-DD, "today" or "yesterday", in local time. Fills ``{date}`` in ``model``, ``data``, ``out`` and the runs among ``methods``.
     progress : callable
         As for `explain`; called before perturbations are measured, where they are, and before rows are compared.
 

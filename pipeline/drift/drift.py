@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from ..arguments.choices import Space
 from ..arguments.readers import read_flag, read_names, read_place
-from ..cluster.placement import make_placement
+from ..cluster.placement import Scheduler, make_placement
 from ..display.text import as_html, count, printable, write_two
 from ..errors import InvalidRun, UsageError
 from ..progress import Progress, no_progress
@@ -264,7 +264,7 @@ def drift(
     thresholds: Given | None = None,
     by: str | Iterable[str] = (),
     both_ways: bool = False,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,
@@ -290,8 +290,9 @@ def drift(
     both_ways : bool
         Where the models differ, explain both nights by both of them: each feature's change is split into what the data did and what the model did.
         For attributions that add up to margins, of outputs that all rows have.
-    scheduler : str, optional
-        Address of a Dask scheduler, or "serial" for one thread; by default this process does all.
+    scheduler : str, Client or cluster, optional
+        Address of a Dask scheduler, or a ``distributed.Client`` or a cluster of Dask, whose scheduler and TLS settings are used, or "serial" for one
+        thread; by default this process does all.
     threads : int, optional
         Threads of this process, by default one per core that it may use.
     workers : int, optional

@@ -2,27 +2,16 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ..display.text import printable
 from ..errors import InvalidRun
 from ..runs.formats.numbers import read_number
-from ..runs.records.derived import read_derived
+from ..runs.records.derived import DriftVerdict, read_derived
 from ..stores import storage
 from .drift import DOCUMENT
 
 R = TypeVar("R")
-
-
-@dataclass(frozen=True, slots=True)
-class DriftVerdict:
-    """Verdict of a comparison, in words."""
-
-    run: str  # its folder
-    reference: str  # folder of the reference run
-    alarms: tuple[str, ...]  # crossed thresholds
-    differs: tuple[str, ...]  # differences besides the rows
 
 
 def read_document(run: str, manifest: str, take: Callable[[Any], R]) -> R | None:
@@ -47,18 +36,7 @@ def read_document(run: str, manifest: str, take: Callable[[Any], R]) -> R | None
 
 
 def read_verdict(run: str, manifest: str) -> DriftVerdict | None:
-    """Read the verdict of a run.
-
-    Parameters
-    ----------
-    manifest : str
-        SHA-256 of its manifest, hexadecimal.
-
-    Returns
-    -------
-    DriftVerdict or None
-        None where this very run was not compared.
-    """
+    """Read the verdict of a run."""
 
     def take(found: Any) -> DriftVerdict:
         alarms, differs = (tuple(map(printable, found[name])) for name in ("alarms", "differs"))

@@ -186,7 +186,7 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     dry_run : bool
         Remove nothing, and say what would be removed.
     date : str or date, optional
-        The day from which days are counted, YYYY-MM-DD; by default today, in UTC.
+        The day from which days are counted, YYYY-MM-DD, or "today" or "yesterday" in local time; by default today, in UTC.
 
     Returns
     -------

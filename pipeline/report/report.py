@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from ..arguments.readers import read_place
 from ..cluster.map_items import map_items
-from ..cluster.placement import make_placement
+from ..cluster.placement import Scheduler, make_placement
 from ..drift.measure.measured_run import Measured, measure_run
 from ..drift.verdict import read_document
 from ..errors import InvalidRun, RunConflict, StorageError
@@ -215,7 +215,7 @@ def report(
     run: str | PathLike,
     *,
     against: str | PathLike | None = None,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,

@@ -75,7 +75,7 @@ def test_every_parameter_is_described_where_prefect_shows_it():
         said = (text or "").removesuffix(HERE.get(name, ""))
         assert said, name
         assert said in written or said == OWN.get(name), name
-    assert told["date"].endswith("By default the date for which the flow run was scheduled.")
+    assert told["date"].endswith("and yesterday the day before; by default it is today.")
     assert told == {name: given["description"] for name, given in explain.parameters.properties.items()}
     assert "Args:" in explain.description
     assert "----\n" not in explain.description.split("Returns")[0]
@@ -211,17 +211,27 @@ def test_a_store_that_stays_away_fails_the_flow_in_its_words(server, example, tm
     assert state.message == "s3://bucket/run: cannot write: no route to host"
 
 
-@pytest.mark.parametrize(("zone", "expected"), [("Europe/Berlin", "2013-01-06"), (None, "2013-01-05")])
-def test_the_date_is_the_one_the_run_was_due_on(server, client, example, tmp_path, zone, expected):
-    """A run that starts years late fills in the date of its schedule, in the schedule's time zone, UTC where it has none."""
+@pytest.mark.parametrize(
+    ("zone", "asked", "expected"),
+    [
+        ("Europe/Berlin", None, "2013-01-06"),
+        (None, None, "2013-01-05"),
+        ("Europe/Berlin", "today", "2013-01-06"),
+        ("Europe/Berlin", "yesterday", "2013-01-05"),
+    ],
+)
+def test_the_date_is_the_one_the_run_was_due_on(server, client, example, tmp_path, zone, asked, expected):
+    """A run that starts years late fills in the date of its schedule, in the schedule's time zone, UTC where it has none; so are today and yesterday
+    meant, and so it is called."""
     deployment = explain.to_deployment(f"late in {zone or 'UTC'}".replace("/", " "), schedules=[CronSchedule(cron="30 23 * * *", timezone=zone)])
     due = Scheduled(scheduled_time=datetime(2013, 1, 5, 23, 30, tzinfo=UTC))
-    parameters = {"model": example.model, "data": example.data, "out": str(tmp_path / "{date}"), "scheduler": "serial"}
+    parameters = {"model": example.model, "data": example.data, "out": str(tmp_path / "{date}"), "scheduler": "serial", "date": asked}
     made = deployment.apply()
     flow_run = client.create_flow_run_from_deployment(made, parameters=parameters, state=due)
     run_flow(explain, flow_run=flow_run, parameters=parameters)
     assert [path.name for path in tmp_path.iterdir()] == [expected]
-    assert client.read_flow_run(flow_run.id).state.is_completed()
+    found = client.read_flow_run(flow_run.id)
+    assert (found.name, found.state.is_completed()) == (expected, True)
     client.delete_deployment(made)  # or the server makes runs of it, for as long as there are tests
 
 

@@ -1,6 +1,10 @@
 """What follows a published night: compared with the one before and reported, before ``latest`` moves on."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
@@ -35,7 +39,7 @@ def night(example, nights, day, **asked):
 
 def test_a_night_is_compared_and_reported_before_latest_moves(server, client, example, nights):
     """The first is compared with nothing, the same rows again raise no alarm, shifted ones do: a state of their own, which is no failure."""
-    asked = {"against": str(nights / "latest.json"), "report": True}
+    asked = {"against": str(nights / "latest.json"), "report": True, "metrics_file": str(nights / "nights.prom")}
     first, same, shifted = (night(example, nights, day, **asked) for day in (1, 2, 3))
     assert [state.name for state in (first, same, shifted)] == ["Completed", "Completed", "Drifted"]
     assert all(state.is_completed() for state in (first, same, shifted))
@@ -46,6 +50,8 @@ def test_a_night_is_compared_and_reported_before_latest_moves(server, client, ex
     found = json.loads((nights / "explained" / "2026-01-03" / "after" / "drift.json").read_text())
     assert found["reference"] == str(nights / "explained" / "2026-01-02")
     assert len(found["alarms"]) > 1
+    gauge = f'leafledger_drift_alarms{{run="{nights}/explained/{{date}}"}} {len(found["alarms"])}.0'
+    assert gauge in (nights / "nights.prom").read_text().splitlines()
     said = f"{len(found['alarms'])} alarms against {nights / 'explained' / '2026-01-02'}: {found['alarms'][0]} and {len(found['alarms']) - 1} more"
     assert shifted.message.endswith(f"; {said}")
     shown = artifacts_of(client, shifted)
@@ -193,5 +199,28 @@ def test_a_day_that_does_not_exist_fails_before_the_flow_begins(server, client, 
     places = example.model, str(nights / "data" / "{date}"), str(nights / "explained" / "{date}")
     state = explain(*places, date="2026-02-30", scheduler="serial", return_state=True)
     assert state.is_failed()
-    assert "date: Input should be a valid date" in state.message
+    assert "date.date: Input should be a valid date" in state.message
     assert not (nights / "explained").exists()
+
+
+PROGRAM = """
+import signal, sys
+from leafledger.flows import artifacts
+from leafledger.flows.explain import explain
+
+artifacts.show_progress = lambda work: lambda done: signal.raise_signal(signal.SIGTERM)
+model, data, out, file = sys.argv[1:]
+explain(model, data, out, scheduler="serial", metrics_file=file, date="2026-01-01")
+"""
+
+
+@pytest.mark.slow
+def test_a_flow_that_is_terminated_writes_its_metrics(server, example, nights):
+    """Called like a function, it ends by the signal as it would without; the file says that the night is not finished. Prefect's own processes heed
+    the signal in their way."""
+    file = nights / "nights.prom"
+    told = [sys.executable, "-c", PROGRAM, example.model, nights / "data/{date}", nights / "explained/{date}", file]
+    done = subprocess.run(list(map(str, told)), env=os.environ | {"PREFECT_API_URL": server}, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGTERM, done.stderr
+    assert f'leafledger_run_finished{{run="{nights}/explained/{{date}}"}} 0.0' in file.read_text().splitlines()
+    assert not (nights / "explained/2026-01-01/manifest.json").exists()

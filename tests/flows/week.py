@@ -50,6 +50,17 @@ VARIES = {  # from one week to the next, or from machine to machine: left open o
     r"│ \w{12} │": "│ …            │",
     r"│ +[\d.]+e-\d\d │": "│        … │",
 }
+NIGHTS = """[explain]
+model = "s3://models/arrival-delay.json"
+data = "s3://flights/date={date}"
+out = "s3://bycron/{date}"
+latest = "s3://bycron/latest.json"
+against = "s3://bycron/latest.json"
+id = ["flight"]
+values = true
+scheduler = "serial"
+metrics-file = "nights.prom"
+"""  # of a machine with cron
 PATIENCE = {"config_kwargs": {"connect_timeout": 2, "read_timeout": 5, "retries": {"mode": "legacy", "total_max_attempts": 1}}}
 KEYS = {"AWS_ACCESS_KEY_ID": "canary-id", "AWS_SECRET_ACCESS_KEY": "canary-secret", "AWS_DEFAULT_REGION": "us-east-1"}
 HURRIED, SOCKET = str(ROOT / "tests" / "flows" / "hurried.py"), "hurried"
@@ -118,7 +129,7 @@ class Week:
         self.store, self.client, self.told, self.said = store, client, told, []
         self.mornings = {}
         self._folder, self.objects, self._reader, self._deployment = folder, s3fs.S3FileSystem(), Reader(folder), deployment
-        for bucket in ("models", "flights", "explained"):
+        for bucket in ("models", "flights", "explained", "bycron"):
             self.objects.mkdir(bucket)
 
     def bring_model(self, trees):
@@ -161,6 +172,11 @@ class Week:
     def type(self, *commands):
         """Type commands, as the page shows them."""
         self.said.append("".join(f"$ {command}\n{self._reader.type(command)}" for command in commands))
+
+    def write(self, name, text):
+        """Write a file, as the page shows it."""
+        (self._folder / name).write_text(text)
+        self.said.append(f":caption: {name}\n\n{text}")
 
     def start(self, command, day):
         """Type a command of Prefect's that lets a flow run start, wait until it ended, and look at it."""
@@ -331,6 +347,15 @@ def live(week):
     week.see("sunday", week.pass_night(sunday))
     week.type("leafledger drift s3://explained/2026-03-28 --against s3://explained/2026-03-27 --quiet", "echo $?")
     week.type("leafledger runs s3://explained")
+
+    week.write("nights.toml", NIGHTS)
+    explain, log = "leafledger explain --config nights.toml", "2> night.log"
+    week.type(f"{explain} --dates 2026-03-22..2026-03-28 {log}", "echo $?")
+    week.type(f"{explain} --dates 2026-03-23..2026-03-29 {log}", "echo $?", "grep '^leafledger:' night.log")
+    week.type("grep '^leafledger_run_finished' nights.prom")
+    drift = "leafledger drift 's3://bycron/{date}' --against 's3://bycron/{date-1d}' --date 2026-03-28 --metrics-file nights.prom"
+    week.type(f"{drift} | tail -n 5", "grep '^leafledger_drift' nights.prom")
+    week.type("leafledger check 's3://bycron/{date}'", "echo $?", "leafledger check 's3://bycron/{date}' --date 2026-03-28")
 
 
 def settle(said):

@@ -15,9 +15,10 @@ from leafledger.pipeline.runs.job.job import make_job
 from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.monitor.metrics import RunMetrics
+from leafledger.pipeline.runs.monitor.night_metrics import Night
 
 FOLDER = Path(__file__).parents[2] / "infra" / "monitoring"
-NAME = re.compile(r"\bleafledger_(?:run|worker)_\w+")
+NAME = re.compile(r"\bleafledger_(?:run|worker|drift|mean|importance)_\w+")
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +26,9 @@ def metrics(tmp_path_factory):
     """From the names of all metrics to the labels that they have."""
     folder, registry, attempt = tmp_path_factory.mktemp("metrics"), CollectorRegistry(), Attempt()
     attempt.residual, attempt.seconds["planning"] = 0.0, 1.0
-    registry.register(RunMetrics(make_job("model.txt", folder / "data", folder / "run", Options()), attempt, 0.0))
+    found = RunMetrics(make_job("model.txt", folder / "data", folder / "run", Options()), attempt, 0.0)
+    found.night = Night(((("0", "margin"), 1.0),), ((("0", "distance"), 1.0),), 0)
+    registry.register(found)
     registry.register(METRICS)
     return {sample.name: set(sample.labels) for family in registry.collect() for sample in family.samples}
 

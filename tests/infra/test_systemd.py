@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from leafledger.pipeline.command import cli
+from leafledger.pipeline.errors import Exit
 from tests.infra.files import INFRA, find
 
 UNITS = sorted([*(INFRA / "systemd").glob("*.service"), *(INFRA / "systemd").glob("*.timer")])
@@ -91,6 +92,12 @@ def test_a_night_is_tried_again_four_times_however_long_an_attempt_takes():
     assert burst == 5
     assert "four times" in service
     assert (burst - 1) * (between + 5.0) < interval < 24 - read(timer, "RandomizedDelaySec")  # attempts of five hours
+
+
+def test_the_service_takes_no_night_for_a_failure_that_is_published():
+    """One of which rows are rejected, or that drifted, would be tried again four times."""
+    service = (INFRA / "systemd/leafledger.service").read_text()
+    assert set(map(int, re.search(r"^SuccessExitStatus=(.*)$", service, re.MULTILINE).group(1).split())) == {Exit.PARTLY, Exit.DRIFT}
 
 
 def test_prefects_server_is_told_what_compose_tells_it():

@@ -67,6 +67,17 @@ def write_data(frame, folder, row_group_size=300):
     return str(folder)
 
 
+def write_nights(frame, folder):
+    """Three nights of 1,000 rows each, ``folder/2026-01-01`` to ``2026-01-03``; the last is another one: half as far, and later."""
+    for day in (1, 2, 3):
+        rows = frame.drop(columns="month").iloc[1000 * (day - 1) : 1000 * day]
+        if day == 3:
+            rows = rows.assign(distance=rows["distance"] / 2, delay=rows["delay"] + 30)
+        place = folder / f"2026-01-0{day}" / "month=1"
+        place.mkdir(parents=True)
+        rows.to_parquet(place / "data.parquet")
+
+
 def write_small(frame, folder):
     """Write two months of small files; ids are dictionaries, and have nulls in some files alone."""
     first = 0

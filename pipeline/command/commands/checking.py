@@ -2,6 +2,7 @@
 
 import sys
 from dataclasses import asdict
+from datetime import date as Date
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -14,7 +15,7 @@ from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Threads, Wait, Workers
 from ..terminal.terminal import complain, is_logged, open_console, say
 
 
-def _find(run: str | None, date: str | None, latest: str | None) -> str:
+def _find(run: str | None, date: Date | None, latest: str | None) -> str:
     """Find the run by name, date or ``latest``, whose manifest has to match the pointer's."""
     from ...runs.records.latest import read_latest
     from ...runs.records.manifest import read_manifest
@@ -66,7 +67,7 @@ def check(
     latest
         Instead of a run: the object that explain moves with --latest, which says the run; it has to have the manifest that it names.
     date
-        YYYY-MM-DD, fills {date} in RUN or --latest.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN or --latest.
     deep
         Read every byte: digests, additivity of every row; make the tables again, from the model and the background, and explain the first rows of
         every part again; digest the inputs again where the run was made with --digest-inputs.

@@ -105,7 +105,7 @@ def compare(
     allow_unseen
         As for explain.
     date
-        YYYY-MM-DD, fills {date} in MODEL, DATA, --out and the runs among --methods.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in MODEL, DATA, --out and the runs among --methods.
     quiet
         Show nothing but errors.
     json

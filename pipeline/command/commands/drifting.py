@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Group, Parameter
+from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
@@ -12,7 +12,7 @@ from ...display.text import count, printable, write_two
 from ...errors import Exit
 from ..terminal.dated import Day, fill_day
 from ..terminal.documents import write_document
-from ..terminal.flags import CLUSTER, INPUT, Json, Quiet, Threads, Wait, Workers
+from ..terminal.flags import CLUSTER, INPUT, MEASURES, METRICS, Json, Quiet, Threads, Wait, Workers
 from ..terminal.terminal import open_console, print_whole, say
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from ...drift.compare.shifts import Shift
     from ...drift.compare.split import Split
     from ...drift.drift import Drift
+    from ...runs.monitor.night_metrics import NightFile
 
 
 TOP = 10  # features shown of an output
 MOST = 20  # alarms shown
 NAME = 40  # characters of a line of a name
-MEASURES = Group("What is compared", sort_key=2)
 
 
 def _number(found: float | None, form: str = ".4g") -> str:
@@ -132,6 +132,16 @@ def show_drift(console: Console, found: "Drift") -> None:
     say(console, f"{count(len(found.alarms), 'alarm')} in {count(len(found.shifts), 'column')}{groups}")
 
 
+def _write_metrics(file: "NightFile", found: "Drift") -> None:
+    """Write the night's gauges into the file of its run's metrics."""
+    from ...runs.monitor.night_metrics import read_night
+    from ...runs.records.manifest import read_manifest
+
+    manifest = read_manifest(found.run)
+    if manifest is not None:  # not removed meanwhile
+        file.write(read_night(found.run, manifest, len(found.alarms)))
+
+
 def drift(
     run: Annotated[str, Parameter(group=INPUT)],
     *,
@@ -139,6 +149,7 @@ def drift(
     thresholds: Annotated[str | None, Parameter(group=MEASURES)] = None,
     by: Annotated[tuple[str, ...], Parameter(group=MEASURES, negative=(), consume_multiple=True)] = (),
     both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
+    metrics_file: Annotated[str | None, Parameter(group=METRICS)] = None,
     date: Day = None,
     json: Json = False,
     threads: Threads = None,
@@ -163,8 +174,11 @@ def drift(
         change of the mean margin is split into what comes of the mix of groups and what happened within them.
     both_ways
         Where the models differ, explain both nights by both, and split each change into what the data did and what the model did.
+    metrics_file
+        Write how many alarms there are, and the run's mean prediction and shares of importance, for Prometheus: into the file NAME.prom that explain
+        got for the run, whose other metrics stay, or a new one.
     date
-        YYYY-MM-DD, fills {date} in RUN, --against and --thresholds.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN, --against and --thresholds.
     json
         Write one JSON document instead, with everything.
     threads
@@ -191,8 +205,11 @@ def drift(
         One line: what was got, what was expected, where.
     """
     from ...drift.drift import drift as compare_nights
+    from ...runs.monitor.night_metrics import NightFile
+    from ...stores.uris import normalise
     from ..terminal.progress import watched
 
+    file = None if metrics_file is None else NightFile(metrics_file, normalise(run))
     with watched(quiet) as progress:
         found = compare_nights(
             fill_day(run, date),
@@ -207,6 +224,8 @@ def drift(
             wait=wait,
             progress=progress,
         )
+    if file is not None:
+        _write_metrics(file, found)
     if json:
         write_document(found.to_dict())
     else:

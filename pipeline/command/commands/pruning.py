@@ -7,6 +7,7 @@ from cyclopts import Parameter
 
 from ...display.text import count
 from ...errors import Exit
+from ..terminal.dated import Day
 from ..terminal.documents import write_document
 from ..terminal.flags import INPUT, Json, Quiet
 from ..terminal.terminal import complain, open_console, say
@@ -18,7 +19,7 @@ def prune(
     keep: Annotated[str, Parameter(group=INPUT)],
     latest: Annotated[tuple[str, ...], Parameter(group=INPUT, negative=(), consume_multiple=True)] = (),
     dry_run: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
-    date: Annotated[str | None, Parameter(group=INPUT)] = None,
+    date: Day = None,
     quiet: Quiet = False,
     json: Json = False,
 ) -> int:
@@ -35,7 +36,7 @@ def prune(
     dry_run
         Remove nothing, and show what would be removed.
     date
-        YYYY-MM-DD from which days are counted; by default today, in UTC.
+        YYYY-MM-DD, today or yesterday in local time: from which days are counted; by default today, in UTC.
     quiet
         Show nothing but errors.
     json

@@ -32,7 +32,7 @@ def report(
     against
         Folder of another run, or the JSON object that names the latest one: say what changed since. Said anyway where the two were compared before.
     date
-        YYYY-MM-DD, fills {date} in RUN and --against.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN and --against.
     threads
         Threads of this process, by default one per core that it may use.
     scheduler

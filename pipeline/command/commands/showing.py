@@ -89,7 +89,7 @@ def show(
     model
         The model's file, where it is not any more where it was.
     date
-        YYYY-MM-DD, fills {date} in RUN and --html.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN and --html.
 
     Returns
     -------

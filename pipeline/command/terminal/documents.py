@@ -33,7 +33,8 @@ RUN = (
     Entry("rejected", "array", "as in rejected.json"),
     Entry("latest", "object or null", "what `--latest` names now: `date`, `run`, `manifest`, `n_rows`, `share`"),
     Entry("advisories", "array", "what is known to be wrong in its version and may concern it, in words, where it was finished before"),
-    Entry("said", "array", "lines that tell why the exit code is not 0"),
+    Entry("drift", "object or null", "what changed since the run of `--against`: `reference`, `alarms`, `differs`; null where nothing was compared"),
+    Entry("said", "array", "lines that tell what was asked for and not done, for which the exit code is 3"),
 )
 SCHEMAS: dict[str, tuple[Entry, ...]] = {
     "explain": RUN,
@@ -203,20 +204,7 @@ def write_document(document: Mapping[str, Any]) -> None:
 
 
 def error_document(kind: str, exit_code: int, message: str) -> dict[str, Any]:
-    """Make the document of an error.
-
-    Parameters
-    ----------
-    kind : str
-        Name of the error.
-    exit_code : int
-    message : str
-        Its line.
-
-    Returns
-    -------
-    dict
-    """
+    """Make the document of an error."""
     return {"error": {"type": kind, "exit_code": int(exit_code), "message": message}}
 
 

@@ -42,6 +42,7 @@ BACKGROUND = Group("Background", sort_key=4)
 LABELS = Group("Decomposing R², for method r2", sort_key=5)
 CLUSTER = Group("Threads and clusters", sort_key=6)
 DOUBTFUL = Group("Input that is unreadable or doubtful", sort_key=7)
+MEASURES = Group("What is compared", sort_key=2)
 METRICS = Group("Metrics and lineage", sort_key=8)
 GROUPS = {
     INPUT: (
@@ -103,6 +104,7 @@ SPELT: dict[str, tuple[Any, Parameter]] = {
     "predictions": (tuple[str, ...], Parameter(name="--prediction")),
     "parameters": (tuple[str, ...] | None, Parameter(name="--parameter")),
     "date": (str | None, Parameter()),
+    "scheduler": (str | None, Parameter()),
     "partition": (str | None, Parameter()),
     "reasons": (str | None, Parameter()),
     "interactions": (str | None, Parameter()),

@@ -11,7 +11,7 @@ from leafledger.kernels.distributions.histogram import NOTHING, Histogram, merge
 from leafledger.kernels.reductions.reduction import merge_all
 
 from ...cluster.map_items import map_items
-from ...cluster.placement import Placement, make_placement
+from ...cluster.placement import Placement, Scheduler, make_placement
 from ...errors import StorageError
 from ...progress import Progress, Work, no_progress
 from ...runs.records.current_run import list_parts, read_finished
@@ -142,7 +142,7 @@ def measure_parts(placement: Placement, uri: str, manifest: Manifest, plan: Plan
 def measure_run(
     run: str | PathLike,
     *,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,

@@ -21,7 +21,7 @@ from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.readers import shorten
 from ...cluster.map_items import map_items
-from ...cluster.placement import Placement, make_placement
+from ...cluster.placement import Placement, Scheduler, make_placement
 from ...dataset.files.listing import Rejected
 from ...errors import InvalidRun, LeafledgerError, NotRepeatable, UsageError
 from ...json_records import as_fields, parse_text, written_fields
@@ -226,7 +226,7 @@ def check_run(
     model: str | PathLike | None = None,
     all_rows: bool = False,
     *,
-    scheduler: str | None = None,
+    scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
     plain_tcp: bool = False,

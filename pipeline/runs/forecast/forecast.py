@@ -173,7 +173,7 @@ def _count_workers(run: Run, n_tasks: int) -> int:
         from ...cluster import start_client as cluster
         from ...cluster import waiting as patience
 
-        with cluster.remote_client(placement.scheduler, workers.need(run.memory.total), placement.wait) as client:
+        with cluster.remote_client(placement.scheduler, workers.need(run.memory.total), placement.wait, placement.security) as client:
             there = sum(worker["nthreads"] for worker in patience.find_workers(client).values())
     return max(1, min(there, n_tasks))
 

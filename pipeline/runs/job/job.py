@@ -8,7 +8,7 @@ from typing import Any
 from leafledger.kernels.method.open_parameters import find_open
 
 from ...arguments.choices import MODEL
-from ...arguments.dates import fill_date
+from ...arguments.dates import MISSING, fill_date
 from ...arguments.endpoints import check_metrics_file, is_server
 from ...arguments.readers import read_place
 from ...cluster.placement import Placement, make_placement
@@ -60,7 +60,7 @@ def asked_columns(job: Job) -> ExtraColumns:
 
 def _find_latest(latest: str, out: str, date: Date | None) -> str:
     if date is None:
-        raise UsageError(f"{latest}: names the run of the latest date, but no date was given")
+        raise UsageError(f"{latest}: names the run of the latest date, but {MISSING}")
     found = normalise(fill_date(latest, date))
     if is_within(found, out):
         raise UsageError(f"{found}: lies within the run, but runs of other dates are to move it; choose a place outside")

@@ -26,7 +26,7 @@ from ...arguments.readers import (
     refuse,
 )
 from ...cluster.placement import READERS as PLACING
-from ...cluster.placement import WAIT
+from ...cluster.placement import WAIT, Scheduler
 from ...tables.names import EXPECTED, names_table
 
 ReasonsFile = Mapping[str, Any] | str | PathLike  # or where such an object is, in TOML or JSON
@@ -85,7 +85,7 @@ class Options:
     every file, or several. By default files of fewer than 100,000 rows go together, into parts of 100,000 to 260,000."""
 
     date: Date | None = None
-    """YYYY-MM-DD, fills {date} in every path and URI."""
+    """YYYY-MM-DD, or today or yesterday by this machine's clock, in its local time zone (TZ); fills {date} in every path and URI."""
 
     method: str = "shapley"
     """Which values rows get."""
@@ -137,7 +137,7 @@ class Options:
     """Where attributions are computed: the processor's cores ("cpu"), a graphics card by CUDA ("cuda"), or a card where there is one and the method
     runs there ("auto"). A card computes Shapley, Banzhaf, Beta values and other semivalues without a background; all else stays on the processor."""
 
-    scheduler: str | None = None
+    scheduler: Scheduler | None = None
     """Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread of this process. By default threads do the work."""
 
     threads: int | None = None

@@ -10,6 +10,7 @@ from ...dataset.files.listing import Rejected
 from ...display.text import printable
 from ...progress import Progress, Work
 from ...stores.traffic import Moved, add, take_moved
+from ..records.derived import DriftVerdict
 from ..records.input_digests import Inputs
 from ..records.manifest import Manifest
 from ..records.part import Part
@@ -52,6 +53,8 @@ class Attempt:
         Failed extras, without effect on the run.
     undone : list of str
         Steps after the run that failed, such as updates of ``latest`` or MLflow, with reasons.
+    verdict : DriftVerdict or None
+        What came of comparing the run with another one, if it was.
     """
 
     def __init__(self, flow: FlowRun | None = None):
@@ -66,6 +69,7 @@ class Attempt:
         self.inputs: Inputs | None = None
         self.warned: list[str] = []
         self.undone: list[str] = []
+        self.verdict: DriftVerdict | None = None
         take_moved()  # discards counts from before
 
     @property

@@ -4,7 +4,6 @@ A run is a batch job: its port is gone when it ends. So lasting metrics, such as
 textfile collector. All are gauges, since a counter that restarts with every run adds up to nothing.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,35 +11,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from ...arguments.endpoints import READ_FROM, can_lie, read_address
+from ...arguments.endpoints import read_address
 from ...errors import LeafledgerError, UsageError
 from ...extras import needing
-from ...stores.uris import require_local
 from ..job.job import Job
 from ..records.provenance import read_provenance
 from .attempt import Attempt
+from .night_metrics import LABEL, Night, find_file, make_families, read_families, read_night, say_why, write_metrics
 
 LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
-LABEL = "run"
-READABLE = 0o644  # by node_exporter, which is another user
-
-
-def _find_file(given: str) -> Path:
-    path = require_local("metrics_file", given, READ_FROM)
-    if not can_lie(path):
-        raise UsageError(f"metrics_file is {given!r:.80}, expected {READ_FROM}")
-    return path
 
 
 def _read_last_success(path: Path, run: str) -> float | None:
     """Read the time of this run's last success from an earlier file."""
-    from prometheus_client.parser import text_string_to_metric_families
-
-    with suppress(OSError, ValueError, LookupError):  # the parser also raises LookupError
-        for family in text_string_to_metric_families(path.read_text()):
-            for sample in family.samples:
-                if sample.name == LAST_SUCCESS and sample.labels.get(LABEL) == run:
-                    return sample.value
+    for family in read_families(path):
+        for sample in family.samples:
+            if sample.name == LAST_SUCCESS and sample.labels.get(LABEL) == run:
+                return sample.value
     return None
 
 
@@ -71,6 +58,8 @@ class Earlier:
         Of all nights, except those finished before, which were counted when made.
     residual : float or None
         The largest.
+    alarms : int or None
+        Of all nights that were compared; None where none was.
     failed : bool
         Whether any night is unfinished.
     """
@@ -78,6 +67,7 @@ class Earlier:
     def __init__(self) -> None:
         self.rejected_rows = self.rejected_parts = self.retries = 0
         self.residual: float | None = None
+        self.alarms: int | None = None
         self.failed = False
 
 
@@ -98,11 +88,13 @@ class RunMetrics:
     ----------
     failed : bool
         Whether the attempt ended with an error.
+    night : Night
+        What the finished run says of its rows.
     """
 
     def __init__(self, job: Job, attempt: Attempt, last_success: float | None, earlier: Earlier | None = None):
         self.job, self.attempt, self.last_success, self.earlier = job, attempt, last_success, earlier or Earlier()
-        self.failed = False
+        self.failed, self.night = False, Night()
 
     @property
     def _rejected(self) -> tuple[int, int]:
@@ -114,11 +106,27 @@ class RunMetrics:
     def _residual(self) -> float | None:
         return self.attempt.residual if self.attempt.manifest is None else self.attempt.manifest.residual
 
+    @property
+    def _alarms(self) -> int | None:
+        """Alarms of this night and of earlier ones of the same command."""
+        verdict, before = self.attempt.verdict, self.earlier.alarms
+        return before if verdict is None else len(verdict.alarms) + (before or 0)
+
+    def read_night(self) -> None:
+        """Read what the finished run says of its rows, to be collected with the rest; what cannot be read is said in the attempt's ``warned``."""
+        self.night = Night(alarms=self._alarms)
+        if self.attempt.manifest is not None:
+            try:
+                self.night = read_night(self.job.out, self.attempt.manifest, self._alarms)
+            except LeafledgerError as error:  # a summary that was changed must not fail the run
+                self.attempt.warned.append(f"metrics of the night cannot be read: {error}")
+
     def count(self) -> None:
         """Add this attempt, which has ended, to the totals of earlier ones."""
         earlier = self.earlier
         earlier.failed |= self.failed
         earlier.retries += self.attempt.moved.retried
+        earlier.alarms = self._alarms
         if self.attempt.manifest is None or self.attempt.finished_it:
             rows, parts = self._rejected
             earlier.rejected_rows += rows
@@ -157,14 +165,11 @@ class RunMetrics:
             for labelled, value in values.items():
                 family.add_metric((self.job.name, *labelled), value)
             yield family
+        yield from make_families(self.job.name, self.night)
 
 
 def _larger(one: float | None, other: float | None) -> float | None:
     return max((each for each in (one, other) if each is not None), default=None)
-
-
-def _say(error: OSError | ValueError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
 @contextmanager
@@ -188,9 +193,9 @@ def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -
         yield
         return
     with needing("metrics_file" if address is None else "metrics_address", "prometheus_client"):
-        from prometheus_client import CollectorRegistry, start_http_server, write_to_textfile
+        from prometheus_client import CollectorRegistry, start_http_server
 
-    path = None if file is None else _find_file(file)
+    path = None if file is None else find_file(file)
     last_success = None if path is None else _read_last_success(path, job.name)
     metrics, registry = RunMetrics(job, attempt, last_success, earlier), CollectorRegistry()
     registry.register(metrics)
@@ -200,7 +205,7 @@ def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -
         try:
             server, thread = start_http_server(port, host, registry)
         except (OSError, UnicodeError) as error:  # invalid names cannot be encoded
-            raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {_say(error)}") from error
+            raise UsageError(f"metrics_address is {address!r:.80}, which cannot be listened on: {say_why(error)}") from error
     try:
         yield
         metrics.last_success = _find_success(job, attempt, last_success)
@@ -214,9 +219,9 @@ def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -
             server.server_close()
             thread.join()
         if path is not None:
+            metrics.read_night()
             try:
-                write_to_textfile(os.fspath(path), registry)
-                path.chmod(READABLE)
+                write_metrics(path, metrics)
             except (OSError, ValueError) as error:  # names that are not UTF-8 cannot be encoded
-                attempt.warned.append(f"{path}: metrics cannot be written: {_say(error)}")
+                attempt.warned.append(f"{path}: metrics cannot be written: {say_why(error)}")
         metrics.count()

@@ -63,7 +63,7 @@ def _connect(job: Job, n_blocks: int) -> AbstractContextManager[Any]:
 
     if job.placement.scheduler is None:
         return cluster.local_client(job.placement, n_blocks)
-    return cluster.remote_client(job.placement.scheduler, workers.need(WORKER_OVERHEAD), job.placement.wait)
+    return cluster.remote_client(job.placement.scheduler, workers.need(WORKER_OVERHEAD), job.placement.wait, job.placement.security)
 
 
 def _read_on_workers(job: Job, uri: str, files: Sequence[LiveFile], packed: "Packed") -> Iterator[Footer | InvalidData]:

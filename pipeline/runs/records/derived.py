@@ -16,6 +16,24 @@ FOLDER = "after"
 TABLE = f"{FOLDER}/table.json"  # the table that a run is in, or is just getting into: `table` writes it, also before the record lists it
 
 
+@dataclass(frozen=True, slots=True)
+class DriftVerdict:
+    """Verdict of a comparison with another run, in words."""
+
+    run: str  # its folder
+    reference: str  # folder of the reference run
+    alarms: tuple[str, ...]  # crossed thresholds
+    differs: tuple[str, ...]  # differences besides the rows
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came of comparing a run with another, where that was asked for with the run."""
+
+    verdict: DriftVerdict | None = None  # None where there is no earlier run, or it cannot be compared
+    undone: str | None = None  # why it cannot be
+
+
 class AfterEntry(TypedDict):
     """An object, as the record lists it."""
 

@@ -1,5 +1,10 @@
 """Where work is done: what may be asked for, and in which words it is told."""
 
+import asyncio
+import json
+from types import SimpleNamespace
+
+import distributed
 import pytest
 
 from leafledger import check_run, compare, drift, explain, report
@@ -7,6 +12,7 @@ from leafledger.pipeline.cluster import cgroups, resources
 from leafledger.pipeline.cluster import start_client as cluster
 from leafledger.pipeline.cluster.placement import SERIAL, make_placement
 from leafledger.pipeline.errors import ClusterLost, UsageError
+from tests.pipeline.threads import on_threads
 
 
 @pytest.fixture
@@ -63,7 +69,7 @@ def test_a_scheduler_is_waited_for_as_long_as_is_asked(example, tmp_path, monkey
     for run in runs:
         explain(example.model, example.data, run, scheduler="serial")
 
-    def give_up(address, needs, wait):
+    def give_up(address, needs, wait, security):
         raise ClusterLost(f"{address}: waited for {wait:g} seconds")
 
     monkeypatch.setattr(cluster, "remote_client", give_up)
@@ -80,3 +86,70 @@ def test_where_memory_is_short_there_are_fewer_threads(machine, least, shared, t
     assert make_placement(threads=8).with_room(least, shared).threads == 8
     assert make_placement(workers=3).with_room(least, shared) == make_placement(workers=3)
     assert make_placement(SERIAL).with_room(least, shared).threads == 1
+
+
+@pytest.fixture(scope="module")
+def secured():
+    """A cluster that encrypts by certificates of its own, which nobody has but who was given them."""
+    with on_threads(n_threads=1, protocol="tls", host="127.0.0.1", security=distributed.Security.temporary()) as found:
+        yield found
+
+
+def test_a_client_or_a_cluster_is_taken_for_its_scheduler(secured, example, tmp_path):
+    """With its TLS settings, without which nobody comes in; the bytes are those of one thread, and the client is as it was."""
+    told = {"ids": ["flight"], "values": True}
+    expected = explain(example.model, example.data, tmp_path / "serial", scheduler="serial", **told)
+    with pytest.raises(UsageError, match=f"^{secured.scheduler_address}: Dask has no certificate for TLS; its configuration names one in"):
+        explain(example.model, example.data, tmp_path / "address", scheduler=secured.scheduler_address, **told)
+    with distributed.Client(secured, set_as_default=False) as client:
+        for name, given in (("client", client), ("cluster", secured)):
+            assert explain(example.model, example.data, tmp_path / name, scheduler=given, **told).sha256 == expected.sha256
+            assert json.loads((tmp_path / name / "provenance.json").read_text())["scheduler"] == secured.scheduler_address
+            assert check_run(tmp_path / name, scheduler=given).sound
+            assert not drift(tmp_path / name, against=tmp_path / "serial", by="carrier", scheduler=given).crossed
+            assert report(tmp_path / name, scheduler=given).size > 0
+        assert client.submit(sum, [1, 2]).result() == 3
+        out = tmp_path / "compared.parquet"
+        compared = compare(example.model, example.data, out, methods=["shapley", "banzhaf"], gap_rows=20, scheduler=client)
+        assert {row["rows"] for row in compared.to_pylist()} == {20, 3000}
+
+
+def test_a_scheduler_in_this_process_is_taken(example, tmp_path):
+    """Which no network reaches, so that it needs no TLS."""
+    with on_threads(n_threads=1) as cluster:
+        assert cluster.scheduler_address.startswith("inproc://")
+        found = explain(example.model, example.data, tmp_path / "run", scheduler=cluster)
+    assert found.sha256 == explain(example.model, example.data, tmp_path / "serial", scheduler="serial").sha256
+
+
+def test_a_client_that_is_closed_is_refused(example, tmp_path):
+    """In one line, before anything is done; so is one that has no scheduler, and what is none."""
+    with on_threads(n_threads=1) as cluster:
+        client = distributed.Client(cluster, set_as_default=False)
+        client.close()
+    expected = "expected one that is connected to a scheduler"
+    for given, says in (
+        (client, f"scheduler is a Client that is closed, {expected}"),
+        (cluster, f"scheduler is a LocalCluster that is closed, {expected}"),
+        (3, "scheduler is 3, expected an address as tls://host:8786, 'serial', or a Client or a cluster of Dask"),
+    ):
+        with pytest.raises(UsageError) as error:
+            explain(example.model, example.data, tmp_path / "run", scheduler=given)
+        assert str(error.value) == says
+    assert not (tmp_path / "run").exists()
+
+    async def ask():
+        make_placement(distributed.Client("tcp://127.0.0.1:1", asynchronous=True, set_as_default=False))  # nobody waited for it
+
+    with pytest.raises(UsageError, match=f"^scheduler is a Client without an address, {expected}$"):
+        asyncio.run(ask())
+
+
+def test_a_client_elsewhere_needs_tls_too():
+    """As an address does: whoever shares the network can run code on its workers."""
+    given = SimpleNamespace(scheduler_address="tcp://10.0.0.1:8786", status="running", security=None)
+    with pytest.raises(UsageError, match=r"^tcp://10.0.0.1:8786: is another host without TLS; use tls://…, or plain_tcp if the network is your own$"):
+        make_placement(given)
+    assert make_placement(given, plain_tcp=True).scheduler == "tcp://10.0.0.1:8786"
+    with pytest.raises(UsageError, match=r"^workers is 2, which is for this machine, but scheduler is 'tcp://10.0.0.1:8786'; leave out one or"):
+        make_placement(given, workers=2)

@@ -1,7 +1,6 @@
 """The command line: what it prints, its exit codes, and that a mistake never ends in a traceback."""
 
 import hashlib
-import json
 import re
 import shutil
 import subprocess
@@ -9,14 +8,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from leafledger import check_run
 from leafledger.kernels.methods import METHODS
 from leafledger.pipeline.command import cli
-from leafledger.pipeline.errors import AdditivityBreach
 
 ROOT = Path(__file__).parents[3]
 
@@ -40,7 +35,7 @@ def test_explain_says_where_the_results_are(example, tmp_path, capsys):
     assert f"SHA-256:      {hashlib.sha256((out / 'manifest.json').read_bytes()).hexdigest()}\n" in said
     assert "│    1 │ delay" in said
     assert log.count("\n") == 5
-    assert "4 of 4 parts, 3000 of 3000 rows" in log
+    assert "4 of 4 parts, 3000 of 3000 rows, 100%" in log
     code, said, _ = run(capsys, *arguments)
     digest = hashlib.sha256((out / "manifest.json").read_bytes()).hexdigest()
     assert (code, said) == (0, f"{out}: finished before, nothing to do (3,000 rows in 4 parts)\nSHA-256:      {digest}\n")
@@ -75,92 +70,6 @@ def test_quiet_is_quiet(example, tmp_path, capsys):
     """With ``--quiet`` only errors are shown."""
     code, said, log = run(capsys, "explain", example.model, example.data, "--out", tmp_path / "run", "--scheduler", "serial", "--quiet")
     assert (code, said, log) == (0, "", "")
-
-
-def test_a_range_of_dates_is_a_run_for_each(example, tmp_path, capsys):
-    """Those that are done are passed over; a day without data, or with data that do not fit, keeps no other from being explained."""
-    for month, day in ((1, 1), (2, 2), (3, 4)):
-        shutil.copytree(Path(example.data) / f"month={month}", tmp_path / "nights" / f"2026-03-0{day}" / f"month={month}")
-    arguments = ["explain", example.model, str(tmp_path / "nights/{date-1d}"), "--out", str(tmp_path / "runs/{date}"), "--scheduler", "serial"]
-    assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-02", "--quiet"]) == 0
-    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == ["2026-03-02"]
-    capsys.readouterr()
-    assert cli.main([*arguments, "--dates", "2026-03-02..2026-03-05"]) == 6
-    said = capsys.readouterr()
-    assert f"{tmp_path}/runs/2026-03-02: finished before, nothing to do" in said.out.replace("\n", "")
-    (line,) = [line for line in said.err.splitlines() if "cannot" in line]
-    assert line == f"leafledger: {tmp_path}/nights/2026-03-03: cannot list: no such file or object"
-    assert not (tmp_path / "runs" / "2026-03-04").exists()
-    for day in ("2026-03-03", "2026-03-05"):
-        assert check_run(tmp_path / "runs" / day).sound
-    (tmp_path / "nights/2026-03-05").mkdir()
-    pq.write_table(pa.table({"other": [1.0]}), tmp_path / "nights/2026-03-05/data.parquet")
-    code, said, log = run(capsys, *arguments, "--dates", "2026-03-04..2026-03-06", "--json")
-    assert code == 6
-    late, done, refused = json.loads(said)["runs"]
-    assert (late["error"]["type"], done["finished_before"], refused["error"]["exit_code"]) == ("NotThere", True, 8)
-    assert [line.split(": ")[1] for line in log.splitlines()] == [late["error"]["message"].split(": ")[0], refused["error"]["message"].split(": ")[0]]
-    assert cli.main([*arguments, "--dates", "2026-03-05..2026-03-06", "--quiet"]) == 8
-
-
-@pytest.mark.slow
-def test_a_damaged_night_is_its_own_failure(example, tmp_path, capsys):
-    """In a range: the nights after it are explained, whatever is to become of runs that are there; one of another version can be replaced."""
-    out = tmp_path / "runs"
-    arguments = ["explain", example.model, example.data, "--out", f"{out}/{{date}}", "--scheduler", "serial", "--quiet"]
-    assert cli.main([*arguments, "--dates", "2026-03-01..2026-03-02"]) == 0
-    damaged, other = (out / f"2026-03-0{day}/manifest.json" for day in (1, 2))
-    damaged.write_text("{")
-    other.write_text(json.dumps({**json.loads(other.read_text()), "version": "0.0.1", "strange": 1}))
-    arguments += ["--dates", "2026-03-01..2026-03-03"]
-    for given in ([], ["--if-changed", "keep"]):
-        code, _, log = run(capsys, *arguments, *given)
-        (first, second) = log.splitlines()
-        assert f"{damaged}: not a manifest: " in first
-        assert "2026-03-02: holds another run, different in version (was '0.0.1', is " in second
-        assert code == 1
-        assert check_run(out / "2026-03-03").sound
-        shutil.rmtree(out / "2026-03-03")
-    code, said, log = run(capsys, *arguments, "--replace", "--json")
-    assert (code, [each.get("error", {}).get("type") for each in json.loads(said)["runs"]]) == (1, ["InvalidRun", None, None])
-    assert check_run(out / "2026-03-02").sound
-
-
-def test_a_night_whose_rows_do_not_go_with_an_option_is_its_own_failure(example, tmp_path, capsys, monkeypatch):
-    """As more groups than a table is worth, or numbers that do not add up: the nights after it are explained."""
-    monkeypatch.setattr("leafledger.kernels.slices.labels.MOST_VALUES", 40)  # ten groups of four features
-    nights = tmp_path / "nights"
-    for day, n_groups in ((1, 1000), (2, 1), (4, 1)):
-        table = pq.read_table(Path(example.data) / "month=2", partitioning=None).slice(0, 100)
-        (nights / f"2026-03-0{day}" / "month=2").mkdir(parents=True)
-        groups = pa.array([i % n_groups for i in range(table.num_rows)], pa.int64())
-        pq.write_table(table.append_column("shop", groups), nights / f"2026-03-0{day}" / "month=2" / "data.parquet")
-    arguments = ["explain", example.model, f"{nights}/{{date}}", "--out", f"{tmp_path}/runs/{{date}}"]
-    arguments += ["--scheduler", "serial", "--by", "shop", "--quiet"]
-    code, _, log = run(capsys, *arguments, "--dates", "2026-03-01..2026-03-02")
-    assert (code, log.count("\n")) == (2, 1)
-    assert "'shop' make 100 groups" in log
-    assert check_run(tmp_path / "runs/2026-03-02").sound
-    code, _, log = run(capsys, *arguments, "--dates", "2026-03-01..2026-03-03")
-    assert (code, log.count("\n")) == (6, 2)
-
-    def breach(*_):
-        raise AdditivityBreach("attributions do not add up")
-
-    with monkeypatch.context() as patch:
-        patch.setattr("leafledger.pipeline.runs.explain.map_run", breach)
-        code, _, log = run(capsys, *arguments, "--dates", "2026-03-02..2026-03-04")
-    assert (code, log.count("\n")) == (1, 2)
-    assert not (tmp_path / "runs/2026-03-04/manifest.json").exists()
-
-
-def test_what_is_wrong_with_all_nights_ends_a_range(example, tmp_path, capsys):
-    """A mistake in the options, and a store that is away, are said once."""
-    arguments = ["explain", example.model, example.data, "--out", str(tmp_path / "runs/{date}"), "--dates", "2026-03-02..2026-03-04", "--quiet"]
-    code, _, log = run(capsys, *arguments, "--method", "shaply")
-    assert (code, log.count("\n")) == (2, 1)
-    code, _, log = run(capsys, *arguments, "--scheduler", "tcp://127.0.0.1:1", "--wait", "1")
-    assert (code, log.count("\n")) == (9, 1)
 
 
 def test_plan_writes_nothing(example, tmp_path, capsys):

@@ -14,10 +14,10 @@ import xgboost
 from leafledger import compare, curves
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import SchemaMismatch, UsageError
+from leafledger.pipeline.explain import explain
 from leafledger.pipeline.in_memory.explain.attribute import attribute
 from leafledger.pipeline.methods.unseen_categories import ENOUGH, check_predictions, refuse_unseen
 from leafledger.pipeline.runs.check.check import check_run
-from leafledger.pipeline.runs.explain import explain
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import attributions
 

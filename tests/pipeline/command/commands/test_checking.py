@@ -61,7 +61,7 @@ def test_what_the_newest_is_no_more(nights, tmp_path, capsys):
     [
         ((), "check takes either a run or --latest, got neither"),
         (("run", "--latest", "latest.json"), "check takes either a run or --latest, got both"),
-        (("{date}",), "{date}: has a {date} to fill in, but no date was given"),
+        (("{date}",), "{date}: has a {date} to fill in, but no date was given; give --date YYYY-MM-DD, today or yesterday"),
         (("{date}", "--date", "2026-02-30"), "2026-02-30"),
         (("{night}", "--date", "2026-02-28"), "{night}: only {date}"),
     ],

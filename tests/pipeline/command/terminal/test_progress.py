@@ -21,7 +21,7 @@ def test_the_bar_counts_parts_and_speed(example, tmp_path):
     with Bar(Console(file=screen, force_terminal=True, width=120)) as bar:
         explain(example.model, example.data, tmp_path / "run", scheduler="serial", progress=bar)
     last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", screen.getvalue()).splitlines()[-1]
-    assert re.search(r"explaining .* 4/4 parts, [\d,]+ rows/s 0:00:00", last)
+    assert re.search(r"explaining .* 4/4 parts, [\d,]+ rows/s, 100%", last)
 
 
 def test_the_log_has_a_line_per_part(example, tmp_path, capsys):
@@ -30,7 +30,7 @@ def test_the_log_has_a_line_per_part(example, tmp_path, capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "explaining in this process"
     assert len(lines) == 5
-    assert re.fullmatch(r"explaining: part 3: \d+ rows, [\d,]+ rows/s; 4 of 4 parts, 3000 of 3000 rows", lines[-1])
+    assert re.fullmatch(r"explaining: part 3: \d+ rows, [\d,]+ rows/s; 4 of 4 parts, 3000 of 3000 rows, 100%", lines[-1])
 
 
 @pytest.mark.parametrize("form", [None, "json"])
@@ -74,6 +74,6 @@ def test_a_run_that_left_rows_out_is_measured_to_its_end(example, tmp_path, caps
     shutil.copytree(tmp_path / "run", tmp_path / "other")
     drift(tmp_path / "run", against=tmp_path / "other", scheduler="serial", by="carrier", progress=log_lines)
     report(tmp_path / "run", scheduler="serial", progress=log_lines)
-    ends = re.findall(r"^(\w+).*; (\d+) of \2 parts, (\d+) of (\d+) rows$", capsys.readouterr().err, re.MULTILINE)
+    ends = re.findall(r"^(\w+).*; (\d+) of \2 parts, (\d+) of (\d+) rows, 100%$", capsys.readouterr().err, re.MULTILINE)
     assert [doing for doing, *_ in ends] == ["measuring"] * 4 + ["counting"]
     assert {(done, of) for _, _, done, of in ends} == {(str(manifest.n_rows + manifest.n_rejected),) * 2}

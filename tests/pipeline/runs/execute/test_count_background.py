@@ -91,7 +91,7 @@ def test_the_log_has_a_line_per_piece(example, background_uri, tmp_path, capsys)
     assert [line.split(":")[0] for line in lines] == ["counting background"] * 4 + ["preparing tables", "explaining in this process"] + [
         "explaining"
     ] * 4
-    assert lines[3] == "counting background: part 3: 251 rows; 4 of 4 parts, 1000 of 1000 rows"
+    assert lines[3] == "counting background: part 3: 251 rows; 4 of 4 parts, 1000 of 1000 rows, 100%"
 
 
 def cluster(preload, n_workers=2):

@@ -25,7 +25,7 @@ def test_the_table_of_a_run():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({}, "table is delta: it is partitioned by date, but no date was given"),
+        ({}, "table is delta: it is partitioned by date, but no date was given; give --date YYYY-MM-DD, today or yesterday"),
         ({"date": "2026-11-22", "global_only": True}, "table is delta: it is one of rows, but with global_only no rows are written"),
         ({"date": "2026-11-21"}, "/runs/date=2026-11-22: lies in no folder date=2026-11-21"),
     ],

@@ -150,7 +150,7 @@ def test_something_else_in_its_place_is_refused_before_the_work(example, tmp_pat
 
 def test_a_date_and_a_place_outside_the_run_are_needed(example, tmp_path):
     """Refused before anything is read."""
-    with pytest.raises(UsageError, match="names the run of the latest date, but no date was given"):
+    with pytest.raises(UsageError, match=r"names the run of the latest date, but no date was given; give --date YYYY-MM-DD, today or yesterday$"):
         explain(example.model, example.data, tmp_path / "run", latest=tmp_path / "latest.json")
     with pytest.raises(UsageError, match="lies within the run, but runs of other dates are to move it"):
         explain(example.model, example.data, tmp_path / "run", latest=Path(tmp_path / "run" / "latest.json"), date="2026-01-01")

@@ -1,4 +1,4 @@
-"""SIGTERM as an exception, sent by systemd, Slurm, Kubernetes and ``kill``."""
+"""SIGTERM as an exception, sent by systemd, Slurm, Kubernetes and ``kill``, so that what a run has to say at its end is said."""
 
 import signal
 import threading
@@ -16,6 +16,11 @@ def _raise(_number: int, _frame: Any) -> None:
     raise Terminated
 
 
+def _is_free() -> bool:
+    """Return whether nobody has a way of his own with SIGTERM, and this thread may choose one."""
+    return threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
 @contextmanager
 def heeding_sigterm() -> Iterator[None]:
     """Raise Terminated on SIGTERM, so that metrics and lineage record the end, and a container's first process ends.
@@ -27,7 +32,7 @@ def heeding_sigterm() -> Iterator[None]:
     None
         Nothing is changed where a program that calls the command has a way of its own, or in a thread beside the main one.
     """
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    if not _is_free():
         yield
         return
     signal.signal(signal.SIGTERM, _raise)
@@ -35,3 +40,23 @@ def heeding_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def passing_sigterm_on() -> Iterator[None]:
+    """Raise Terminated on SIGTERM inside the context, and end the process by the signal afterwards, as it would have without.
+
+    For a program that calls Python and has no way of its own; the command has one.
+
+    Yields
+    ------
+    None
+    """
+    mine = _is_free()
+    try:
+        with heeding_sigterm():
+            yield
+    except Terminated:
+        if mine:
+            signal.raise_signal(signal.SIGTERM)
+        raise

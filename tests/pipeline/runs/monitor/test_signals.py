@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from leafledger.pipeline.command.cli import main
-from leafledger.pipeline.command.terminal.signals import Terminated, heeding_sigterm
+from leafledger.pipeline.runs.monitor.signals import Terminated, heeding_sigterm, passing_sigterm_on
 
 
 def test_the_first_one_raises_and_the_next_one_ends():
@@ -51,6 +51,15 @@ def test_others_keep_their_way():
         assert signal.getsignal(signal.SIGTERM) is own
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+def test_what_a_command_calls_leaves_the_signal_to_it():
+    """The process is not ended below it: the command says how, and with which code. A program that has no way of its own ends, see the metrics."""
+    with heeding_sigterm(), pytest.raises(Terminated), passing_sigterm_on():
+        signal.raise_signal(signal.SIGTERM)
+    with passing_sigterm_on():
+        assert signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_a_command_ends_in_one_line(monkeypatch, capsys):
