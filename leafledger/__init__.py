@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.drift.drift import Drift, drift
     from leafledger.pipeline.errors import LeafledgerError
     from leafledger.pipeline.finished.finished_run import FinishedRun, read_run
+    from leafledger.pipeline.finished.rows_of_runs import FoundInRuns, find_in_runs
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
     from leafledger.pipeline.history.prune import Pruned, prune
     from leafledger.pipeline.in_memory.explain.attribute import attribute
@@ -39,6 +40,7 @@ __all__ = [
     "Drift",
     "Explainer",
     "FinishedRun",
+    "FoundInRuns",
     "Gradient",
     "Inspection",
     "Latest",
@@ -58,6 +60,7 @@ __all__ = [
     "drift",
     "encoder_groups",
     "explain",
+    "find_in_runs",
     "gradient",
     "inspect_model",
     "leaf_tables",
@@ -86,6 +89,7 @@ _HOMES = {
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),
+    "leafledger.pipeline.finished.rows_of_runs": ("FoundInRuns", "find_in_runs"),
     "leafledger.pipeline.in_memory.rankings.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "Gradient", "curves", "gradient"),
     "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound",),

@@ -97,6 +97,14 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("rows", "array", "those that are shown, with `ids`, `outputs`, and where each is in the data"),
         Entry("verified", "boolean or null", "explained again, they are the same, with `--verify`; false where that could not be done"),
     ),
+    "show of a folder of runs": (
+        Entry("folder", "string", "that was searched"),
+        Entry("n_searched", "integer", "finished runs that were searched"),
+        Entry("n_found", "integer", "rows that match, of all runs"),
+        Entry("runs", "array", "a document of show for every run that has such rows, with its `name` below the folder"),
+        Entry("not_searched", "array", "`name` and `why` of runs that are unfinished or unreadable, or have no such column"),
+        Entry("verified", "boolean or null", "as of show, of all runs"),
+    ),
     "drift": (
         Entry("run", "string", "folder of the run"),
         Entry("manifest", "string", "SHA-256 of its manifest.json"),
