@@ -10,6 +10,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.errors import LeafledgerError
     from leafledger.pipeline.finished.finished_run import FinishedRun, read_run
     from leafledger.pipeline.finished.rows_of_runs import FoundInRuns, find_in_runs
+    from leafledger.pipeline.forgetting.forget import ForgottenRows, forget
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
     from leafledger.pipeline.history.prune import Pruned, prune
     from leafledger.pipeline.in_memory.explain.attribute import attribute
@@ -40,6 +41,7 @@ __all__ = [
     "Drift",
     "Explainer",
     "FinishedRun",
+    "ForgottenRows",
     "FoundInRuns",
     "Gradient",
     "Inspection",
@@ -61,6 +63,7 @@ __all__ = [
     "encoder_groups",
     "explain",
     "find_in_runs",
+    "forget",
     "gradient",
     "inspect_model",
     "leaf_tables",
@@ -89,6 +92,7 @@ _HOMES = {
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),
+    "leafledger.pipeline.forgetting.forget": ("ForgottenRows", "forget"),
     "leafledger.pipeline.finished.rows_of_runs": ("FoundInRuns", "find_in_runs"),
     "leafledger.pipeline.in_memory.rankings.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "Gradient", "curves", "gradient"),

@@ -80,7 +80,7 @@ FLOORS = {
         ("runs",),
         ("in_memory", "comparisons", "drift", "history"),
         ("finished",),
-        ("report",),
+        ("report", "forgetting"),
         ("command",),
     ),
     "pipeline/runs": (

@@ -68,6 +68,8 @@ class ListedRun:
         Whether it has a page, report/index.html, that was made of this very run.
     advisories : tuple of str
         Names of those that may concern it, as in `docs/advisories.md`.
+    n_forgotten : int
+        Rows that were taken out of a finished run, see `forget`.
     left : str or None
         Of a finished run, what readers of its folder find there besides, as where a replacement was interrupted.
     """
@@ -91,6 +93,7 @@ class ListedRun:
     report: bool = False
     advisories: tuple[str, ...] = ()
     left: str | None = None
+    n_forgotten: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as JSON has it.
@@ -206,6 +209,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         report=_has_page(run, manifest, here),
         advisories=tuple(each.name for each in find_advisories(manifest, lambda: from_json(plan, RunFolder(manifest.home(run)).plan))),
         left=say_strays(strays, manifest) if strays else None,
+        n_forgotten=manifest.n_forgotten,
     )
 
 

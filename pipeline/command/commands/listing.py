@@ -23,6 +23,7 @@ WIDE = 140  # characters of the table without a terminal
 
 def _cells(run: "ListedRun") -> tuple[str, ...]:
     state = f"unfinished, {run.n_parts} of {run.n_planned} parts" if run.state == "unfinished" and run.n_planned is not None else run.state
+    state += f", {count(run.n_forgotten, 'row')} forgotten" if run.n_forgotten else ""
     texts = run.date or "–", run.name or run.run, state, run.method or "–", (run.model_digest or "–")[:12]
     forms = ((run.n_rows, ","), (run.n_rejected, ","), (run.residual, ".1e"), (run.r2, ".4f"))
     numbers = ("–" if value is None else format(value, form) for value, form in forms)

@@ -5,12 +5,14 @@
       plan.json.own, parts/part-00000.parquet.own, summary/importance.parquet.own, …            no name ends as those that readers look for
     attributions/part-00000-0123456789abcdef-fedcba9876543210.parquet                           its parts, as its manifest names them
 
-What a place is called, its tag, is made of the digests of two: of the plan, and of the manifest that is replaced. Up to version 0.2 places were in
-``replacements``, and the parts of such a run are there for good.
+What a place is called, its tag, is made of the digests of two: of the plan, and of the manifest that is replaced. Of a run that only lacks rows of
+the one that it replaces, the first is of where these rows stood. Up to version 0.2 places were in ``replacements``, and the parts of such a run are
+there for good.
 """
 
+import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...stores import storage
@@ -138,6 +140,35 @@ def find_place(plan: Plan, replaced: str | None) -> str:
         Below the run's folder.
     """
     return f"{PLACES}/{digest(plan)[:SHORT]}{_end(replaced)}"
+
+
+def find_place_without(manifest: str, rows: Mapping[int, Sequence[int]]) -> str:
+    """Name the place of a run that lacks some rows of the one that it replaces, and is the same but for that.
+
+    Parameters
+    ----------
+    manifest : str
+        SHA-256 of the manifest that is there, hexadecimal.
+    rows : mapping of int to sequence of int
+        Where they stood, by the numbers of their parts: the name says nothing of what is in them.
+
+    Returns
+    -------
+    str
+        Below the run's folder.
+    """
+    gone = " ".join(f"{part}:{','.join(map(str, rows[part]))}" for part in sorted(rows))
+    return f"{PLACES}/{hashlib.sha256(f'{manifest} {gone}'.encode()).hexdigest()[:SHORT]}{_end(manifest)}"
+
+
+def is_place_without(place: str) -> bool:
+    """Tell whether `find_place_without` may have named a place."""
+    return re.fullmatch(f"{PLACES}/{_DIGITS}-{_DIGITS}", place) is not None
+
+
+def replaced_by(place: str) -> str:
+    """Give the first digits of the SHA-256 of the manifest that a run in a place replaced; empty where it replaced no finished one."""
+    return place.rpartition("/")[2].partition("-")[2]
 
 
 def is_place(plan: Plan, place: str) -> bool:
