@@ -43,7 +43,8 @@ MEANINGS = {
     Exit.USAGE: "usage: an argument cannot be used; nothing was written",
     Exit.PARTLY: "done, but some rows could not be read, as `rejected.json` says; or `--latest` was not moved; or MLflow took no link; "
     "or `check`, or `show --verify`, could not do all again; or `check` found that parts or documents of another run lie beside a sound one; or "
-    "`prune` could not take a run out of its table",
+    "`prune` could not take a run out of its table; or `show` of a folder of runs could not search all of them; or `forget` left something that it "
+    "names: a run that it could not search or change, or an object that holds the value still",
     Exit.DRIFT: "done, and the run has drifted from the one that it was compared with",
     Exit.NO_ROW: "`show` found no such row",
     Exit.NOT_YET: "not there (yet): the data, the model's file, or a finished run; try again when it has come",

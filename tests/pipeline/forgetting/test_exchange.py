@@ -2,6 +2,7 @@
 
 import hashlib
 import shutil
+from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
@@ -86,8 +87,7 @@ def test_a_place_in_which_other_bytes_lie_is_made_anew(run, monkeypatch):
         with pytest.raises(ZeroDivisionError):
             exchange(find_leaving(run, SOUGHT), DAY)
     (part, *_) = sorted(name for name in objects(run) if name.endswith("part-00000.parquet.own"))
-    with open(f"{run}/{part}", "wb") as file:
-        file.write(b"PAR1")
+    Path(f"{run}/{part}").write_bytes(b"PAR1")
     settle(run, exchange(find_leaving(run, SOUGHT), DAY))
     assert check_run(run, deep=True).sound
 
@@ -108,12 +108,11 @@ def test_two_at_once(run):
 
 def test_a_damaged_part_is_not_written_anew(run):
     """It would pass for a sound one."""
-    path = f"{run}/attributions/part-00001.parquet"
-    data = bytearray(open(path, "rb").read())  # noqa: SIM115
+    path = Path(f"{run}/attributions/part-00001.parquet")
+    data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 0x5A
     leaving = find_leaving(run, SOUGHT)
-    with open(path, "wb") as file:
-        file.write(data)
+    path.write_bytes(data)
     with pytest.raises(InvalidRun, match=r"part-00001\.parquet: is not what the manifest lists; check the run$"):
         exchange(leaving, DAY)
 
@@ -121,7 +120,8 @@ def test_a_damaged_part_is_not_written_anew(run):
 def test_a_manifest_that_forgets_otherwise_is_refused(run):
     """Rows of parts that it does not list, rows that no part had, one row twice, or counts that do not add up."""
     settle(run, exchange(find_leaving(run, SOUGHT), DAY))
-    text = open(f"{run}/manifest.json").read()  # noqa: SIM115
+    manifest = Path(f"{run}/manifest.json")
+    text = manifest.read_text()
     changes = {
         '"part": 1,\n   "rows"': '"part": 7,\n   "rows"',
         "    623\n   ]": "    623000\n   ]",
@@ -130,8 +130,7 @@ def test_a_manifest_that_forgets_otherwise_is_refused(run):
     }
     for old, new in changes.items():
         assert old in text
-        with open(f"{run}/manifest.json", "w") as file:
-            file.write(text.replace(old, new))
+        manifest.write_text(text.replace(old, new))
         with pytest.raises(InvalidRun):
             check_run(run)
 
