@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.forgetting.forget import ForgottenRows, forget
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
     from leafledger.pipeline.history.prune import Pruned, prune
+    from leafledger.pipeline.history.rollback import RolledBack, rollback
     from leafledger.pipeline.in_memory.explain.attribute import attribute
     from leafledger.pipeline.in_memory.explain.attributions import Attributions
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
@@ -54,6 +55,7 @@ __all__ = [
     "Provenance",
     "Pruned",
     "Report",
+    "RolledBack",
     "WrittenReport",
     "attribute",
     "check_run",
@@ -77,6 +79,7 @@ __all__ = [
     "read_manifest",
     "read_run",
     "report",
+    "rollback",
     "sampling_bound",
     "save_model",
 ]
@@ -102,6 +105,7 @@ _HOMES = {
     "leafledger.pipeline.models.sklearn.encoder_groups": ("encoder_groups",),
     "leafledger.pipeline.report.report": ("WrittenReport", "report"),
     "leafledger.pipeline.history.listed_runs": ("ListedRun", "list_runs"),
+    "leafledger.pipeline.history.rollback": ("RolledBack", "rollback"),
     "leafledger.pipeline.history.prune": ("Pruned", "prune"),
     "leafledger.pipeline.runs.check.check": ("Report", "check_run"),
     "leafledger.pipeline.runs.explain": ("explain",),

@@ -18,13 +18,13 @@ from ..errors import InvalidRun, UsageError
 from ..runs.execute.drop_rows import drop_rows
 from ..runs.formats.numbers import FORMAT
 from ..runs.lookup.row_lookup import NoSuchRow, find_rows
-from ..runs.publish.replacement import finish_replacement, take_place
-from ..runs.publish.table_commit import commit_again, find_table, record_table
+from ..runs.publish.same_run import copy_documents, copy_object, list_summaries, seat
+from ..runs.publish.table_commit import find_table
 from ..runs.records.current_run import read_finished
-from ..runs.records.folder import DOCUMENTS, PROVENANCE, RunFolder, find_place_without, may_stay, name_file, name_part, name_summary
-from ..runs.records.manifest import Forgotten, Manifest, PartEntry, SummaryEntry
+from ..runs.records.folder import RunFolder, find_place_without, may_stay, name_part
+from ..runs.records.manifest import Forgotten, Manifest, PartEntry
 from ..runs.records.plan import Plan
-from ..runs.records.provenance import read_provenance, write_provenance
+from ..runs.records.provenance import read_provenance
 from ..stores import commit, storage
 from .search import READERS, Sought, is_in_dictionaries
 
@@ -79,13 +79,6 @@ def check_table(run: str) -> None:
         place.check_exchange(run)
 
 
-def _copy(source: str, target: str) -> None:
-    """Copy an object, or find the copy that an earlier attempt made."""
-    if not commit.copy(source, target) and storage.stat(target).size != storage.stat(source).size:  # by a store that copies in place
-        commit.remove(target)
-        commit.copy(source, target)
-
-
 def _write(local: Path, target: str, folder: Path) -> None:
     """Write an object, or find what an earlier attempt wrote; bytes that another version of Arrow wrote make room for these."""
     if commit.create(target, local):
@@ -105,7 +98,7 @@ def _write_parts(leaving: Leaving, place: str) -> list[PartEntry]:
         if part not in leaving.rows:
             stays = may_stay(entry["uri"], part)
             if not stays:
-                _copy(uri, home.part(part))
+                copy_object(uri, home.part(part))
             entries.append(entry if stays else {**entry, "uri": name_part(place, part)})
             continue
         with storage.scratch() as folder:
@@ -119,26 +112,13 @@ def _write_parts(leaving: Leaving, place: str) -> list[PartEntry]:
     return entries
 
 
-def _copy_documents(leaving: Leaving, place: str) -> list[SummaryEntry]:
-    """Copy what the run has besides parts; how it was made is told of the new manifest, see `exchange`."""
-    run, old, home = RunFolder(leaving.run), RunFolder(leaving.manifest.home(leaving.run)), RunFolder(leaving.run).at(place)
-    for name in DOCUMENTS:
-        if name != PROVENANCE and storage.exists(old.named(name)):
-            _copy(old.named(name), home.named(name))
-    summaries = list[SummaryEntry]()
-    for entry in leaving.manifest.summaries:
-        uri = name_summary(place, name_file(entry["uri"]))
-        _copy(run.listed(entry), storage.join(leaving.run, uri))
-        summaries.append({**entry, "uri": uri})
-    return summaries
-
-
 def exchange(leaving: Leaving, day: str) -> Manifest:
     """Let a run be without some of its rows, all but its table and what is left of before, see `settle`; return its manifest, which names the day."""
     run, manifest = leaving.run, leaving.manifest
     planned = {part: tuple(sorted(manifest.find_planned(part, row) for row in rows)) for part, rows in leaving.rows.items()}
     place = find_place_without(manifest.sha256, planned)
-    parts, summaries = _write_parts(leaving, place), _copy_documents(leaving, place)
+    parts, old = _write_parts(leaving, place), RunFolder(manifest.home(run))
+    copy_documents(manifest, old.named, RunFolder(run).at(place))
     gone = tuple(Forgotten(day, part, rows) for part, rows in sorted(planned.items()))
     made = replace(
         manifest,
@@ -146,19 +126,9 @@ def exchange(leaving: Leaving, day: str) -> Manifest:
         digest="",
         place=place,
         parts=tuple(parts),
-        summaries=tuple(summaries),
+        summaries=list_summaries(manifest, place),
         n_rows=manifest.n_rows - leaving.n_rows,
         forgotten=(*manifest.forgotten, *gone),
     )
-    how = read_provenance(manifest.home(run), manifest.sha256)
-    if how is not None:
-        write_provenance(made.home(run), replace(how, format_version=FORMAT, manifest=made.sha256))
-    take_place(run, made, manifest.sha256, single_writer=not commit.swaps(RunFolder(run).manifest))
+    seat(run, made, manifest.sha256, read_provenance(old.uri, manifest.sha256))
     return made
-
-
-def settle(run: str, manifest: Manifest) -> None:
-    """Do what is left to do of a run of which rows were forgotten: its table, what is left of the run of before, and the record of the table."""
-    commit_again(run, manifest)
-    finish_replacement(run, manifest)
-    record_table(run, manifest)

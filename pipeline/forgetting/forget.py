@@ -1,5 +1,6 @@
 """Removal of one person's rows from the finished runs below a folder, and the proof that no object holds them any more."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -11,13 +12,18 @@ from ..errors import LeafledgerError, NotThere, RunConflict, SchemaMismatch, Sto
 from ..finished.row_page import FOOTER
 from ..history.listed_runs import ListedRun, list_runs
 from ..history.pointers import find_objects, refresh_pointer
+from ..runs.publish.kept_run import remove_kept
+from ..runs.publish.settle import settle
 from ..runs.publish.table_commit import find_table
 from ..runs.records.derived import TABLE, read_after
+from ..runs.records.folder import KEPT, SHORT
 from ..stores import commit, storage
 from ..stores.uris import normalise
 from ..tables.writing import TablePlace
-from .exchange import Leaving, check_table, exchange, find_leaving, settle
+from .exchange import Leaving, check_table, exchange, find_leaving
 from .search import Holding, Sought, list_objects, search, search_object
+
+KEPT_RUN = re.compile(rf"(?P<kept>.*/{KEPT}/[0-9a-f]{{{SHORT}}})/", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +110,8 @@ class ForgottenRows:
         Runs that are unfinished or unreadable, have no such id column, or name the value otherwise than in rows.
     pages : tuple of str
         Pages of such rows, as ``show --html`` writes them, that were removed, or would be.
+    kept : tuple of str
+        Runs that others had replaced and that were kept, with such rows: removed whole, or would be.
     pointers : tuple of str
         Objects that name the latest run, and name it by its new manifest now.
     n_objects : int
@@ -122,6 +130,7 @@ class ForgottenRows:
     runs: tuple[ForgottenRun, ...]
     untouched: tuple[UntouchedRun, ...]
     pages: tuple[str, ...]
+    kept: tuple[str, ...]
     pointers: tuple[str, ...]
     n_objects: int
     holding: tuple[Holding, ...]
@@ -276,6 +285,11 @@ def forget(
     for uri in pages_found:
         if not dry_run:
             commit.remove(uri)
+    kept = sorted({inside["kept"] for each in holding if (inside := KEPT_RUN.match(each.uri)) is not None})
+    if not dry_run:
+        for uri in kept:
+            remove_kept(uri)
+        holding = [each for each in holding if KEPT_RUN.match(each.uri) is None]
     older = [_find_older(table, sought) for table in tables]
     return ForgottenRows(
         place,
@@ -286,6 +300,7 @@ def forget(
         tuple(gone),
         tuple(untouched),
         tuple(pages_found),
+        tuple(kept),
         tuple(refreshed),
         n_objects,
         tuple(each for each in holding if each.uri not in pages_found),

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from ..errors import InvalidRun, NotThere, OtherVersion, UsageError
 from ..runs.advisories.known import find_advisories
+from ..runs.publish.kept_run import find_kept
 from ..runs.records.current_run import list_places, say_strays
 from ..runs.records.derived import AFTER, read_after
-from ..runs.records.folder import MANIFEST, PARTS, PLACE, PLACES, PLAN, REPLACEMENTS, RunFolder, find_strays
+from ..runs.records.folder import KEPT, MANIFEST, PARTS, PLACE, PLACES, PLAN, REPLACEMENTS, RunFolder, find_strays
 from ..runs.records.manifest import Manifest, read_manifest
 from ..runs.records.part import list_sizes
 from ..runs.records.plan_file import from_json
@@ -70,6 +71,8 @@ class ListedRun:
         Names of those that may concern it, as in `docs/advisories.md`.
     n_forgotten : int
         Rows that were taken out of a finished run, see `forget`.
+    n_kept_bytes : int
+        What is kept of the run that it replaced, see `rollback`.
     left : str or None
         Of a finished run, what readers of its folder find there besides, as where a replacement was interrupted.
     """
@@ -94,6 +97,7 @@ class ListedRun:
     advisories: tuple[str, ...] = ()
     left: str | None = None
     n_forgotten: int = 0
+    n_kept_bytes: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Give everything as JSON has it.
@@ -210,6 +214,7 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         advisories=tuple(each.name for each in find_advisories(manifest, lambda: from_json(plan, RunFolder(manifest.home(run)).plan))),
         left=say_strays(strays, manifest) if strays else None,
         n_forgotten=manifest.n_forgotten,
+        n_kept_bytes=0 if KEPT not in here.folders or (kept := find_kept(run, manifest)) is None else kept.n_bytes,
     )
 
 

@@ -23,6 +23,7 @@ from .monitor.metrics import Earlier, export_metrics
 from .plan.digest_inputs import digest_run, undigested_warning
 from .plan.model import load_model
 from .plan.planned_run import Run, plan_run
+from .publish.kept_run import remove_older
 from .publish.mlflow_link import log_run
 from .publish.move_latest import why_latest_stays
 from .publish.replacement import finish_replacement
@@ -69,6 +70,7 @@ def explain_job(job: Job, progress: Progress, warn: Callable[[str], None] = _LOG
         commit_table(job, job.out, manifest, bool(run.kept))
         finish_replacement(job.out, manifest)
         record_commit(job, job.out, manifest)
+        remove_older(job.out, manifest)
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
         attempt.undone += filter(None, (why_latest_stays(job.options, manifest, latest), unlogged))
         undigested = undigested_warning(run)
@@ -113,6 +115,7 @@ def explain(
     global_only: bool = False,
     single_writer: bool = False,
     if_changed: IfChanged = "refuse",
+    keep_replaced: bool = False,
     digest_inputs: bool = False,
     item_rows: int | str | None = None,
     date: Date | str | None = None,
@@ -190,6 +193,8 @@ def explain(
     if_changed : {"refuse", "replace", "keep"}
         What to do where `out` holds a run of other data, another model or other options: refuse; replace it by one that is made beside it and takes
         its place in one step, and of which unchanged parts are taken over; or keep it, if it is finished.
+    keep_replaced : bool
+        Keep the run that this one replaces, in its folder, until another one replaces it: `rollback` puts it back.
     digest_inputs : bool
         Read every byte of the data and the background once more, in this process, before rows are explained, and keep the files' SHA-256 in
         ``inputs.json``. Whoever goes on with the run, and `check_run` with ``deep``, compares them again. Results are the same.

@@ -120,6 +120,8 @@ def check(
     console = open_console(json or quiet)
     say(console, f"{run}: {verdict}, {count(report.n_rows, 'row')} in {count(report.parts, 'part')}{rejected}{forgotten}{additive}{again}{digested}")
     say(console, f"SHA-256 of manifest.json: {report.manifest}")
+    if report.kept is not None:
+        say(console, f"{run}: {report.kept}")
     for reason in report.unverified:
         complain(f"not verified: {reason}")
     for advisory in report.advisories:

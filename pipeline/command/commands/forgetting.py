@@ -33,6 +33,8 @@ def _say(found: "ForgottenRows") -> "Iterator[str]":
         yield f"{would} {count(run.n_rows, 'row')} of {run.name or found.folder}: {parts}{made}"
     for uri in found.pages:
         yield f"{'would remove' if found.dry_run else 'removed'} the page {uri}"
+    for uri in found.kept:
+        yield f"{'would remove' if found.dry_run else 'removed'} what is kept of a run that was replaced, {uri}"
     for uri in found.pointers:
         yield f"{uri} names the run by its new manifest"
     what = f"{found.column}={found.value}"

@@ -86,6 +86,8 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     console.width = max(console.width, WIDE)
     console.print(table)
     for run in found:
+        if run.n_kept_bytes:
+            say(console, f"{run.name or run.run} keeps the run that it replaced: {count(run.n_kept_bytes, 'byte')}")
         if run.why is not None:
             complain(f"{run.state}: {run.run}: {run.why}")
         if run.left is not None:

@@ -36,7 +36,7 @@ from ...stores.uris import normalise
 from ..advisories.known import find_advisories
 from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
-from ..formats.numbers import FORMAT
+from ..publish.kept_run import find_kept
 from ..publish.summaries import aggregate
 from ..publish.table_objects import write_rows
 from ..records.current_run import find_left, refuse_others
@@ -76,6 +76,7 @@ class Report:
     unverified: tuple[str, ...]  # requested recomputations that were impossible, with reasons
     left: tuple[str, ...]  # what lies in the folder besides, where a replacement was interrupted or is under way
     advisories: tuple[str, ...] = ()  # what is known to be wrong in its version and may concern it, in words
+    kept: str | None = None  # what is kept of the run that it replaced, in words
     n_forgotten: int = 0  # rows taken out since, which the summaries were made with
 
     @property
@@ -294,8 +295,8 @@ def check_run(
     entries = sorted(manifest.parts, key=lambda entry: entry["part"])
     computed = [one.residual for one in checks.found]
     expected = make_manifest(plan, manifest.place, game, entries, computed, manifest.summaries, manifest.rejected, summaries)
-    if manifest.forgotten:  # which is told in today's format, whatever that of the plan
-        expected = replace(expected, format_version=FORMAT, forgotten=manifest.forgotten)
+    number = max(manifest.format_version, plan.format_version)  # of a run that was put in place anew, without being explained, it is today's
+    expected = replace(expected, format_version=number, forgotten=manifest.forgotten)
     _check_manifest(run, manifest, expected)
     check_provenance(manifest.home(run), manifest.sha256)
     stored = [one.stored for one in checks.found if one.stored is not None]
@@ -303,6 +304,18 @@ def check_run(
     unverified += _say_parts([one.skipped for one in checks.found if one.skipped is not None], len(manifest.parts))
     advised = tuple(map(str, find_advisories(manifest, lambda: plan)))
     counts, n_again = (len(entries), manifest.n_rows, len(manifest.rejected)), sum(one.n_again for one in checks.found)
-    left, gone = find_left(run, manifest), manifest.n_forgotten
-    said = tuple(unverified)
-    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, said, left, advised, gone)
+    kept = find_kept(run, manifest)
+    return Report(
+        manifest.sha256,
+        *counts,
+        worst,
+        TOTALS[plan.space],
+        bool(stored),
+        n_again,
+        n_digested,
+        tuple(unverified),
+        find_left(run, manifest),
+        advised,
+        None if kept is None else str(kept),
+        manifest.n_forgotten,
+    )

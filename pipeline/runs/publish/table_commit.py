@@ -164,15 +164,7 @@ def find_table(run: str) -> TablePlace | None:
 
 
 def commit_again(run: str, manifest: Manifest) -> None:
-    """Let the table that a run is in have its parts as the manifest lists them by now.
-
-    Nothing is done where it has them, where the run is in no table, or was replaced meanwhile.
-
-    Raises
-    ------
-    UsageError, SchemaMismatch
-        The table does not take the parts as they are, or does not let go of those that it held.
-    """
+    """Let the table that a run is in have its parts as the manifest lists them by now; nothing where it has them, or was replaced meanwhile."""
     place = find_table(run)
     if place is None or not is_current(run, manifest):
         return

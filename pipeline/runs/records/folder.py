@@ -4,6 +4,7 @@
     _replacements/0123456789abcdef-fedcba9876543210/                                            the place of one that replaces it, of which
       plan.json.own, parts/part-00000.parquet.own, summary/importance.parquet.own, …            no name ends as those that readers look for
     attributions/part-00000-0123456789abcdef-fedcba9876543210.parquet                           its parts, as its manifest names them
+    _kept/fedcba9876543210/manifest.json.own, plan.json.own, parts/part-00000.parquet.own, …    the run that it replaced, where that is kept
 
 What a place is called, its tag, is made of the digests of two: of the plan, and of the manifest that is replaced. Of a run that only lacks rows of
 the one that it replaces, the first is of where these rows stood. Up to version 0.2 places were in ``replacements``, and the parts of such a run are
@@ -31,13 +32,14 @@ PARTS = "attributions"
 SUMMARY = "summary"
 PLACES = "_replacements"  # engines that look for data below a folder pass such a name over
 REPLACEMENTS = "replacements"  # its name up to version 0.2
+KEPT = "_kept"  # folder of what is kept of the run that was replaced
 MADE = "parts"  # folder of the parts in a place
 OWN = ".own"  # what all names in a place end in: no glob for tables or documents finds them
 SHORT = 16  # digits of a digest that name a place
 _DIGITS = f"[0-9a-f]{{{SHORT}}}"
 _TAG = f"{_DIGITS}(?:-{_DIGITS})?"
 PLACE = re.compile(_TAG)
-_IN_PLACE = re.compile(rf"(?P<run>.*)/{PLACES}/{_TAG}", re.DOTALL)
+_IN_PLACE = re.compile(rf"(?P<run>.*)/(?:{PLACES}/{_TAG}|{KEPT}/{_DIGITS})", re.DOTALL)
 _PART = re.compile(rf"part-(?P<number>\d{{5,}})(?:-(?P<tag>{_TAG}))?\.parquet")
 
 
@@ -115,6 +117,10 @@ class RunFolder:
     def listed(self, entry: Mapping[str, object]) -> str:
         """Find what a record of the run lists: a part or a summary of the manifest, an object of ``after.json``."""
         return storage.join(self.uri, str(entry["uri"]))
+
+    def kept(self, manifest: str) -> "RunFolder":
+        """Go to where a run is kept that was replaced, by the SHA-256 of its manifest, or its first digits; names there are as in a place."""
+        return RunFolder(storage.join(self.uri, KEPT, manifest[:SHORT]))
 
     def at(self, place: str) -> "RunFolder":
         """Go to the place of a run below the folder; empty for the folder itself."""

@@ -9,9 +9,10 @@ import pytest
 
 from leafledger import check_run, explain, list_runs, read_manifest
 from leafledger.pipeline.errors import InvalidRun, RunConflict, UsageError
-from leafledger.pipeline.forgetting import exchange as exchange_
-from leafledger.pipeline.forgetting.exchange import exchange, find_leaving, settle
+from leafledger.pipeline.forgetting.exchange import exchange, find_leaving
 from leafledger.pipeline.forgetting.search import Sought
+from leafledger.pipeline.runs.publish import same_run
+from leafledger.pipeline.runs.publish.settle import settle
 from leafledger.pipeline.runs.records.folder import PLACES
 from tests.pipeline.forgetting.people import PERSON, holders, objects, read_parts, without, write_people
 
@@ -70,7 +71,7 @@ def test_an_exchange_that_was_given_up_leaves_the_run_as_it_was(run, monkeypatch
     """Until somebody else is forgotten, or the run is replaced: then it goes without a trace."""
     before = read_parts(run)
     with monkeypatch.context() as patched:
-        patched.setattr(exchange_, "take_place", lambda *given, **named: 1 / 0)
+        patched.setattr(same_run, "take_place", lambda *given, **named: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             exchange(find_leaving(run, SOUGHT), DAY)
     assert (check_run(run).sound, check_run(run).left, list_runs(run)[0].state) == (True, (), "finished")
@@ -83,7 +84,7 @@ def test_an_exchange_that_was_given_up_leaves_the_run_as_it_was(run, monkeypatch
 def test_a_place_in_which_other_bytes_lie_is_made_anew(run, monkeypatch):
     """As another version of Arrow would have written them."""
     with monkeypatch.context() as patched:
-        patched.setattr(exchange_, "take_place", lambda *given, **named: 1 / 0)
+        patched.setattr(same_run, "take_place", lambda *given, **named: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             exchange(find_leaving(run, SOUGHT), DAY)
     (part, *_) = sorted(name for name in objects(run) if name.endswith("part-00000.parquet.own"))
