@@ -191,8 +191,9 @@ def _change(leaving: Leaving, day: str, pointers: Collection[str]) -> list[str]:
     manifest = exchange(leaving, day) if leaving.rows else leaving.manifest
     if not manifest.forgotten:
         return []
-    settle(leaving.run, manifest)
-    return [uri for uri in sorted(pointers) if refresh_pointer(uri, leaving.run, manifest)]
+    refreshed = list[str]()
+    settle(leaving.run, manifest, lambda: refreshed.extend(uri for uri in sorted(pointers) if refresh_pointer(uri, leaving.run, manifest)))
+    return refreshed
 
 
 def _tell(run: ListedRun, leaving: Leaving) -> ForgottenRun:

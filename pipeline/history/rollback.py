@@ -112,8 +112,7 @@ def rollback(run: str | PathLike, *, latest: Sequence[str] = ()) -> RolledBack:
     if before is None and not interrupted:
         raise UsageError(f"{uri}: nothing is kept of what it replaced, if it replaced any; explain keeps it with --keep-replaced")
     made = now if before is None else _put_back(uri, now, before)
-    settle(uri, made)
     above, _, name = uri.rpartition("/")
-    pointers = sorted({*map(normalise, latest), *find_objects(above, [name])})
-    refreshed = tuple(each for each in pointers if refresh_pointer(each, uri, made))
-    return RolledBack(uri, made, replaced_by(made.place) if before is None else now.sha256, before is None, refreshed)
+    refreshed, pointers = list[str](), sorted({*map(normalise, latest), *find_objects(above, [name])})
+    settle(uri, made, lambda: refreshed.extend(each for each in pointers if refresh_pointer(each, uri, made)))
+    return RolledBack(uri, made, replaced_by(made.place) if before is None else now.sha256, before is None, tuple(refreshed))

@@ -126,6 +126,8 @@ def test_whatever_ends_it_the_same_command_finishes(example, people, tmp_path, p
             left[0] = NEVER
             found = plain(read_run(run).attributions())
             assert found.equals(rows) or found.equals(after)
+        except UsageError:  # the attempt before was killed when all was done
+            break
         else:
             break
     assert steps
