@@ -174,6 +174,7 @@ def explain(
     global_only: bool = False,
     single_writer: bool = False,
     if_changed: IfChanged = "refuse",
+    keep_replaced: bool = False,
     digest_inputs: bool = False,
     item_rows: int | str | None = None,
     date: Date | Literal["today", "yesterday"] | None = None,
@@ -219,7 +220,7 @@ def explain(
     ----------
     model, data, out : str
     latest, latest_requires, table, ids, precision, top, sign, columns, reasons, values : optional
-    global_only, single_writer, if_changed, digest_inputs, item_rows : optional
+    global_only, single_writer, if_changed, keep_replaced, digest_inputs, item_rows : optional
     date, method, parameters, partition, interactions, space, combinations, background, background_errors, tables : optional
     label, weight, by, missing_labels : optional
     device, scheduler, threads, workers, wait, plain_tcp, max_rejected : optional

@@ -15,6 +15,7 @@ from leafledger.pipeline.runs.monitor.attempt import Attempt
 from leafledger.pipeline.runs.plan.digest_inputs import digest_run
 from leafledger.pipeline.runs.plan.model import load_model
 from leafledger.pipeline.runs.plan.planned_run import Run, plan_run
+from leafledger.pipeline.runs.publish.kept_run import remove_older
 from leafledger.pipeline.runs.publish.replacement import finish_replacement
 from leafledger.pipeline.runs.publish.table_commit import commit_table, record_commit
 from leafledger.pipeline.runs.records.derived import DriftVerdict
@@ -97,6 +98,7 @@ def _tidy(run: Run, manifest: Manifest) -> None:
     commit_table(run.job, run.out, manifest, bool(run.kept))
     finish_replacement(run.out, manifest)
     record_commit(run.job, run.out, manifest)
+    remove_older(run.out, manifest)
 
 
 tidy, commit = stage("tidy")(_tidy), stage("table")(_tidy)  # where there is no table, and where there is one

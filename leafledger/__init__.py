@@ -36,8 +36,11 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     )
     from leafledger.pipeline.explain import explain
     from leafledger.pipeline.finished.finished_run import FinishedRun, read_run
+    from leafledger.pipeline.finished.rows_of_runs import FoundInRuns, find_in_runs
+    from leafledger.pipeline.forgetting.forget import ForgottenRows, forget
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
     from leafledger.pipeline.history.prune import Pruned, prune
+    from leafledger.pipeline.history.rollback import RolledBack, rollback
     from leafledger.pipeline.in_memory.explain.attribute import attribute
     from leafledger.pipeline.in_memory.explain.attributions import Attributions
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
@@ -67,6 +70,8 @@ __all__ = [
     "Drift",
     "Explainer",
     "FinishedRun",
+    "ForgottenRows",
+    "FoundInRuns",
     "Gradient",
     "Inspection",
     "InvalidColumn",
@@ -90,6 +95,7 @@ __all__ = [
     "Provenance",
     "Pruned",
     "Report",
+    "RolledBack",
     "RunConflict",
     "SchemaMismatch",
     "StorageError",
@@ -108,6 +114,8 @@ __all__ = [
     "drift",
     "encoder_groups",
     "explain",
+    "find_in_runs",
+    "forget",
     "gradient",
     "inspect_model",
     "leaf_tables",
@@ -121,6 +129,7 @@ __all__ = [
     "read_manifest",
     "read_run",
     "report",
+    "rollback",
     "sampling_bound",
     "save_model",
 ]
@@ -163,6 +172,8 @@ _HOMES = {
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),
+    "leafledger.pipeline.forgetting.forget": ("ForgottenRows", "forget"),
+    "leafledger.pipeline.finished.rows_of_runs": ("FoundInRuns", "find_in_runs"),
     "leafledger.pipeline.in_memory.rankings.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "Gradient", "curves", "gradient"),
     "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound",),
@@ -171,6 +182,7 @@ _HOMES = {
     "leafledger.pipeline.models.sklearn.encoder_groups": ("encoder_groups",),
     "leafledger.pipeline.report.report": ("WrittenReport", "report"),
     "leafledger.pipeline.history.listed_runs": ("ListedRun", "list_runs"),
+    "leafledger.pipeline.history.rollback": ("RolledBack", "rollback"),
     "leafledger.pipeline.history.prune": ("Pruned", "prune"),
     "leafledger.pipeline.runs.check.check": ("Report", "check_run"),
     "leafledger.pipeline.runs.records.latest": ("Latest", "read_latest"),

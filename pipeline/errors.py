@@ -45,7 +45,8 @@ MEANINGS = {
     Exit.PARTLY: "done, but some rows could not be read, as `rejected.json` says; or `--latest` was not moved; or MLflow took no link; "
     "or there was nothing that `--against` could compare with; "
     "or `check`, or `show --verify`, could not do all again; or `check` found that parts or documents of another run lie beside a sound one; or "
-    "`prune` could not take a run out of its table",
+    "`prune` could not take a run out of its table; or `show` of a folder of runs could not search all of them; or `forget` left something that it "
+    "names: a run that it could not search or change, or an object that holds the value still",
     Exit.DRIFT: "done, and the run has drifted from the one that it was compared with",
     Exit.NO_ROW: "`show` found no such row",
     Exit.NOT_YET: "not there (yet): the data, the model's file, or a finished run; try again when it has come",

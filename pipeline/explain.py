@@ -50,6 +50,7 @@ def explain(
     global_only: bool = False,
     single_writer: bool = False,
     if_changed: IfChanged = "refuse",
+    keep_replaced: bool = False,
     digest_inputs: bool = False,
     item_rows: int | str | None = None,
     date: Date | str | None = None,
@@ -129,6 +130,8 @@ def explain(
     if_changed : {"refuse", "replace", "keep"}
         What to do where `out` holds a run of other data, another model or other options: refuse; replace it by one that is made beside it and takes
         its place in one step, and of which unchanged parts are taken over; or keep it, if it is finished.
+    keep_replaced : bool
+        Keep the run that this one replaces, in its folder, until another one replaces it: `rollback` puts it back.
     digest_inputs : bool
         Read every byte of the data and the background once more, in this process, before rows are explained, and keep the files' SHA-256 in
         ``inputs.json``. Whoever goes on with the run, and `check_run` with ``deep``, compares them again. Results are the same.

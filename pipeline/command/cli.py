@@ -15,11 +15,13 @@ from .commands.checking import check
 from .commands.comparing import compare
 from .commands.drifting import drift
 from .commands.explaining import explain
+from .commands.forgetting import forget
 from .commands.inspecting import inspect
 from .commands.listing import runs
 from .commands.planning import plan
 from .commands.pruning import prune
 from .commands.reporting import report
+from .commands.rolling_back import rollback
 from .commands.showing import show
 from .commands.warming import warm
 from .terminal.documents import write_error
@@ -40,7 +42,9 @@ app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --meth
 
 
 app.command(runs, help_epilogue="Example: leafledger runs explained/ --html explained/index.html")
+app.command(forget, help_epilogue="Example: leafledger forget explained/ --where customer_id=4711 --dry-run")
 app.command(prune, help_epilogue="Example: leafledger prune explained/ --keep 90d --dry-run")
+app.command(rollback, help_epilogue="Example: leafledger rollback explained/2026-11-23")
 app.command(certificates, help_epilogue="Example: leafledger certificates tls/ --host scheduler.example.com --days 90")
 app.command(warm, help_epilogue="Example: leafledger warm --cpu x86-64-v3")
 app.command(

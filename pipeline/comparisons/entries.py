@@ -12,6 +12,7 @@ from ..arguments.choices import MARGIN
 from ..dataset.files.listing import Listing, WorkItem, make_items
 from ..dataset.files.matching import ExtraColumns
 from ..display.nearest import did_you_mean
+from ..display.text import count
 from ..errors import NotFinished, UsageError
 from ..methods.worker_memory import ITEM_ROWS
 from ..models.model import Model
@@ -57,6 +58,8 @@ def read_run(run: str, model: Model, row_output: RowOutput | None = None) -> Exi
     rejected, plan = standing.manifest.rejected, standing.plan
     if rejected:
         raise UsageError(f"{run}: lacks rows that it had to reject ({rejected[0].reason})")
+    if standing.manifest.forgotten:
+        raise UsageError(f"{run}: lacks {count(standing.manifest.n_forgotten, 'row')} that were forgotten; expected attributions of every row")
     if METHODS[plan.method].labelled or plan.global_only or plan.space != MARGIN:
         shared = "an error" if plan.space == MARGIN else "predictions"
         what = "has summaries and no rows" if plan.global_only else f"shares out {shared}, not a margin"

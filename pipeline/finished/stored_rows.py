@@ -137,7 +137,7 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: FoundRows, output
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidRun(f"{where}: not a row of this run: {' '.join(str(error).split())}") from error
         item = leave_out(plan.items[place.part], {each.uri for each in manifest.rejected if each.part == place.part})
-        taken = take_rows(item, place.row, 1)
+        taken = take_rows(item, manifest.find_planned(place.part, place.row), 1)
         outputs.sort(key=lambda each: -each.total)
         rows.append(ShownRow(place, taken.uri, taken.first_row, ids, values, tuple(outputs)))
     phi, total = METHODS[plan.method].phi, TOTALS[plan.space]

@@ -14,9 +14,10 @@ from typing import Any, Literal
 from ..errors import InvalidRun, NotThere, OtherVersion, UsageError
 from ..runs.advisories.known import find_advisories
 from ..runs.execute.interrupted import is_working
+from ..runs.publish.kept_run import find_kept
 from ..runs.records.current_run import count_done, list_places, say_strays
 from ..runs.records.derived import AFTER, read_after
-from ..runs.records.folder import ATTEMPT, MANIFEST, PARTS, PLACE, PLACES, PLAN, REPLACEMENTS, RunFolder, find_strays
+from ..runs.records.folder import ATTEMPT, KEPT, MANIFEST, PARTS, PLACE, PLACES, PLAN, REPLACEMENTS, RunFolder, find_strays
 from ..runs.records.manifest import Manifest, read_manifest
 from ..runs.records.part import list_sizes
 from ..runs.records.plan_file import from_json
@@ -75,6 +76,10 @@ class ListedRun:
         Whether it has a page, report/index.html, that was made of this very run.
     advisories : tuple of str
         Names of those that may concern it, as in `docs/advisories.md`.
+    n_forgotten : int
+        Rows that were taken out of a finished run, see `forget`.
+    n_kept_bytes : int
+        What is kept of the run that it replaced, see `rollback`.
     left : str or None
         Of a finished run, what readers of its folder find there besides, as where a replacement was interrupted.
     n_rows_planned : int or None
@@ -103,6 +108,8 @@ class ListedRun:
     working: bool | None = None
     last_part: str | None = None
     n_rows_planned: int | None = None
+    n_forgotten: int = 0
+    n_kept_bytes: int = 0
 
     @property
     def progress(self) -> str:
@@ -227,6 +234,8 @@ def _read_finished(run: str, name: str, here: Folder, manifest: Manifest) -> Lis
         report=_has_page(run, manifest, here),
         advisories=tuple(each.name for each in find_advisories(manifest, lambda: from_json(plan, RunFolder(manifest.home(run)).plan))),
         left=say_strays(strays, manifest) if strays else None,
+        n_forgotten=manifest.n_forgotten,
+        n_kept_bytes=0 if KEPT not in here.folders or (kept := find_kept(run, manifest)) is None else kept.n_bytes,
     )
 
 

@@ -19,10 +19,10 @@ from ..runs.records.latest import read_latest
 from ..stores import commit, storage
 from ..stores.uris import normalise, resolve
 from .listed_runs import ListedRun, find_job, list_runs
+from .pointers import find_objects
 
 AGE = re.compile(r"(\d{1,5})d")
 ABOVE = (PLACES, REPLACEMENTS)  # folders of a run that places of others are in
-LARGEST = 1 << 14  # largest size of an object that may be a pointer to the latest run
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,6 @@ def read_age(keep: str) -> int:
 def _find_place(run: str) -> str:
     """Return the real path of a run, independent of links."""
     return resolve(normalise(run))
-
-
-def _find_objects(folder: str, names: Iterable[str]) -> set[str]:
-    """Find objects that may point to the latest run, in the folder and on the way to runs."""
-    parts = [name.split("/") for name in names]
-    found = set[str]()
-    for below in sorted({"/".join(each[:n]) for each in parts for n in range(len(each))} | {""}):
-        uri = storage.join(folder, below) if below else folder
-        with suppress(NotThere):  # removed meanwhile
-            found |= {storage.join(uri, name) for name, size in storage.list_folder(uri).files.items() if 0 < size <= LARGEST}
-    return found
 
 
 def _read_named(objects: Iterable[str], latest: Sequence[str]) -> dict[str, str]:
@@ -203,7 +192,7 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
     place, day = normalise(str(folder)), datetime.now(UTC).date() if date is None else read_date("date", date)
     before = (day - timedelta(days=min(read_age(keep), day.toordinal() - 1))).isoformat()
     runs = list_runs(place)
-    objects = _find_objects(place, (run.name for run in runs))
+    objects = find_objects(place, (run.name for run in runs))
     named = _read_named(objects, latest)
     others = objects.difference(named)  # possibly many, each read once
     if any(not run.name for run in runs):
@@ -214,7 +203,7 @@ def prune(folder: str | PathLike, *, keep: str, latest: Sequence[str] = (), dry_
         if run.date is None or run.date >= before:
             continue
         if not dry_run:  # another run may have moved them
-            named = _read_named({*named, *_find_objects(place, [run.name])}.difference(latest, others), latest)
+            named = _read_named({*named, *find_objects(place, [run.name])}.difference(latest, others), latest)
         why = _why_kept(run, newest, named.values())
         if why is None and not dry_run:
             why = _why_held(run.run)

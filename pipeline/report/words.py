@@ -105,7 +105,11 @@ def judge(run: FinishedRun) -> Verdict:
 def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tuple[tuple[str, str], ...]:
     """List the key numbers of a report."""
     plan, manifest = run.plan, run.manifest
-    facts = [("rows", f"{manifest.n_rows:,}"), ("features", f"{len(plan.features):,}")]
+    facts = [
+        ("rows", f"{manifest.n_rows:,}"),
+        *([("rows forgotten", f"{manifest.n_forgotten:,}")] if manifest.forgotten else []),
+        ("features", f"{len(plan.features):,}"),
+    ]
     facts += [("groups", f"{len(plan.groups):,}")] if plan.groups else []
     facts += [("used by the model", f"{len(manifest.used):,}")]
     if len(plan.outputs) > 1:

@@ -19,6 +19,7 @@ from .monitor.signals import passing_sigterm_on
 from .plan.digest_inputs import digest_run, undigested_warning
 from .plan.model import load_model
 from .plan.planned_run import Run, plan_run
+from .publish.kept_run import remove_older
 from .publish.mlflow_link import log_run
 from .publish.move_latest import why_latest_stays
 from .publish.replacement import finish_replacement
@@ -75,6 +76,7 @@ def explain_job(
         commit_table(job, job.out, manifest, bool(run.kept))
         finish_replacement(job.out, manifest)
         record_commit(job, job.out, manifest)
+        remove_older(job.out, manifest)
         compared = Compared() if compare is None else compare(manifest, progress)
         attempt.verdict = compared.verdict
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)

@@ -28,6 +28,7 @@ from .execute.merged_states import MergedStates, add_groups
 from .execute.reuse import find_earlier
 from .plan.background import MarginalPlan
 from .plan.planned_run import Run
+from .publish.kept_run import keep_run
 from .publish.move_latest import name_latest, refuse_small
 from .publish.publish import publish
 from .publish.replacement import take_place
@@ -200,7 +201,9 @@ def publish_run(run: Run, tables: Broadcast, explained: Explained, summaries: di
     manifest = publish(run.out, run.place, run.plan, run.model.library, tables.prepared, explained.parts, explained.rejected, summaries)
     if run.place:
         refuse_small(run.job.options, run.out, manifest)
-        replaced = None if run.replaced is None else run.replaced.manifest
+        replaced, standing = (None, None) if run.replaced is None else (run.replaced.manifest, run.replaced.standing)
+        if run.job.options.keep_replaced and standing is not None and standing.manifest is not None:
+            keep_run(run.out, standing.manifest)
         take_place(run.out, manifest, replaced, run.job.options.single_writer)
     return manifest
 

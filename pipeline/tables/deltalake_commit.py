@@ -6,6 +6,7 @@ the action ``txn`` that Delta has for this: whoever commits at the same time is 
 """
 
 import json
+import re
 import time
 from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from ..errors import UsageError
 from .deltalake_table import open_table, options_for, place_of, reported
-from .lakehouse import Mark
+from .lakehouse import Mark, TableVersion
 from .live_files import write_value
 from .shared_parts import DATE, Share, new_columns, refuse_lacking, within
 
@@ -198,6 +199,30 @@ class DeltaLakeTable:
         """List all files that count; and of these the parts of a run, each with what removes it from the log."""
         live = _list_live(self.table, self.uri)
         return live, {each: live[each] for each in sorted(within(run, live))}
+
+    def refuse_removal(self, old: Mapping[str, Any]) -> None:
+        """Refuse a table of which rows stay for ever."""
+        _refuse_removal(self.table, self.uri, old)
+
+    def find_day(self, run: str) -> Date | None:
+        """Find the date of a run in its path."""
+        found = re.match(rf"{DATE}=(\d{{4}}-\d{{2}}-\d{{2}})/", f"{run.removeprefix(f'{self.uri}/')}/")
+        return None if found is None else Date.fromisoformat(found[1])
+
+    def list_older(self) -> list[TableVersion]:
+        """List the versions of which the log still tells."""
+        found = list[TableVersion]()
+        for entry in sorted(self.table.history(), key=lambda entry: entry["version"]):
+            if entry["version"] < self.table.version():
+                paths = pa.table(open_table(self.uri, entry["version"]).get_add_actions())["path"].to_pylist()
+                found.append(TableVersion(str(entry["version"]), frozenset(place_of(path, self.uri) for path in paths)))
+        return found
+
+    @staticmethod
+    def say_expiry(uri: str) -> str:
+        """Write the command in Python: a checkpoint, then whatever the log keeps no longer goes."""
+        days = "t.alter.set_table_properties({'delta.logRetentionDuration': 'interval 0 days'})"
+        return f"from deltalake import DeltaTable; t = DeltaTable({uri!r}); {days}; t.create_checkpoint(); t.cleanup_metadata()"
 
     def create(self, share: Share) -> None:
         """Make the table with a run's parts."""

@@ -18,6 +18,14 @@ class Mark:
     day: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class TableVersion:
+    """A version of a table that is not the newest."""
+
+    name: str
+    files: frozenset[str]  # URIs of those that count in it
+
+
 class LakehouseTable(Protocol):
     """The newest version of a table, which may not exist yet. Changes fail where somebody else committed meanwhile."""
 
@@ -54,6 +62,19 @@ class LakehouseTable(Protocol):
 
     def list_files(self, run: str) -> tuple[Collection[str], Mapping[str, Any]]:
         """List the URIs of all files that count; and of these the parts of a run, each with what removes it."""
+
+    def refuse_removal(self, old: Mapping[str, Any]) -> None:
+        """Refuse to take files out of a table that lets go of none."""
+
+    def find_day(self, run: str) -> Date | None:
+        """Find the date that a run's rows have in the table; None where it has none of them."""
+
+    def list_older(self) -> list[TableVersion]:
+        """List the versions before the newest that can still be read."""
+
+    @staticmethod
+    def say_expiry(uri: str) -> str:
+        """Write the command after which a table has no versions but the newest."""
 
     def create(self, share: Share) -> None:
         """Make the table with a run's parts."""

@@ -9,13 +9,14 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date as Date
+from datetime import timedelta
 from typing import Any
 
 import pyarrow as pa
 
 from ..errors import SchemaMismatch, UsageError
 from ..stores.uris import CATALOG, normalise, with_scheme
-from .lakehouse import Mark
+from .lakehouse import Mark, TableVersion
 from .pyiceberg_table import EPOCH, FILES, has_rows, list_live, number_columns, refuse_deletes, reported
 from .shared_parts import DATE, Share, SharedPart, new_columns, plain_fields, refuse_lacking, within
 
@@ -187,6 +188,31 @@ class IcebergTable:
             if mine and (spec != now or found.partition[0] in nights):
                 refuse_deletes(found, self.uri)
         return live, mine
+
+    def refuse_removal(self, old: Mapping[str, Any]) -> None:
+        """Refuse nothing: such tables let go of files."""
+
+    def find_day(self, run: str) -> Date | None:
+        """Find the date of a run's files."""
+        _, mine = self.list_files(run)
+        return next((EPOCH + timedelta(days=found.partition[0]) for found in mine.values()), None)
+
+    def list_older(self) -> list[TableVersion]:
+        """List the snapshots that have not expired."""
+        found = list[TableVersion]()
+        for snapshot in self.table.snapshots():
+            if snapshot.snapshot_id != self.table.metadata.current_snapshot_id:
+                entries = (each for one in snapshot.manifests(self.table.io) for each in one.fetch_manifest_entry(self.table.io))
+                found.append(TableVersion(str(snapshot.snapshot_id), frozenset(normalise(each.data_file.file_path) for each in entries)))
+        return found
+
+    @staticmethod
+    def say_expiry(uri: str) -> str:
+        """Write the command in Python."""
+        catalog, _, name = uri.removeprefix(CATALOG).partition(".")
+        load = f"t = load_catalog({catalog!r}).load_table({name!r})"
+        older = "t.maintenance.expire_snapshots().older_than(datetime.now()).commit()"
+        return f"from datetime import datetime; from pyiceberg.catalog import load_catalog; {load}; {older}"
 
     def create(self, share: Share) -> None:
         """Make the table with a run's parts, in one commit that is refused where there is a table by then."""

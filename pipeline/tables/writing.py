@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date as Date
 
 from .deltalake_commit import DeltaLakeTable
-from .lakehouse import LakehouseTable
+from .lakehouse import LakehouseTable, TableVersion
 from .names import Name
 from .pyiceberg_commit import IcebergTable
 from .shared_parts import Removal, Share, check_all_there, check_alone
@@ -56,6 +56,44 @@ class TablePlace:
         with kind.reported("read", self.uri):
             table = kind.open(self.uri)
             return table.exists and table.find_mark(run).mark == table.mark_of(manifest)
+
+    def check_exchange(self, run: str) -> None:
+        """Refuse to exchange parts of a run that the table has, where it would not let go of them, before anything is changed."""
+        kind = FORMATS[self.format]
+        with kind.reported("read", self.uri):
+            table = kind.open(self.uri)
+            if not table.exists or not (found := table.find_mark(run)).mark:
+                return
+            table.refuse_other()
+            _, old = table.list_files(run)
+            check_all_there(found.n_parts, len(old), run, self.uri)
+            table.refuse_removal(old)
+
+    def find_day(self, run: str) -> Date | None:
+        """Find the date that a run's rows have in the table; None where it has none of them."""
+        kind = FORMATS[self.format]
+        with kind.reported("read", self.uri):
+            table = kind.open(self.uri)
+            return table.find_day(run) if table.exists and table.find_mark(run).mark else None
+
+    def list_live(self) -> frozenset[str]:
+        """List the URIs of all files that count in the newest version."""
+        kind = FORMATS[self.format]
+        with kind.reported("read", self.uri):
+            table = kind.open(self.uri)
+            return frozenset(table.list_files(self.uri)[0] if table.exists else ())
+
+    def list_older(self) -> list[TableVersion]:
+        """List the versions before the newest that can still be read."""
+        kind = FORMATS[self.format]
+        with kind.reported("read", self.uri):
+            table = kind.open(self.uri)
+            return table.list_older() if table.exists else []
+
+    @property
+    def expiry(self) -> str:
+        """The command after which the table has no versions but the newest."""
+        return FORMATS[self.format].say_expiry(self.uri)
 
     def withdraw(self, leaving: Removal) -> None:
         """Take a run's parts out of the table, before they are removed; do nothing where it has none."""

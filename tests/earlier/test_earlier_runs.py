@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import leafledger
-from leafledger import attribute, check_run, compare, drift, explain, list_runs, read_latest, read_run, report
+from leafledger import attribute, check_run, compare, drift, explain, forget, list_runs, read_latest, read_run, report
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import Exit, OtherVersion, RunConflict, UsageError
 
@@ -294,3 +294,21 @@ def test_moved_runs_are_as_they_were(tmp_path):
 def test_models_are_those_of_the_kinds():
     """Every kind is of a model that is kept."""
     assert {model for model, _ in {**KINDS, **SINCE_2}.values()} == {MODEL, CLASSES}
+
+
+@pytest.mark.parametrize("name", [name for name in KEPT if "id" in read_run(RUNS / name).plan.ids])
+def test_rows_of_kept_runs_are_forgotten(tmp_path, name):
+    """A row in the middle and, of what is left, the first: all others are as they were, and the run is sound, by a manifest of today's format."""
+    run = copy_run(name, tmp_path)
+    before = read_run(run).attributions().to_pandas()
+    for number, gone in enumerate((before["id"][20], before["id"][0]), 1):
+        assert forget(run, {"id": gone}).proved
+        found = check_run(run, deep=True)
+        assert (found.sound or found.unverified[0].startswith("no row was explained again"), found.left, found.n_forgotten) == (True, (), number)
+    left = before.drop(index=[20, 0]).reset_index(drop=True)
+    pd.testing.assert_frame_equal(read_run(run).attributions().to_pandas(), left)
+    (listed,) = list_runs(run)
+    assert (listed.state, listed.n_rows, listed.n_forgotten) == ("finished", 38, 2)
+    assert read_run(run).show({"id": before["id"][1]}).rows[0].file_row == 1
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert (manifest["format_version"], manifest["version"]) == (3, name.partition("/")[0])

@@ -66,6 +66,20 @@ def test_inputs_are_digested_in_a_stage_of_their_own(server, client, example, tm
     assert leafledger.check_run(out, deep=True).n_digested > 0
 
 
+def test_what_a_flow_replaces_is_kept_where_that_is_asked_for(server, example, tmp_path):
+    """Until the next one that does not ask for it, whose stage that tidies up removes it."""
+    out, again = str(tmp_path / "run"), {"scheduler": "serial", "if_changed": "replace", "method": "banzhaf"}
+    before = explain(example.model, example.data, out, scheduler="serial")
+    explain(example.model, example.data, out, keep_replaced=True, **again)
+    assert leafledger.list_runs(out)[0].n_kept_bytes > 0
+    made = leafledger.rollback(out).manifest
+    assert [part["sha256"] for part in made.parts] == [part["sha256"] for part in before.parts]
+    explain(example.model, example.data, out, keep_replaced=True, **again)
+    explain(example.model, example.data, out, scheduler="serial", if_changed="replace", method="beta")
+    assert leafledger.list_runs(out)[0].n_kept_bytes == 0
+    assert not (tmp_path / "run" / "_kept").exists() or not list((tmp_path / "run" / "_kept").iterdir())
+
+
 def test_every_parameter_is_described_where_prefect_shows_it():
     """The schema of the flow, from which Prefect's pages make their forms, says of each parameter what the command's option says."""
     told = {name: given.get("description") for name, given in parameter_schema(explain.fn).properties.items()}

@@ -112,14 +112,17 @@ def check(
     how = "as stored" if report.as_stored else "as computed"
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
     rejected = f", {count(report.n_rejected, 'piece')} of the data rejected" if report.n_rejected else ""
+    forgotten = f", {count(report.n_forgotten, 'row')} forgotten" if report.n_forgotten else ""
     again = f", {count(report.n_again, 'row')} explained again" if report.n_again else ""
     digested = f", {count(report.n_digested, 'input file')} as digested" if report.n_digested else ""
     verdict = "sound" if report.sound else "not verified in full"
     if json:
         write_document({"run": run, "sound": report.sound} | asdict(report))
     console = open_console(json or quiet)
-    say(console, f"{run}: {verdict}, {count(report.n_rows, 'row')} in {count(report.parts, 'part')}{rejected}{additive}{again}{digested}")
+    say(console, f"{run}: {verdict}, {count(report.n_rows, 'row')} in {count(report.parts, 'part')}{rejected}{forgotten}{additive}{again}{digested}")
     say(console, f"SHA-256 of manifest.json: {report.manifest}")
+    if report.kept is not None:
+        say(console, f"{run}: {report.kept}")
     for reason in report.unverified:
         complain(f"not verified: {reason}")
     for advisory in report.advisories:

@@ -22,7 +22,9 @@ WIDE = 140  # characters of the table without a terminal
 
 
 def _cells(run: "ListedRun") -> tuple[str, ...]:
-    texts = run.date or "–", run.name or run.run, run.progress or run.state, run.method or "–", (run.model_digest or "–")[:12]
+    state = run.progress or run.state
+    state += f", {count(run.n_forgotten, 'row')} forgotten" if run.n_forgotten else ""
+    texts = run.date or "–", run.name or run.run, state, run.method or "–", (run.model_digest or "–")[:12]
     forms = ((run.n_rows, ","), (run.n_rejected, ","), (run.residual, ".1e"), (run.r2, ".4f"))
     numbers = ("–" if value is None else format(value, form) for value, form in forms)
     drift = "–" if run.alarms is None else count(len(run.alarms), "alarm") if run.alarms else "no"
@@ -84,6 +86,8 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     console.width = max(console.width, WIDE)
     console.print(table)
     for run in found:
+        if run.n_kept_bytes:
+            say(console, f"{run.name or run.run} keeps the run that it replaced: {count(run.n_kept_bytes, 'byte')}")
         if run.why is not None:
             complain(f"{run.state}: {run.run}: {run.why}")
         if run.left is not None:

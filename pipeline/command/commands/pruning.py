@@ -63,7 +63,8 @@ def prune(
     console = open_console(json or quiet)
     for run in found.removed:
         rows = "" if run.n_rows is None else f", {count(run.n_rows, 'row')}"
-        say(console, f"{'would remove' if dry_run else 'removed'} {run.name}: {run.state}{rows}")
+        kept = f", and {count(run.n_kept_bytes, 'byte')} kept of what it replaced" if run.n_kept_bytes else ""
+        say(console, f"{'would remove' if dry_run else 'removed'} {run.name}: {run.state}{rows}{kept}")
     for name, why in found.kept:
         if name not in found.held:
             say(console, f"keeps {name}: {why}")

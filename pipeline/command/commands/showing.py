@@ -1,11 +1,12 @@
 """The command ``show``: single rows of a finished run."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ...errors import Exit, NotRepeatable, UsageError
+from ...errors import Exit, NotFinished, NotRepeatable, UsageError
 from ..terminal.dated import Day, fill_day
 from ..terminal.documents import write_document
 from ..terminal.flags import INPUT, Json, Whole
@@ -50,6 +51,64 @@ def _verify(run: "FinishedRun", found: "FoundRows", model: str | None) -> tuple[
     return True, f"verified: {count(n, 'row')} explained again {'agrees' if n == 1 else 'agree'} with what is stored; {against} are those of the plan"
 
 
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is asked for, and how it is shown."""
+
+    where: Mapping[str, str | None]
+    most: int
+    output: str | None
+    top: int
+    json: bool
+    html: str | None  # URI of the page
+    verify: bool
+    model: str | None
+
+
+def _tell(look: _Look, text: str, document: Mapping[str, Any], checks: Sequence[tuple[bool, str]]) -> int:
+    """Write lines or a document, and what verification said; return the exit code."""
+    console, verified = open_console(), all(done for done, _ in checks)
+    if look.json:
+        write_document({**document, "verified": verified if look.verify else None})
+    else:
+        for line in text.split("\n"):
+            say(console, line)
+    for done, said in checks:
+        if not done:
+            complain(said)
+        elif not look.json:
+            say(console, said)
+    return Exit.DONE if verified else UNVERIFIED
+
+
+def _show_in_run(run: "FinishedRun", look: _Look) -> int:
+    found = run.find(look.where, look.most)
+    shown = run.describe(found, look.output)
+    checks = [_verify(run, found, look.model)] if look.verify else []
+    if look.html is not None:
+        from ...finished.row_page import save_page, write_page
+
+        save_page(look.html, write_page(shown, look.top, "".join(said for _, said in checks)))
+    return _tell(look, shown.text(look.top), shown.to_dict(), checks)
+
+
+def _show_in_runs(folder: str, look: _Look) -> int:
+    from ...finished.rows_of_runs import find_in_runs, say_not_searched
+
+    found = find_in_runs(folder, look.where, look.most, look.output)
+    checks = [_verify(each.run, each.rows, look.model) for each in found.found] if look.verify else []
+    checks = [(done, f"{each.name}: {said}") for each, (done, said) in zip(found.found, checks, strict=look.verify)]
+    if look.html is not None:
+        from ...finished.row_page import save_page, write_page_of_runs
+
+        note = "; ".join(said for _, said in checks)
+        save_page(look.html, write_page_of_runs(found.folder, [each.shown for each in found.found], look.top, note))
+    code = _tell(look, found.text(look.top), found.to_dict(), checks)
+    if found.not_searched:
+        complain(f"{found.folder}: {say_not_searched(found.not_searched)}")
+    return UNVERIFIED if found.not_searched else code
+
+
 def show(
     run: Annotated[str, Parameter(group=INPUT)],
     *,
@@ -64,12 +123,13 @@ def show(
     model: Annotated[str | None, Parameter(group=INPUT)] = None,
     date: Day = None,
 ) -> int:
-    """Show rows of a finished run: prediction, base value, and what each feature added.
+    """Show rows of a finished run, or of all finished runs below a folder: prediction, base value, and what each feature added.
 
     Parameters
     ----------
     run
-        Folder of the run, a path or an fsspec URI.
+        Folder of the run, a path or an fsspec URI; or a folder of runs, such as that of all nights: then every row is told with its run, and runs
+        that were not searched, as they are unfinished or unreadable, are named.
     where
         NAME=VALUE of a column that the row has, mostly an id, read by the column's type; all of several have to hold.
     null
@@ -94,7 +154,7 @@ def show(
     Returns
     -------
     int
-        Exit code: 0, or UNVERIFIED where the rows could not be explained again.
+        Exit code: 0, or UNVERIFIED where the rows could not be explained again, or not all runs of a folder could be searched.
 
     Raises
     ------
@@ -108,21 +168,14 @@ def show(
     if model is not None and not verify:
         raise UsageError("a model is given, but no row is explained again; ask for --verify")
     read_number("top", top, 1)
-    finished, console = read_run(fill_day(run, date)), open_console()
-    found = finished.find(asked, most)
-    shown = finished.describe(found, output)
-    verified, said = _verify(finished, found, model) if verify else (True, "")
-    if html is not None:
-        from ...finished.row_page import save_page
+    place, page = fill_day(run, date), None if html is None else fill_day(html, date)
+    look = _Look(asked, most, output, top, json, page, verify, model)
+    try:
+        finished = read_run(place)
+    except NotFinished:
+        from ...finished.rows_of_runs import is_folder_of_runs
 
-        save_page(fill_day(html, date), shown, top, said)
-    if json:
-        write_document(shown.to_dict() | {"verified": verified if verify else None})
-    else:
-        for line in shown.text(top).split("\n"):
-            say(console, line)
-    if said and not verified:
-        complain(said)
-    elif said and not json:
-        say(console, said)
-    return 0 if verified else UNVERIFIED
+        if not is_folder_of_runs(place):
+            raise
+        return _show_in_runs(place, look)
+    return _show_in_run(finished, look)

@@ -46,8 +46,8 @@ MEASURES = Group("What is compared", sort_key=2)
 METRICS = Group("Metrics and lineage", sort_key=8)
 GROUPS = {
     INPUT: (
-        *("latest", "latest_requires", "table", "ids", "precision", "global_only", "single_writer", "if_changed", "digest_inputs"),
-        *("item_rows", "date", "mlflow_run"),
+        *("latest", "latest_requires", "table", "ids", "precision", "global_only", "single_writer", "if_changed"),
+        *("keep_replaced", "digest_inputs", "item_rows", "date", "mlflow_run"),
     ),
     ROWS: ("top", "sign", "columns", "reasons", "values"),
     METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations", "by"),

@@ -41,10 +41,10 @@ def take_night(measured: Measured, phi: Mapping[str, Means], output: str) -> Nig
     plan, manifest = measured.plan, measured.manifest
     attributed, k = math.fsum(each.mean for each in phi.values()), plan.written_outputs.index(output)
     base = manifest.base[k]
-    if plan.global_only:
+    if plan.global_only or (manifest.forgotten and not plan.wide):  # means of summaries, which were made with rows that are not there any more
         base = base if plan.row_output is None else math.nan
         mean = base + attributed if plan.additive else math.nan
-        return Night(Means(manifest.n_rows, mean, math.nan, math.nan, math.nan), base, phi, 0.0)
+        return Night(Means(manifest.n_explained, mean, math.nan, math.nan, math.nan), base, phi, 0.0)
     total = means_of(measured.total(output))
     if not plan.additive or not total.rows or not phi:
         return Night(total, base, phi, 0.0)

@@ -88,4 +88,4 @@ def find_means(measured: Measured, output: str) -> dict[str, Means]:
     if all(each is not None for each in found.values()):
         return {player: means_of(each) for player, each in found.items() if each is not None}
     rows = read_summary(measured.uri, measured.manifest, IMPORTANCE) or []
-    return {row["feature"]: _from_row(row, measured.manifest.n_rows) for row in rows if row["output"] == output}
+    return {row["feature"]: _from_row(row, measured.manifest.n_explained) for row in rows if row["output"] == output}

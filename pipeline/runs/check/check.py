@@ -6,7 +6,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from os import PathLike
@@ -36,6 +36,7 @@ from ...stores.uris import normalise
 from ..advisories.known import find_advisories
 from ..execute.bundles import choose_level
 from ..execute.merged_states import MergedStates
+from ..publish.kept_run import find_kept
 from ..publish.summaries import aggregate
 from ..publish.table_objects import write_rows
 from ..records.current_run import find_left, not_finished, refuse_others
@@ -75,6 +76,8 @@ class Report:
     unverified: tuple[str, ...]  # requested recomputations that were impossible, with reasons
     left: tuple[str, ...]  # what lies in the folder besides, where a replacement was interrupted or is under way
     advisories: tuple[str, ...] = ()  # what is known to be wrong in its version and may concern it, in words
+    kept: str | None = None  # what is kept of the run that it replaced, in words
+    n_forgotten: int = 0  # rows taken out since, which the summaries were made with
 
     @property
     def sound(self) -> bool:
@@ -182,13 +185,13 @@ def _say_parts(skipped: Sequence[str], n_parts: int) -> list[str]:
 
 def _list_parts(plan: Plan, manifest: Manifest, changed: Mapping[str, str]) -> Iterator[ListedPart]:
     """List the manifest's parts with what is known of each."""
-    left_out = defaultdict[int | None, list[Rejected]](list)
+    left_out, forgotten = defaultdict[int | None, list[Rejected]](list), manifest.list_forgotten()
     for rejected in manifest.rejected:
         left_out[rejected.part].append(rejected)
     for entry in manifest.parts:
         item = plan.items[entry["part"]]
         other = next((changed[piece.uri] for piece in item.pieces if piece.uri in changed), None)
-        yield ListedPart(item, entry, tuple(left_out.get(item.part, ())), other)
+        yield ListedPart(item, entry, tuple(left_out.get(item.part, ())), tuple(forgotten.get(item.part, ())), other)
 
 
 def _check_parts(
@@ -292,6 +295,8 @@ def check_run(
     entries = sorted(manifest.parts, key=lambda entry: entry["part"])
     computed = [one.residual for one in checks.found]
     expected = make_manifest(plan, manifest.place, game, entries, computed, manifest.summaries, manifest.rejected, summaries)
+    number = max(manifest.format_version, plan.format_version)  # of a run that was put in place anew, without being explained, it is today's
+    expected = replace(expected, format_version=number, forgotten=manifest.forgotten)
     _check_manifest(run, manifest, expected)
     check_provenance(manifest.home(run), manifest.sha256)
     stored = [one.stored for one in checks.found if one.stored is not None]
@@ -299,5 +304,18 @@ def check_run(
     unverified += _say_parts([one.skipped for one in checks.found if one.skipped is not None], len(manifest.parts))
     advised = tuple(map(str, find_advisories(manifest, lambda: plan)))
     counts, n_again = (len(entries), manifest.n_rows, len(manifest.rejected)), sum(one.n_again for one in checks.found)
-    left = find_left(run, manifest)
-    return Report(manifest.sha256, *counts, worst, TOTALS[plan.space], bool(stored), n_again, n_digested, tuple(unverified), left, advised)
+    kept = find_kept(run, manifest)
+    return Report(
+        manifest.sha256,
+        *counts,
+        worst,
+        TOTALS[plan.space],
+        bool(stored),
+        n_again,
+        n_digested,
+        tuple(unverified),
+        find_left(run, manifest),
+        advised,
+        None if kept is None else str(kept),
+        manifest.n_forgotten,
+    )

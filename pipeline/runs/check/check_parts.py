@@ -61,6 +61,7 @@ class ListedPart:
     item: WorkItem
     entry: PartEntry
     left_out: tuple[Rejected, ...]  # its rejected files
+    forgotten: tuple[int, ...]  # where rows stood that were taken out of it
     changed: str | None  # why its rows cannot be recomputed: a changed input file
 
 
@@ -178,10 +179,10 @@ def _check_footer(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart) 
         footer = read_footer(uri, file, made_by, item)
     if reject(item, footer.rejected) != each.left_out:
         raise InvalidRun(f"{uri}: leaves out {count(len(footer.rejected), 'file')}, otherwise than the manifest says")
-    n_rows = item.n_rows - sum(entry.n_rows or 0 for entry in each.left_out)
-    if not footer.n_rows == entry["n_rows"] == n_rows:
-        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows']}, the plan {n_rows}")
-    stored = 0 if plan.global_only else n_rows
+    n_rows, gone = item.n_rows - sum(entry.n_rows or 0 for entry in each.left_out), len(each.forgotten)
+    if not footer.n_rows == entry["n_rows"] + gone == n_rows:
+        raise InvalidRun(f"{uri}: has {footer.n_rows} rows, the manifest says {entry['n_rows'] + gone}, the plan {n_rows}")
+    stored = 0 if plan.global_only else entry["n_rows"]
     if footer.stored != stored:
         raise InvalidRun(f"{uri}: holds {footer.stored} rows, expected {stored or 'none, as of a run of summaries alone'}")
     if footer.format_version != max(plan.format_version, LAST_UNNUMBERED):
@@ -215,7 +216,7 @@ def _check_part(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart, pr
         return footer, PartResult(footer.residual, stored, 0, each.changed)
     try:
         uri = RunFolder(asked.run).listed(each.entry)
-        n_again = recompute_part(uri, plan, made_by, each.item, prepared, local, asked.all_rows, footer.rejected)
+        n_again = recompute_part(uri, plan, made_by, each.item, prepared, local, asked.all_rows, footer.rejected, each.forgotten)
     except NotRepeatable as error:
         return footer, PartResult(footer.residual, stored, 0, str(error))
     return footer, PartResult(footer.residual, stored, n_again, None)

@@ -38,6 +38,7 @@ from ...models.row_output import choose_among
 from ...models.selection import keep_output
 from ...stores import storage
 from ..execute.count_background import count_rows, first_rows
+from ..execute.drop_rows import drop_rows
 from ..execute.write_part import write_part
 from ..plan.background import _ask, _whole
 from ..records.footer import Footer, read_footer
@@ -110,10 +111,17 @@ def recompute_tables(plan: Plan, model: str | None, n_threads: int = 1) -> Recom
     return RecomputedTables(prepared, describe_game(found.library, prepared, plan.link))
 
 
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Replace dictionaries by values: rows that were read separately, or without others, may have other dictionaries."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
 def same_values(found: pa.ChunkedArray, stored: pa.ChunkedArray) -> bool:
     """Return whether columns are equal, with NaN equal to itself, as in id columns."""
     if found.equals(stored):
         return True
+    if found.type == stored.type and pa.types.is_dictionary(found.type):
+        return _plain(found).equals(_plain(stored))
     if found.type != stored.type or not pa.types.is_floating(found.type) or not found.is_null().equals(stored.is_null()):
         return False
     return np.array_equal(found.to_numpy(), stored.to_numpy(), equal_nan=True)
@@ -154,9 +162,17 @@ def _compare_footers(uri: str, found: Footer, stored: Footer, summaries: Sequenc
 
 
 def recompute_part(
-    uri: str, plan: Plan, made_by: str, item: WorkItem, prepared: Prepared, local: Path, all_rows: bool, rejected: Mapping[str, str]
+    uri: str,
+    plan: Plan,
+    made_by: str,
+    item: WorkItem,
+    prepared: Prepared,
+    local: Path,
+    all_rows: bool,
+    rejected: Mapping[str, str],
+    forgotten: Sequence[int] = (),
 ) -> int:
-    """Recompute a part's first SAMPLE_ROWS rows, or all, and compare."""
+    """Recompute a part's first SAMPLE_ROWS rows, or all, and compare those that are not forgotten."""
     if plan.global_only and not all_rows:
         raise NotRepeatable(f"{uri}: it has summaries alone, for which all rows would have to be explained again")
     there = leave_out(item, rejected)
@@ -167,6 +183,9 @@ def recompute_part(
         write_part(plan, made_by, asked, prepared, again, rejected if all_rows else {})
     except InvalidData as error:
         raise NotRepeatable(str(error)) from error
+    gone = [row for row in forgotten if row < n_rows]
+    if gone and not plan.global_only:
+        again, n_rows = drop_rows(again, gone, local.with_name("without")), n_rows - len(gone)
     if all_rows and storage.sha256(again) == storage.sha256(local):
         return n_rows
     _compare(uri, again, local, 0 if plan.global_only else n_rows, plan.slice_rows if all_rows else SAMPLE_ROWS)

@@ -18,11 +18,6 @@ from ..records.plan import Plan, recipe
 from .recompute_rows import recompute_tables, same_values
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Replace dictionaries by values, since separately read rows may have other dictionaries."""
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-
-
 def _as_stored(place: RowAddress, again: pa.Table, stored: pa.Table) -> pa.Table:
     """Convert recomputed columns to the types of the stored rows, where halves are floats, and mixed columns texts."""
     again = as_plain(again)
@@ -37,7 +32,7 @@ def _as_stored(place: RowAddress, again: pa.Table, stored: pa.Table) -> pa.Table
 def _compare(place: RowAddress, again: pa.Table, stored: pa.Table) -> None:
     again = _as_stored(place, again, stored)
     for name in again.column_names:
-        if not same_values(_plain(again[name]), _plain(stored[name])):
+        if not same_values(again[name], stored[name]):
             raise InvalidRun(f"{place.uri}: row {place.row} explained again differs in column {name!r}")
 
 
@@ -78,7 +73,8 @@ def verify_rows(run: str, manifest: Manifest, plan: Plan, found: FoundRows, mode
     with storage.scratch() as folder:
         for number, place in enumerate(found.places):
             item, local = plan.items[place.part], folder / f"row-{number}.parquet"
-            one = take_rows(leave_out(item, {each.uri for each in manifest.rejected if each.part == item.part}), place.row, 1)
+            readable = leave_out(item, {each.uri for each in manifest.rejected if each.part == item.part})
+            one = take_rows(readable, manifest.find_planned(item.part, place.row), 1)
             try:
                 write_part(plan, made_by, one, tables.prepared, local)
             except InvalidData as error:

@@ -41,7 +41,8 @@ def find_earlier(standing: ExistingRun | None, plan: Plan) -> Mapping[int, tuple
     there = {_unnumbered(item): item for item in standing.plan.items}
     found = ((item.part, there.get(_unnumbered(item))) for item in plan.items)
     uris = standing.find_parts()
-    return {part: (uris[old.part], old) for part, old in found if old is not None and old.part in uris}
+    lacking = set[int]() if standing.manifest is None else {entry.part for entry in standing.manifest.forgotten if entry.rows}
+    return {part: (uris[old.part], old) for part, old in found if old is not None and old.part in uris.keys() - lacking}
 
 
 def _stays(source: str, run: str, item: WorkItem) -> str:

@@ -76,6 +76,10 @@ class Options:
     """What to do where the output holds a run of other data, another model or other options: "refuse"; "replace" it by one that is made beside it,
     takes over what is unchanged, and takes its place in one step; or "keep" it, if it is finished."""
 
+    keep_replaced: bool = False
+    """Keep the run that this one replaces, in its folder, until another one replaces it: leafledger rollback puts it back. On a disk parts that
+    both runs have take no room twice."""
+
     digest_inputs: bool = False
     """Read every byte of the data and the background once more, before rows are explained, and keep the files' SHA-256 in inputs.json. They are
     compared again when a run is resumed, and by check --deep."""
@@ -250,6 +254,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "global_only": read_flag,
     "single_writer": read_flag,
     "if_changed": lambda name, given: read_choice(name, given, get_args(IfChanged)),
+    "keep_replaced": read_flag,
     "digest_inputs": read_flag,
     "item_rows": optional(read_number_or(FILE)),
     "date": optional(read_date),

@@ -10,12 +10,12 @@ from ...errors import InvalidRun, UsageError
 from ...stores import storage
 from ...stores.uris import resolve
 from ..records import derived
-from ..records.folder import PARTS, PLACES, REPLACEMENTS, SUMMARY, RunFolder, find_place
+from ..records.folder import KEPT, PARTS, PLACES, REPLACEMENTS, SUMMARY, RunFolder, find_place
 from ..records.manifest import Manifest, read_manifest
 from ..records.plan import Plan, differences, is_same
 from ..records.plan_file import from_json, other_run
 
-OWNED = (PARTS, SUMMARY, PLACES, REPLACEMENTS, derived.FOLDER)  # folders in a run's that are of it alone
+OWNED = (PARTS, SUMMARY, PLACES, REPLACEMENTS, KEPT, derived.FOLDER)  # folders in a run's that are of it alone
 
 
 @dataclass(frozen=True, slots=True)

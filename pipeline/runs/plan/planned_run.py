@@ -158,6 +158,9 @@ def _settle(job: Job, model: Model, found: Listing, plan: Plan, settled: Resolut
     if job.options.mlflow_run is not None:
         find_run(job.options.mlflow_run)
     check_table(job, found, plan)
+    replaced = settled.replaced
+    if job.options.keep_replaced and replaced is not None and replaced.standing is None and replaced.manifest is not None:
+        raise UsageError(f"{job.out}: holds a run that this version does not read, and cannot keep; leave --keep-replaced out")
     if job.options.latest is not None:
         read_latest(job.options.latest)  # refuses other objects at the pointer
         commit.check_writable(storage.beside(job.options.latest, ""), job.options.latest)

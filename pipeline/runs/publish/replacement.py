@@ -31,7 +31,8 @@ from ..records.part import check_there, list_sizes
 AT_ONCE = 32  # requests to a store, each of which is little more than a wait
 
 
-def _do_all(work: Callable[[Any], object], objects: Iterable[Any]) -> None:
+def do_all(work: Callable[[Any], object], objects: Iterable[Any]) -> None:
+    """Do some work of every object, many at a time."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
         for _ in threads.map(work, objects):
             pass
@@ -67,7 +68,7 @@ def _put_parts(run: str, home: str, made: Sequence[PartEntry]) -> None:
         with suppress(NotThere):  # another attempt at the same run has put it there, and tidied up
             commit.copy(RunFolder(home).part(entry["part"]), target)
 
-    _do_all(put, [entry for entry in made if there.get(entry["uri"]) != entry["size"]])
+    do_all(put, [entry for entry in made if there.get(entry["uri"]) != entry["size"]])
 
 
 def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer: bool) -> None:
@@ -98,7 +99,7 @@ def take_place(run: str, manifest: Manifest, replaced: str | None, single_writer
         swap_manifest(run, manifest, replaced, single_writer)
     except RunConflict:
         held = storage.read_if_exists(RunFolder(run).manifest) or b""
-        _do_all(commit.remove, [RunFolder(run).listed(entry) for entry in made if entry["uri"].encode() not in held])
+        do_all(commit.remove, [RunFolder(run).listed(entry) for entry in made if entry["uri"].encode() not in held])
         raise
 
 
@@ -118,7 +119,7 @@ def _write_copies(run: str, manifest: Manifest) -> None:
     made = {name: storage.read_if_exists(uri) for name, uri in copies.items()}
     others = [name for name in there if name not in copies or (name in DOCUMENTS and made[name] is None)]
     if others and is_current(run, manifest):
-        _do_all(commit.remove, [storage.join(run, name) for name in others])
+        do_all(commit.remove, [storage.join(run, name) for name in others])
     for name, data in made.items():
         if data is not None:
             commit.update(storage.join(run, name), partial(_choose, run, manifest, data), single_writer=True)
@@ -147,7 +148,7 @@ def finish_replacement(run: str, manifest: Manifest) -> None:
     here, places = list_folder(run), list_places(run)
     if not is_current(run, manifest):  # after the lists, which so have nothing of later runs
         return
-    _do_all(commit.remove, strays)
+    do_all(commit.remove, strays)
     if not manifest.place:
         return
     remove_after(run, manifest.sha256)

@@ -1,6 +1,7 @@
 """Commit of a run's parts to a lakehouse table, and their removal when the run is replaced or deleted."""
 
 from dataclasses import dataclass, field
+from datetime import date as Date
 from functools import partial
 
 import pyarrow as pa
@@ -65,16 +66,16 @@ def _check_there(out: str, manifest: Manifest) -> None:
             raise InvalidRun(f"{RunFolder(out).listed(part)}: {is_there}, the manifest says {part['size']:,} bytes; the run is not committed")
 
 
-def _make_share(job: Job, out: str, manifest: Manifest) -> Share | None:
+def _make_share(date: Date | None, out: str, manifest: Manifest) -> Share | None:
     """Describe the parts to commit; None for a run without rows or date."""
-    if job.options.date is None or not manifest.parts:
+    if date is None or not manifest.parts:
         return None
     _check_there(out, manifest)
     parts = tuple(SharedPart(RunFolder(out).listed(part), part["size"], part["n_rows"]) for part in manifest.parts)
     with storage.opened(parts[0].uri) as file:
         found = pq.read_schema(file)
     columns = plain({field.name: field.type for field in found}, out)
-    return Share(out, manifest.sha256, job.options.date, columns, parts, partial(is_current, out, manifest))
+    return Share(out, manifest.sha256, date, columns, parts, partial(is_current, out, manifest))
 
 
 def check_table(job: Job, found: Listing, plan: Plan) -> None:
@@ -125,7 +126,7 @@ def commit_table(job: Job, out: str, manifest: Manifest, kept: bool = False) -> 
     if kept and place is not None and place.holds(out, manifest.sha256):
         return
     try:
-        share = None if place is None else _make_share(job, out, manifest)
+        share = None if place is None else _make_share(job.options.date, out, manifest)
     except (InvalidRun, StorageError):
         if is_current(out, manifest):
             raise
@@ -147,9 +148,37 @@ def record_commit(job: Job, out: str, manifest: Manifest) -> None:
     """List the record of the table, after the records of the replaced run are gone."""
     place = choose_table(job.options, out)
     if place is not None and manifest.parts and is_current(out, manifest):
-        made = _write_place(place)
-        if read_derived(out, manifest.sha256, TABLE) != made:
-            write_derived(out, manifest.sha256, {TABLE: made})
+        _list_place(out, manifest, place)
+
+
+def _list_place(run: str, manifest: Manifest, place: TablePlace) -> None:
+    made = _write_place(place)
+    if read_derived(run, manifest.sha256, TABLE) != made:
+        write_derived(run, manifest.sha256, {TABLE: made})
+
+
+def find_table(run: str) -> TablePlace | None:
+    """Find the table that a run is in, as its own record says; None where it is in none."""
+    place = _read_place(run)
+    return place if place is not None and place.find_day(run) is not None else None
+
+
+def commit_again(run: str, manifest: Manifest) -> None:
+    """Let the table that a run is in have its parts as the manifest lists them by now; nothing where it has them, or was replaced meanwhile."""
+    place = find_table(run)
+    if place is None or not is_current(run, manifest):
+        return
+    if not place.holds(run, manifest.sha256):
+        share = _make_share(place.find_day(run), run, manifest)
+        if share is not None:
+            place.commit(share)
+
+
+def record_table(run: str, manifest: Manifest) -> None:
+    """List the record of the table that a run is in, after `commit_again`, and after the records of the replaced run are gone."""
+    place = find_table(run)
+    if place is not None and is_current(run, manifest):
+        _list_place(run, manifest, place)
 
 
 def remove_from_table(run: str) -> None:

@@ -25,6 +25,7 @@ from .folder import (
     find_place,
     find_strays,
     is_place,
+    is_place_without,
     may_stay,
     name_file,
     name_part,
@@ -121,20 +122,26 @@ def find_left(run: str, manifest: Manifest) -> tuple[str, ...]:
 def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
     """Refuse a manifest that is not of a plan: of other parts, rows, places, outputs, features or players."""
     where = RunFolder(run).manifest
-    if not is_place(plan, manifest.place):
+    if not is_place(plan, manifest.place) and not (manifest.forgotten and is_place_without(manifest.place)):
         raise InvalidRun(f"{where}: place is {shorten(manifest.place)}, expected {find_place(plan, None)}-…, or none")
     listed = [entry["part"] for entry in manifest.parts]
     rejected = find_given_up(plan.items, manifest.rejected)
     if Counter(listed) + Counter(rejected) != Counter(item.part for item in plan.items):
         raise InvalidRun(f"{run}: the manifest's {len(listed)} parts and {len(rejected)} rejected ones differ from the plan's {len(plan.items)}")
-    if manifest.n_rows + manifest.n_rejected != plan.n_rows:
-        raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected ones, the plan {plan.n_rows}")
-    left_out = count_rejected(manifest.rejected)
+    if manifest.n_explained + manifest.n_rejected != plan.n_rows:
+        gone = f", {manifest.n_forgotten} forgotten" * bool(manifest.forgotten)
+        raise InvalidRun(f"{run}: the manifest counts {manifest.n_rows} rows and {manifest.n_rejected} rejected{gone} ones, the plan {plan.n_rows}")
+    left_out, forgotten = count_rejected(manifest.rejected), manifest.list_forgotten()
+    if not forgotten.keys() <= {*listed}:
+        raise InvalidRun(f"{where}: rows of parts are forgotten that it does not list")
     for entry in manifest.parts:
         item, expected = plan.items[entry["part"]], name_part(manifest.place, entry["part"])
         if entry["uri"] != expected and not (manifest.place and may_stay(entry["uri"], item.part)):
             raise InvalidRun(f"{where}: part {entry['part']} is at {shorten(entry['uri'])}, expected {expected}")
-        n_rows = item.n_rows - left_out[item.part]
+        explained, without = item.n_rows - left_out[item.part], forgotten.get(item.part, [])
+        if without and not (without[0] >= 0 and without[-1] < explained and len({*without}) == len(without)):
+            raise InvalidRun(f"{where}: part {entry['part']} had {explained} rows, among which are not the {len(without)} that are forgotten")
+        n_rows = explained - len(without)
         if entry["n_rows"] != n_rows:
             raise InvalidRun(f"{where}: part {entry['part']} has {entry['n_rows']} rows, the plan says {n_rows}")
     if not len(manifest.base) == len(manifest.bound) == len(plan.outputs):

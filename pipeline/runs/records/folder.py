@@ -4,13 +4,16 @@
     _replacements/0123456789abcdef-fedcba9876543210/                                            the place of one that replaces it, of which
       plan.json.own, parts/part-00000.parquet.own, summary/importance.parquet.own, …            no name ends as those that readers look for
     attributions/part-00000-0123456789abcdef-fedcba9876543210.parquet                           its parts, as its manifest names them
+    _kept/fedcba9876543210/manifest.json.own, plan.json.own, parts/part-00000.parquet.own, …    the run that it replaced, where that is kept
 
-What a place is called, its tag, is made of the digests of two: of the plan, and of the manifest that is replaced. Up to version 0.2 places were in
-``replacements``, and the parts of such a run are there for good.
+What a place is called, its tag, is made of the digests of two: of the plan, and of the manifest that is replaced. Of a run that only lacks rows of
+the one that it replaces, the first is of where these rows stood. Up to version 0.2 places were in ``replacements``, and the parts of such a run are
+there for good.
 """
 
+import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...stores import storage
@@ -29,13 +32,14 @@ PARTS = "attributions"
 SUMMARY = "summary"
 PLACES = "_replacements"  # engines that look for data below a folder pass such a name over
 REPLACEMENTS = "replacements"  # its name up to version 0.2
+KEPT = "_kept"  # folder of what is kept of the run that was replaced
 MADE = "parts"  # folder of the parts in a place
 OWN = ".own"  # what all names in a place end in: no glob for tables or documents finds them
 SHORT = 16  # digits of a digest that name a place
 _DIGITS = f"[0-9a-f]{{{SHORT}}}"
 _TAG = f"{_DIGITS}(?:-{_DIGITS})?"
 PLACE = re.compile(_TAG)
-_IN_PLACE = re.compile(rf"(?P<run>.*)/{PLACES}/{_TAG}", re.DOTALL)
+_IN_PLACE = re.compile(rf"(?P<run>.*)/(?:{PLACES}/{_TAG}|{KEPT}/{_DIGITS})", re.DOTALL)
 _PART = re.compile(rf"part-(?P<number>\d{{5,}})(?:-(?P<tag>{_TAG}))?\.parquet")
 
 
@@ -114,6 +118,10 @@ class RunFolder:
         """Find what a record of the run lists: a part or a summary of the manifest, an object of ``after.json``."""
         return storage.join(self.uri, str(entry["uri"]))
 
+    def kept(self, manifest: str) -> "RunFolder":
+        """Go to where a run is kept that was replaced, by the SHA-256 of its manifest, or its first digits; names there are as in a place."""
+        return RunFolder(storage.join(self.uri, KEPT, manifest[:SHORT]))
+
     def at(self, place: str) -> "RunFolder":
         """Go to the place of a run below the folder; empty for the folder itself."""
         return RunFolder(storage.join(self.uri, place)) if place else self
@@ -138,6 +146,35 @@ def find_place(plan: Plan, replaced: str | None) -> str:
         Below the run's folder.
     """
     return f"{PLACES}/{digest(plan)[:SHORT]}{_end(replaced)}"
+
+
+def find_place_without(manifest: str, rows: Mapping[int, Sequence[int]]) -> str:
+    """Name the place of a run that lacks some rows of the one that it replaces, and is the same but for that.
+
+    Parameters
+    ----------
+    manifest : str
+        SHA-256 of the manifest that is there, hexadecimal.
+    rows : mapping of int to sequence of int
+        Where they stood, by the numbers of their parts: the name says nothing of what is in them.
+
+    Returns
+    -------
+    str
+        Below the run's folder.
+    """
+    gone = " ".join(f"{part}:{','.join(map(str, rows[part]))}" for part in sorted(rows))
+    return f"{PLACES}/{hashlib.sha256(f'{manifest} {gone}'.encode()).hexdigest()[:SHORT]}{_end(manifest)}"
+
+
+def is_place_without(place: str) -> bool:
+    """Tell whether `find_place_without` may have named a place."""
+    return re.fullmatch(f"{PLACES}/{_DIGITS}-{_DIGITS}", place) is not None
+
+
+def replaced_by(place: str) -> str:
+    """Give the first digits of the SHA-256 of the manifest that a run in a place replaced; empty where it replaced no finished one."""
+    return place.rpartition("/")[2].partition("-")[2]
 
 
 def is_place(plan: Plan, place: str) -> bool:

@@ -44,6 +44,15 @@ class PartEntry(TypedDict):
 
 
 @dataclass(frozen=True, slots=True)
+class Forgotten:
+    """Rows that were taken out of a part of the finished run, as those of a person; nothing of what was in them is kept."""
+
+    day: str  # when, YYYY-MM-DD in UTC
+    part: int
+    rows: tuple[int, ...]  # where they stood in the part as it was made, from 0; none where a dictionary alone kept what no row has
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """What was published, proved: readers trust this alone."""
 
@@ -68,7 +77,7 @@ class Manifest:
     used: tuple[int, ...]  # features that some split asks for, by position
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
     pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
-    n_rows: int  # explained
+    n_rows: int  # explained, and there
     n_files: int  # of the plan, with rows; those whose footers could not be read are none of them
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
     parts: tuple[PartEntry, ...]
@@ -76,6 +85,7 @@ class Manifest:
     rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
     totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
     missing: float | None = field(default=None, metadata={EMPTY: True})  # number that stands for missing values besides null and NaN, if any
+    forgotten: tuple[Forgotten, ...] = field(default=(), metadata={EMPTY: True})  # rows that were taken out since; summaries were made with them
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")
@@ -97,10 +107,44 @@ class Manifest:
         return sum(entry.n_rows or 0 for entry in self.rejected)
 
     @property
+    def n_forgotten(self) -> int:
+        """Rows that were explained and taken out since."""
+        return sum(len(entry.rows) for entry in self.forgotten)
+
+    @property
+    def n_explained(self) -> int:
+        """Rows that summaries were made of: those that are there, and those that were taken out."""
+        return self.n_rows + self.n_forgotten
+
+    @property
     def share(self) -> float:
-        """Share of the data's rows that are explained, 0 where there are none; a file whose footer cannot be read counts as an average file."""
-        unknown = sum(entry.n_rows is None for entry in self.rejected)
-        return self.n_rows * self.n_files / ((self.n_rows + self.n_rejected) * (self.n_files + unknown)) if self.n_rows else 0.0
+        """Share of the data's rows that were explained, 0 where there are none; a file whose footer cannot be read counts as an average file."""
+        unknown, n = sum(entry.n_rows is None for entry in self.rejected), self.n_explained
+        return n * self.n_files / ((n + self.n_rejected) * (self.n_files + unknown)) if n else 0.0
+
+    def list_forgotten(self) -> dict[int, list[int]]:
+        """List where rows stood that were taken out, in order, by the numbers of their parts."""
+        found = dict[int, list[int]]()
+        for entry in self.forgotten:
+            found.setdefault(entry.part, []).extend(entry.rows)
+        return {part: sorted(rows) for part, rows in found.items()}
+
+    def find_planned(self, part: int, row: int) -> int:
+        """Find where a row stood in its part as it was made.
+
+        Parameters
+        ----------
+        part : int
+        row : int
+            Its number in the part as it is.
+
+        Returns
+        -------
+        int
+        """
+        for gone in self.list_forgotten().get(part, ()):
+            row += gone <= row
+        return row
 
     def home(self, run: str) -> str:
         """Find where the run's plan lies.

@@ -86,8 +86,8 @@ def test_numbers_and_bars_are_the_row_s():
 
 def test_a_page_is_written_once(tmp_path):
     """Another one there is not overwritten."""
-    save_page(str(tmp_path / "row.html"), shown(one()))
+    save_page(str(tmp_path / "row.html"), write_page(shown(one())))
     assert (tmp_path / "row.html").read_text(encoding="utf-8") == write_page(shown(one()))
-    save_page(str(tmp_path / "row.html"), shown(one()))
+    save_page(str(tmp_path / "row.html"), write_page(shown(one())))
     with pytest.raises(RunConflict, match=r"row\.html"):
-        save_page(str(tmp_path / "row.html"), shown(one(total=4.0)))
+        save_page(str(tmp_path / "row.html"), write_page(shown(one(total=4.0))))

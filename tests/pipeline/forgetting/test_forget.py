@@ -1,0 +1,361 @@
+"""One person forgotten: no object of the runs, tables, reports and pages holds the id, all others' rows are as they were, and the runs are sound."""
+
+import shutil
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from leafledger import check_run, drift, explain, forget, list_runs, read_latest, read_manifest, read_run, report
+from leafledger.pipeline.command.cli import main
+from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.runs.publish import replacement
+from tests.pipeline.forgetting.people import NUMBER, PERSON, holders, objects, plain, read_parts, without, write_people
+from tests.pipeline.runs.publish.killing import NEVER, WRITES, KilledError, kill_writes
+
+DAYS = ("2026-11-01", "2026-11-02")
+OPTIONS = {"ids": ["customer", "account"], "values": True, "top": 2, "columns": "both", "item_rows": "file", "scheduler": "serial"}
+
+
+@pytest.fixture(scope="module")
+def people(example, tmp_path_factory):
+    return write_people(example, tmp_path_factory.mktemp("people") / "data")
+
+
+def make_nights(example, people, root, **more):
+    """Two nights with reports, what drifted between them, a page of the person, and a pointer to the latest."""
+    for day in DAYS:
+        explain(example.model, people, f"{root}/date={day}", date=day, latest=f"{root}/latest.json", **(OPTIONS | more))
+        report(f"{root}/date={day}")
+    drift(f"{root}/date={DAYS[1]}", against=f"{root}/date={DAYS[0]}")
+    assert main(["show", f"{root}/date={DAYS[0]}", "--where", f"customer={PERSON}", "--html", f"{root}/pages/{PERSON[:6]}.html"]) == 0
+    return root
+
+
+@pytest.fixture(scope="module")
+def nights(example, people, tmp_path_factory):
+    return make_nights(example, people, tmp_path_factory.mktemp("nights") / "runs")
+
+
+@pytest.fixture
+def runs(nights, tmp_path):
+    """A copy of the nights, whose pointer names the copy."""
+    shutil.copytree(nights, tmp_path / "runs")
+    pointer = tmp_path / "runs" / "latest.json"
+    pointer.write_text(pointer.read_text().replace(str(nights), str(tmp_path / "runs")))
+    return tmp_path / "runs"
+
+
+def assert_forgotten(root, before):
+    """Nothing holds the person by any of the ids; all other rows are as they were, in their order; every run is sound and says what it lacks."""
+    assert holders(root, PERSON, NUMBER) == []
+    today = datetime.now(UTC).date().isoformat()
+    for day in DAYS:
+        run = f"{root}/date={day}"
+        assert read_parts(run).equals(without(before, customer=PERSON))
+        assert plain(read_run(run).attributions()).equals(read_parts(run))
+        assert {entry.day for entry in read_manifest(run).forgotten} == {today}
+        found = check_run(run, all_rows=True)
+        assert (found.sound, found.left, found.n_rows, found.n_forgotten, found.n_again) == (True, (), 2994, 6, 2994)
+    latest = read_latest(f"{root}/latest.json")
+    assert (latest.manifest, latest.n_rows, latest.share) == (read_manifest(latest.run).sha256, 2994, 1.0)
+
+
+def test_nothing_holds_the_person(runs):
+    """Searched byte by byte, Parquet decoded, by a search that is none of the command's; parts, page and all that was made of a run held them."""
+    before, summaries = read_parts(runs / "date=2026-11-01"), pq.read_table(runs / "date=2026-11-01/summary/importance.parquet")
+    there = holders(runs, PERSON, NUMBER)
+    assert {name.split("/")[-2] for name in there} >= {"attributions", "pages"}
+    found = forget(runs, {"customer": PERSON})
+    assert found.proved
+    assert (found.n_runs, found.n_rows, found.holding, found.untouched) == (2, 12, (), ())
+    assert [(run.name, run.n_rows, run.n_parts, run.of_parts) for run in found.runs] == [(f"date={day}", 6, 3, 3) for day in DAYS]
+    assert found.runs[1].removed == ("after/distributions.parquet", "after/drift.json", "after/drift.parquet", "report/index.html")
+    assert (found.pages, found.pointers) == ((f"{runs}/pages/person.html",), (f"{runs}/latest.json",))
+    assert found.n_objects == len([data for data in objects(runs).values() if data]) + 1  # the page, which is gone by now
+    assert_forgotten(runs, before)
+    assert pq.read_table(runs / "date=2026-11-01/summary/importance.parquet").equals(summaries)
+    assert [(run.state, run.n_rows, run.n_forgotten, run.left) for run in list_runs(runs)] == [("finished", 2994, 6, None)] * 2
+    again = forget(runs, {"customer": PERSON})
+    assert (again.proved, again.n_rows, again.runs) == (True, 0, ())
+
+
+def test_by_a_number_and_by_its_text(runs):
+    """A column of integers; what another column says of the same person goes with the rows."""
+    before = read_parts(runs / "date=2026-11-01")
+    assert forget(runs, {"account": str(NUMBER)}).proved
+    assert_forgotten(runs, before)
+
+
+def test_a_dry_run_changes_nothing_and_says_what_holds_what(runs):
+    before = objects(runs)
+    found = forget(runs, {"customer": PERSON}, dry_run=True)
+    assert (found.proved, found.n_rows, found.pages, found.pointers) == (False, 12, (f"{runs}/pages/person.html",), ())
+    assert {each.uri.removeprefix(f"{runs}/"): each.what for each in found.holding} == {
+        f"date={day}/attributions/part-0000{k}.parquet": "2 rows" for day in DAYS for k in range(3)
+    }
+    assert objects(runs) == before
+
+
+def test_rows_keep_their_places(runs, capsys):
+    """Rows behind one that is gone are still told with their own row of the data, and explained again they agree; a second person goes as well."""
+    assert forget(runs, {"customer": PERSON}).proved
+    assert forget(runs, {"customer": "person-00001"}).proved
+    run = read_run(runs / "date=2026-11-01")
+    for row in (0, 2, 122, 124, 499, 625, 999):
+        stored = pq.read_table(run.plan.data + "/1.parquet", columns=["customer", "distance"]).slice(row, 1).to_pylist()[0]
+        shown = run.show({"customer": stored["customer"]}, most=10)
+        places = [(each.file.rpartition("/")[2], each.file_row) for each in shown.rows]
+        assert ("1.parquet", row) in places
+        assert shown.rows[places.index(("1.parquet", row))].values["distance"] == stored["distance"]
+    assert main(["show", str(runs / "date=2026-11-01"), "--where", "customer=person-00499", "--verify", "--top", "1"]) == 0
+    assert "verified: 6 rows explained again agree" in capsys.readouterr().out
+    report_of = check_run(runs / "date=2026-11-01", deep=True)
+    assert (report_of.sound, report_of.n_forgotten, report_of.n_again) == (True, 12, 3 * 64 - 3)
+
+
+def test_another_night_takes_over_whole_parts_alone(example, people, runs, tmp_path):
+    """Where a file changes, parts that lack rows are made again from the data; those of a night that lacks none are taken over as ever."""
+    data = tmp_path / "data"
+    shutil.copytree(people, data)
+    out = tmp_path / "night"
+    explain(example.model, data, out, **OPTIONS)
+    assert forget(out, {"customer": "person-00001"}).proved
+    table = pq.read_table(data / "2.parquet")
+    pq.write_table(table.slice(1), data / "2.parquet")
+    made = explain(example.model, data, out, if_changed="replace", **OPTIONS)
+    explain(example.model, data, tmp_path / "fresh", **OPTIONS)
+    assert (made.n_rows, made.forgotten) == (2999, ())
+    assert read_parts(out).equals(read_parts(tmp_path / "fresh"))
+    assert check_run(out, all_rows=True).sound
+
+
+def test_the_same_command_finds_the_run_finished(example, people, runs):
+    """Of unchanged data: nobody is explained again without being asked."""
+    run = runs / "date=2026-11-01"
+    assert forget(run, {"customer": PERSON}).proved
+    before = objects(run)
+    assert explain(example.model, people, str(run), date=DAYS[0], **OPTIONS) == read_manifest(str(run))
+    assert objects(run) == before
+
+
+def test_drift_and_reports_of_what_is_left(runs):
+    """Both are made anew, and name nobody."""
+    assert forget(runs, {"customer": PERSON}).proved
+    assert drift(runs / "date=2026-11-02", against=runs / "date=2026-11-01").alarms == ()
+    report(runs / "date=2026-11-02")
+    assert "rows forgotten" in (runs / "date=2026-11-02/report/index.html").read_text()
+    assert holders(runs, PERSON, NUMBER) == []
+
+
+def test_an_empty_part_stays(example, tmp_path):
+    """All of whose rows were the person's."""
+    data, out = write_people(example, tmp_path / "data"), tmp_path / "run"
+    table = pq.read_table(data / "1.parquet")
+    column, names = table.schema.get_field_index("customer"), pa.array(["nobody else"] * len(table)).dictionary_encode()
+    pq.write_table(table.set_column(column, "customer", names), data / "1.parquet")
+    explain(example.model, data, out, **OPTIONS)
+    assert forget(out, {"customer": "nobody else"}).proved
+    found = check_run(out, all_rows=True)
+    assert (found.sound, found.n_rows, found.n_forgotten) == (True, 2000, 1000)
+    assert read_run(out).attributions(["account"]).num_rows == 2000
+    assert len(read_run(out).sample(50)) == 50
+    report(out)
+
+
+@pytest.mark.slow
+def test_whatever_ends_it_the_same_command_finishes(runs, tmp_path, monkeypatch):
+    """Before and after every write: the run by its manifest has all of the person's rows or none, and after the next attempt nothing holds them."""
+    before, (left, steps), seen = read_parts(runs / "date=2026-11-01"), kill_writes(monkeypatch), []
+    monkeypatch.setattr(replacement, "AT_ONCE", 1)
+    shutil.rmtree(runs / "date=2026-11-02")
+    for moment in range(400):
+        shutil.rmtree(tmp_path / "again", ignore_errors=True)
+        shutil.copytree(runs, tmp_path / "again")
+        run, left[0] = tmp_path / "again" / "date=2026-11-01", moment
+        try:
+            forget(tmp_path / "again", {"customer": PERSON})
+        except KilledError:
+            left[0] = NEVER
+        else:
+            break
+        rows = plain(read_run(run).attributions())
+        seen.append(rows.equals(without(before, customer=PERSON)))
+        assert seen[-1] or rows.equals(before)
+        assert forget(tmp_path / "again", {"customer": PERSON}).proved
+        assert holders(tmp_path / "again", PERSON, NUMBER) == []
+        assert read_parts(run).equals(without(before, customer=PERSON))
+        assert (check_run(run, deep=True).sound, check_run(run).left) == (True, ())
+    assert seen == sorted(seen)  # never back
+    assert {True, False} == {*seen}
+    assert {*steps} == {*WRITES}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["folder", "bucket"])
+def test_killed_again_and_again(example, people, place, tmp_path, request, monkeypatch):
+    """One attempt after the other on the same runs, in a folder and in a bucket, each a little longer: in the end it is as if nothing had been."""
+    root = str(tmp_path / "runs") if place == "folder" else f"{request.getfixturevalue('bucket')}/runs"
+    make_nights(example, people, root)
+    before, (left, _) = read_parts(f"{root}/date=2026-11-01"), kill_writes(monkeypatch)
+    for moment in range(300):
+        left[0] = moment
+        try:
+            found = forget(root, {"account": NUMBER})
+        except KilledError:
+            left[0] = NEVER
+            assert all(check_run(f"{root}/date={day}").sound for day in DAYS)
+        else:
+            break
+    assert found.proved
+    assert_forgotten(root, before)
+
+
+@pytest.fixture
+def tabled(example, people, tmp_path, kind):
+    """Nights in a table, and the table as other programs see it."""
+    there = kind(tmp_path / "runs")
+    return make_nights(example, people, tmp_path / "runs", table=kind.table), there
+
+
+def test_tables_have_the_new_parts_alone(tabled):
+    """Polars reads everybody else of every night once; older versions name files that nobody can read, and after the command that is told none do."""
+    root, there = tabled
+    before = read_parts(root / "date=2026-11-01")
+    found = forget(root, {"customer": PERSON})
+    assert (found.proved, found.n_rows) == (True, 12)
+    assert_forgotten(root, before)
+    rows = there.by_polars()
+    assert sorted(rows["account"].to_pylist()) == sorted(2 * without(before, customer=PERSON)["account"].to_pylist())
+    assert not {str(NUMBER), PERSON} & {*map(str, rows["customer"].to_pylist()), *map(str, rows["account"].to_pylist())}
+    assert sum(there.list_live().values()) == 2 * 2994
+    (older,) = found.older
+    assert (older.table, older.gone, older.holding) == (there.uri, 6, ())
+    assert len(older.versions) == 3
+    exec(older.expire)
+    assert forget(root, {"customer": PERSON}).older == ()
+    assert sum(there.list_live().values()) == 2 * 2994
+    assert forget(root, {"customer": "person-00001"}).proved
+    assert sum(there.list_live().values()) == 2 * 2988
+
+
+@pytest.mark.slow
+def test_a_table_is_finished_by_the_next_attempt(tabled, monkeypatch):
+    """Killed before and after every write, the log's among them."""
+    root, there = tabled
+    before, (left, _) = read_parts(root / "date=2026-11-01"), kill_writes(monkeypatch)
+
+    def killing(function):
+        def step(*given, **named):
+            if left[0] % 2:
+                raise KilledError
+            return function(*given, **named)
+
+        return step
+
+    for owner, name in there.log:
+        monkeypatch.setattr(owner, name, killing(getattr(owner, name)))
+    for moment in range(300):
+        left[0] = moment
+        try:
+            forget(root, {"customer": PERSON})
+        except KilledError:
+            left[0] = NEVER
+        else:
+            break
+    left[0] = NEVER
+    assert forget(root, {"customer": PERSON}).proved
+    assert_forgotten(root, before)
+    assert sum(there.list_live().values()) == 2 * 2994
+
+
+def test_files_of_others_in_a_table_are_named(example, people, tmp_path):
+    """Rows that somebody appended to the table in a night of their own are searched with its current version, and are theirs to remove; in an older
+    version as well."""
+    root = make_nights(example, people, tmp_path / "runs", table="delta")
+    theirs = pa.table({"customer": pa.array([PERSON, "somebody"]), "date": pa.array([datetime(2026, 10, 1).date()] * 2)})
+    write_deltalake(root, theirs, mode="append", schema_mode="merge", partition_by=["date"])
+    found = forget(root, {"customer": PERSON})
+    assert (found.proved, found.n_rows) == (False, 12)
+    log, left = found.holding
+    assert (log.uri, log.what) == (f"{root}/_delta_log/00000000000000000002.json", "names it")  # the least and the largest value of their column
+    assert (left.uri.startswith(f"{root}/date=2026-10-01/"), left.what) == (True, "1 row")
+    DeltaTable(root).delete("date = '2026-10-01'")
+    found = forget(root, {"customer": PERSON})
+    assert left in found.holding  # it lies below the folder, whatever the log says of it
+    assert found.older[0].holding == (left,)
+
+
+def test_a_table_that_keeps_everything_refuses_before_anything_is_changed(example, people, tmp_path):
+    """Of Delta's appendOnly; and where others have rewritten the run's rows."""
+    root = make_nights(example, people, tmp_path / "runs", table="delta")
+    DeltaTable(root).alter.set_table_properties({"delta.appendOnly": "true"})
+    before = objects(root)
+    found = forget(root, {"customer": PERSON})
+    assert [each.name for each in found.untouched] == [f"date={day}" for day in DAYS]
+    why = "rows of this Delta table stay there for ever (delta.appendOnly), so a run in it cannot be replaced or removed"
+    assert {each.why for each in found.untouched} == {f"{root}: {why}"}
+    assert (found.proved, found.runs, len(found.holding)) == (False, (), 6)
+    after = objects(root)
+    pages = {name for name in before if name.startswith("pages/")}
+    assert {name: data for name, data in before.items() if name not in pages} == after
+    DeltaTable(root).alter.set_table_properties({"delta.appendOnly": "false"})
+    DeltaTable(root).optimize.compact()
+    assert [each.why.partition(", so that")[0] for each in forget(root, {"customer": PERSON}).untouched] == [
+        f"{root}: 3 files of a run in {root}/date={day} were committed, 0 count now: others have rewritten, removed or added some" for day in DAYS
+    ]
+
+
+def test_what_cannot_be_searched_is_named(example, people, runs, tmp_path):
+    """Unfinished, unreadable, without the id, grouped by it, or with the id in the data's paths: nothing is proved, and all others are done."""
+    shutil.copytree(runs / "date=2026-11-01", runs / "a")
+    (runs / "a" / "manifest.json").unlink()
+    shutil.copytree(runs / "date=2026-11-01", runs / "b")
+    (runs / "b" / "manifest.json").write_text("{}")
+    (tmp_path / "hive" / f"customer={PERSON}").mkdir(parents=True)
+    table = pq.read_table(people / "1.parquet")
+    pq.write_table(table.drop_columns("customer"), tmp_path / "hive" / f"customer={PERSON}" / "data.parquet")
+    plain_run = {"scheduler": "serial", "ids": ["customer"]}
+    explain(example.model, people, runs / "c", scheduler="serial")
+    explain(example.model, people, runs / "d", by=["customer"], **plain_run)
+    explain(example.model, tmp_path / "hive", runs / "e", **plain_run)
+    explain(example.model, people, runs / "f", global_only=True, scheduler="serial")
+    found = forget(runs, {"customer": PERSON})
+    again = "make the run again without these rows, with --if-changed replace"
+    assert {each.name: each.why for each in found.untouched} == {
+        "a": "unfinished",
+        "b": f"damaged: {runs}/b/manifest.json: not a manifest: its plan does not say what it lacks: KeyError 'players'",
+        "c": "has no id column 'customer', its id columns are none",
+        "d": f"its summaries have groups by 'customer', of which one may be this; {again}",
+        "e": f"the path of {tmp_path}/hive/customer={PERSON}/data.parquet names it, and so does the plan; {again}",
+    }
+    assert (found.proved, found.n_runs, found.n_rows) == (False, 3, 12)
+    assert {each.uri.removeprefix(f"{runs}/").split("/")[0] for each in found.holding} == {"a", "b", "d", "e"}
+    assert f"{runs}/e/plan.json" in {each.uri for each in found.holding}
+    assert any(each.uri.startswith(f"{runs}/d/summary/") for each in found.holding)
+
+
+def test_pages_and_copies_elsewhere(runs, tmp_path):
+    """Pages of the person's rows go there too; a copy of a part is named, and stays."""
+    shutil.copytree(runs / "pages", tmp_path / "mail")
+    (tmp_path / "mail" / "other.html").write_text(f"<!DOCTYPE html>\n<p>about {PERSON}</p>")
+    shutil.copy(runs / "date=2026-11-01/attributions/part-00000.parquet", tmp_path / "mail" / "copy.parquet")
+    found = forget(runs, {"customer": PERSON}, pages=[str(tmp_path / "mail")])
+    assert (found.proved, found.pages) == (False, (f"{runs}/pages/person.html", f"{tmp_path}/mail/person.html"))
+    assert {each.uri.rpartition("/")[2]: each.what for each in found.holding} == {"copy.parquet": "2 rows", "other.html": "names it"}
+    assert sorted(path.name for path in (tmp_path / "mail").iterdir()) == ["copy.parquet", "other.html"]
+
+
+@pytest.mark.parametrize("where", [{}, {"customer": "a", "account": 1}, {"customer": None}, {"customer": ""}, {1: 2}, "customer", None])
+def test_a_question_about_nobody_is_refused(runs, where):
+    with pytest.raises(UsageError, match=r"^where is "):
+        forget(runs, where)
+
+
+def test_a_value_of_another_type(runs):
+    """Is no row's: the run says so, and nothing is proved."""
+    found = forget(runs, {"account": "x"})
+    assert [each.why for each in found.untouched] == ["column 'account' is int64, got 'x'"] * 2
+    assert not found.proved
