@@ -11,7 +11,7 @@ from ..arguments.readers import read_flag
 from ..errors import LeafledgerError, NotThere, RunConflict, SchemaMismatch, StorageError, UsageError
 from ..finished.row_page import FOOTER
 from ..history.listed_runs import ListedRun, list_runs
-from ..history.pointers import find_objects, refresh_pointer
+from ..history.pointers import find_pointers, refresh_pointer
 from ..runs.publish.kept_run import remove_kept
 from ..runs.publish.settle import settle
 from ..runs.publish.table_commit import find_table
@@ -165,10 +165,6 @@ def _read_where(where: Mapping[str, Any]) -> Sought:
     return Sought(column, value)
 
 
-def _why_untouched(run: ListedRun) -> str | None:
-    return None if run.state == "finished" else run.state if run.why is None else f"{run.state}: {run.why}"
-
-
 def _find(run: ListedRun, sought: Sought) -> Leaving | UntouchedRun:
     """Find the rows of a run, or why they cannot be found or taken out: nothing is changed where a table would not let go of them."""
     why = None if run.state == "finished" else run.state if run.why is None else f"{run.state}: {run.why}"
@@ -257,30 +253,31 @@ def forget(
     Raises
     ------
     UsageError
-        An argument is none.
+        An argument is none, or there are no runs below the folder.
     NotThere
         There is no such folder.
-    RunConflict
-        A run was replaced at the same time.
     StorageError
         The store does not answer.
     """
     read_flag("dry_run", dry_run)
     sought, place, elsewhere = _read_where(where), normalise(str(folder)), [normalise(each) for each in pages]
     runs = list_runs(place)
+    if not runs:
+        raise UsageError(f"{place}: no runs there, expected a folder of runs")
     found = [(run, _find(run, sought)) for run in runs]
     tables = list(dict.fromkeys(table for run in runs if (table := find_table(run.run)) is not None))
     untouched = [each for _, each in found if isinstance(each, UntouchedRun)]
     searched = [(run, each) for run, each in found if isinstance(each, Leaving)]
-    gone = [_tell(run, each) for run, each in searched if each.rows]
-    refreshed = list[str]()
-    if not dry_run:
-        day, pointers = datetime.now(UTC).date().isoformat(), {*latest, *find_objects(place, (run.name for run in runs))}
-        for run, each in searched:
-            try:
-                refreshed += _change(each, day, pointers)
-            except (UsageError, RunConflict, SchemaMismatch) as error:  # others are at work on the run, or on its table
-                untouched.append(UntouchedRun(run.name, str(error)))
+    day, pointers = datetime.now(UTC).date().isoformat(), {*latest, *find_pointers(place, (run.name for run in runs))}
+    gone, refreshed = list[ForgottenRun](), list[str]()
+    for run, each in searched:
+        told = [_tell(run, each)] if each.rows else []
+        try:
+            refreshed += [] if dry_run else _change(each, day, pointers)
+        except (UsageError, RunConflict, SchemaMismatch) as error:  # others are at work on the run, or on its table
+            untouched.append(UntouchedRun(run.name, str(error)))
+        else:
+            gone += told
     n_objects, holding = _search_all([place, *elsewhere], tables, sought)
     pages_found = [each.uri for each in holding if _is_page(each.uri)]
     for uri in pages_found:

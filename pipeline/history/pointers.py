@@ -41,18 +41,37 @@ def refresh_pointer(uri: str, run: str, manifest: Manifest) -> bool:
     bool
         Whether it was changed.
     """
-    changed = False
 
     def change(held: bytes | None) -> bytes | None:
-        nonlocal changed
-        changed = False
+        before = replaced_by(manifest.place)
         with suppress(InvalidRun):
             named = None if held is None else FILE.parse(held, uri)
-            before = replaced_by(manifest.place)
             if named is not None and before and normalise(named.run) == run and named.manifest.startswith(before):
-                changed = True
                 return as_text(replace(named, manifest=manifest.sha256, n_rows=manifest.n_rows, share=manifest.share)).encode()
         return None
 
+    if change(storage.read_if_exists(uri)) is None:
+        return False
     commit.update(uri, change, single_writer=not commit.swaps(uri))
-    return changed
+    return True
+
+
+def find_pointers(place: str, names: Iterable[str]) -> set[str]:
+    """Find objects that may point to the latest run, as `find_objects`, or in the folder above where a place is a run itself.
+
+    Parameters
+    ----------
+    place : str
+        URI of the folder.
+    names : iterable of str
+        Of the runs below it; "" for itself.
+
+    Returns
+    -------
+    set of str
+    """
+    names = [*names]
+    if names != [""]:
+        return find_objects(place, names)
+    above, _, name = place.rpartition("/")
+    return find_objects(above, [name])

@@ -16,7 +16,7 @@ from ..runs.records.plan_file import read_plan
 from ..runs.records.provenance import FILE, Provenance
 from ..stores import storage
 from ..stores.uris import normalise
-from .pointers import find_objects, refresh_pointer
+from .pointers import find_pointers, refresh_pointer
 
 READERS = 8  # parts that are read at a time
 
@@ -112,7 +112,6 @@ def rollback(run: str | PathLike, *, latest: Sequence[str] = ()) -> RolledBack:
     if before is None and not interrupted:
         raise UsageError(f"{uri}: nothing is kept of what it replaced, if it replaced any; explain keeps it with --keep-replaced")
     made = now if before is None else _put_back(uri, now, before)
-    above, _, name = uri.rpartition("/")
-    refreshed, pointers = list[str](), sorted({*map(normalise, latest), *find_objects(above, [name])})
+    refreshed, pointers = list[str](), sorted({*map(normalise, latest), *find_pointers(uri, [""])})
     settle(uri, made, lambda: refreshed.extend(each for each in pointers if refresh_pointer(each, uri, made)))
     return RolledBack(uri, made, replaced_by(made.place) if before is None else now.sha256, before is None, tuple(refreshed))

@@ -11,6 +11,10 @@ from deltalake import DeltaTable, write_deltalake
 from leafledger import check_run, drift, explain, forget, list_runs, read_latest, read_manifest, read_run, report
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.forgetting import exchange as exchange_
+from leafledger.pipeline.forgetting import forget as forget_
+from leafledger.pipeline.forgetting.exchange import find_leaving
+from leafledger.pipeline.forgetting.search import Sought
 from leafledger.pipeline.runs.publish import replacement
 from tests.pipeline.forgetting.people import NUMBER, PERSON, holders, objects, plain, read_parts, without, write_people
 from tests.pipeline.runs.publish.killing import NEVER, WRITES, KilledError, kill_writes
@@ -352,6 +356,33 @@ def test_pages_and_copies_elsewhere(runs, tmp_path):
 def test_a_question_about_nobody_is_refused(runs, where):
     with pytest.raises(UsageError, match=r"^where is "):
         forget(runs, where)
+
+
+def test_a_folder_without_runs_proves_nothing(tmp_path):
+    """As one whose name was mistyped."""
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(UsageError, match=r"empty: no runs there, expected a folder of runs$"):
+        forget(tmp_path / "empty", {"customer": PERSON})
+
+
+def test_a_run_that_is_replaced_meanwhile_is_named(runs, monkeypatch):
+    """What is asked for again is then done."""
+    found = exchange_.exchange
+
+    def late(leaving, day):
+        if leaving.run.endswith(DAYS[0]):
+            found(find_leaving(leaving.run, Sought("customer", "person-00001")), day)
+        return found(leaving, day)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(forget_, "exchange", late)
+        first = forget(runs, {"customer": PERSON})
+    assert [each.name for each in first.runs] == [f"date={DAYS[1]}"]
+    assert [each.name for each in first.untouched] == [f"date={DAYS[0]}"]
+    assert first.untouched[0].why.endswith("manifest.json: another run took this place meanwhile; run the same again")
+    assert not first.proved
+    assert forget(runs, {"customer": PERSON}).proved
+    assert check_run(runs / f"date={DAYS[0]}", deep=True).n_forgotten == 12
 
 
 def test_a_value_of_another_type(runs):

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from leafledger import read_latest
-from leafledger.pipeline.history.pointers import find_objects, refresh_pointer
+from leafledger.pipeline.history.pointers import find_objects, find_pointers, refresh_pointer
 
 
 @pytest.fixture
@@ -46,3 +46,5 @@ def test_they_are_looked_for_on_the_way_to_runs(tmp_path):
         (tmp_path / name).write_text("{}")
     (tmp_path / "large.json").write_text("x" * (1 << 15))
     assert find_objects(str(tmp_path), ["job/run"]) == {f"{tmp_path}/latest.json", f"{tmp_path}/job/newest"}
+    assert find_pointers(str(tmp_path), ["job/run"]) == find_objects(str(tmp_path), ["job/run"])
+    assert find_pointers(f"{tmp_path}/job/run", [""]) == {f"{tmp_path}/job/newest"}

@@ -91,7 +91,7 @@ def test_a_question_about_nobody_is_one_line(runs, capsys, where):
 
 
 def test_one_run_and_a_place_without_runs(runs, tmp_path, capsys):
-    code, lines, _ = typed(capsys, "forget", runs / "2026-11-02", "--where", "name=row 1234", "--latest", runs / "latest.json")
+    code, lines, _ = typed(capsys, "forget", runs / "2026-11-02", "--where", "name=row 1234")
     assert (code, lines[0]) == (0, f"forgot 1 row of {runs}/2026-11-02: 1 of 4 parts written anew")
     assert lines[1] == f"{runs}/latest.json names the run by its new manifest"
     assert typed(capsys, "forget", tmp_path / "nowhere", "--where", "name=x")[0] == 6
