@@ -15,7 +15,7 @@ from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import Exit, InvalidRun
 from leafledger.pipeline.runs.monitor import night_metrics
 from leafledger.pipeline.runs.monitor.night_metrics import Night, read_night
-from tests.pipeline.conftest import FEATURES, write_nights
+from tests.pipeline.conftest import FEATURES, train, write_nights
 from tests.pipeline.running import attributions
 
 ALARMS, MEAN, SHARE = "leafledger_drift_alarms", "leafledger_mean_prediction", "leafledger_importance_share"
@@ -121,7 +121,7 @@ def test_what_drift_cannot_write_is_refused_before_it_compares(nights, tmp_path,
 
 
 def test_what_is_not_known_is_not_said(example, tmp_path):
-    """Of attributions that do not add up there is no mean; of an output that differs by row neither, nor of a run without rows anything."""
+    """Of attributions that do not add up there is no mean; of predictions it is theirs; of a run without rows nothing is said."""
     explain(example.model, example.data, tmp_path / "banzhaf", scheduler="serial", method="banzhaf")
     found = read_night(f"{tmp_path}/banzhaf", read_manifest(f"{tmp_path}/banzhaf"), None)
     assert (found.means, len(found.shares), found.alarms) == ((), 4, None)
@@ -135,6 +135,20 @@ def test_what_is_not_known_is_not_said(example, tmp_path):
     example.frame.drop(columns="month").head(0).to_parquet(empty / "a.parquet")
     explain(example.model, tmp_path / "data", tmp_path / "empty", scheduler="serial")
     assert read_night(f"{tmp_path}/empty", read_manifest(f"{tmp_path}/empty"), None) == Night()
+
+
+def test_every_class_has_a_mean(example, tmp_path):
+    """Its margins', of rows that are not those of the training; of the predicted class, which differs by row, none is said."""
+    write_nights(example.frame, tmp_path / "data")
+    train(example.frame, objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")
+    for out, told in (("every", {}), ("predicted", {"output": "predicted"})):
+        given = {"scheduler": "serial", "precision": "float64", **told}
+        explain(tmp_path / "model.txt", tmp_path / "data/2026-01-03", tmp_path / out, **given)
+    means = dict(read_night(f"{tmp_path}/every", read_manifest(f"{tmp_path}/every"), None).means)
+    rows = attributions(tmp_path / "every")
+    assert means == {(k, "margin"): pytest.approx(rows[f"margin_{k}"].to_numpy().mean(), rel=1e-12) for k in "012"}
+    found = read_night(f"{tmp_path}/predicted", read_manifest(f"{tmp_path}/predicted"), None)
+    assert (found.means, len(found.shares)) == ((), 4)
 
 
 def test_series_are_not_without_number(example, tmp_path, monkeypatch):
