@@ -232,7 +232,7 @@ def test_a_night_without_rows_has_none_of_any_column(example, tmp_path):
     assert none.attributions().num_rows == none.dataset().count_rows() == 0
     found = none.attributions(["flight", "margin"], where={"flight": 1})
     assert (found.num_rows, found.column_names) == (0, ["flight", "margin"])
-    with pytest.raises(UsageError, match=r"has no column 'fligth'; its id columns are flight$"):
+    with pytest.raises(UsageError, match=r"has no column 'fligth'; its id columns are flight; did you mean 'flight'\?$"):
         none.attributions(["fligth"])
     with pytest.raises(UsageError, match=rf"^{tmp_path}/run: has no rows$"):
         none.sample(2)
