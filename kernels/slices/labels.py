@@ -39,20 +39,7 @@ def no_labels(n: int) -> Labels:
 
 
 def take_labels(labels: Labels, first: int, last: int) -> Labels:
-    """Take the labels of some rows, with the groups alone that these rows are of.
-
-    Parameters
-    ----------
-    labels : Labels
-        of a slice
-    first, last : int
-        rows from ``first`` up to ``last``
-
-    Returns
-    -------
-    Labels
-        as if these rows had been read alone, not padded
-    """
+    """Take the labels of rows ``first`` to ``last - 1`` as if these had been read alone, not padded: with the groups alone that they are of."""
     label, weight, missing, group, residual, remainder = (np.ascontiguousarray(each[first:last]) for each in (*labels[:4], *labels[5:]))
     found, group = np.unique(group, return_inverse=True) if labels.names.size > 1 else (slice(None), group)
     return Labels(label, weight, missing, group, labels.names[found], residual, remainder)
