@@ -251,8 +251,13 @@ def deletion(ensemble, row, scores, output, background=None):
 
 
 def lengthen(first, second):
-    """Two lists, each with what only the other has added at its end (Karczmarz et al. 2022, Table 1)."""
+    """Two lists, each with what only the other has added at its end (after Karczmarz et al. 2022, Table 1)."""
     return [*first, *(player for player in second if player not in first)], [*second, *(player for player in first if player not in second)]
+
+
+def sort_by(first, second):
+    """The first list in the order of the second, at whose end the first's other members stand in their order (ibid.)."""
+    return sorted(first, key=lengthen(first, second)[1].index)
 
 
 def swaps(first, second):

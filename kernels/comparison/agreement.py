@@ -19,11 +19,11 @@ from ..prediction_gap.removal import shift_means
 from ..prediction_gap.tables import GapTables, make_prefixes
 from ..ranking.curves import CurveTables, add_placed_areas, prepare_curves
 from ..trees.forest import Forest
-from .cayley_distance import count_swaps
+from .cayley_distance import count_list_swaps, count_swaps
 from .player_ranks import PlayerRanks, rank_among
 
 AREAS = ("insertion", "deletion", "insertion - deletion")
-SWAPS, SIZE_CORRELATION = "swaps", "size correlation"
+SWAPS, LIST_SWAPS, SIZE_CORRELATION = "swaps", "list swaps", "size correlation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,16 +180,18 @@ def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
     Parameters
     ----------
     top : sequence of int
-        numbers k of players: for each the overlap of the first k players, and the swaps between them, both rankings by magnitude
+        numbers k of players: for each the overlap of the first k players, and both counts of swaps between them, rankings by magnitude
 
     Returns
     -------
     tuple of Agreement
-        the overlaps in the order of ``top``, then the swaps, then Spearman's correlation by score, and by magnitude
+        the overlaps in the order of ``top``, then the swaps of one list, then those of both lists, then Spearman's correlation by score, and by
+        magnitude
     """
     return (
         *(Agreement(f"top {k}", by_size, partial(overlap, k)) for k in top),
         *(Agreement(f"{SWAPS} {k}", by_size, partial(count_swaps, k)) for k in top),
+        *(Agreement(f"{LIST_SWAPS} {k}", by_size, partial(count_list_swaps, k)) for k in top),
         Agreement("correlation", by_score, correlate),
         Agreement(SIZE_CORRELATION, by_size, correlate),
     )

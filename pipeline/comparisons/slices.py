@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from leafledger.kernels.batch import attribute_batch
 from leafledger.kernels.comparison.agreement import (
+    LIST_SWAPS,
     SIZE_CORRELATION,
-    SWAPS,
     agreements,
     by_size,
     measure_agreements,
@@ -227,7 +227,7 @@ class SliceTables:
         """Return the sort keys of rows, from agreement and value differences."""
         compared, names = self._comparison, [each.name for each in self._agreements]
         n_pairs, n_used = len(compared.pairs), len(compared.features)
-        swaps, correlation = (names.index(name) * n_pairs for name in (f"{SWAPS} {max(compared.top)}", SIZE_CORRELATION))
+        swaps, correlation = (names.index(name) * n_pairs for name in (f"{LIST_SWAPS} {max(compared.top)}", SIZE_CORRELATION))
         difference = np.full((agreement.shape[0], n_pairs, agreement.shape[2]), np.nan)
         for q, pair in enumerate(compared.valued_pairs):
             first, total = (len(compared.valued) + q) * n_used, np.zeros((agreement.shape[0], agreement.shape[2]))

@@ -62,7 +62,7 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     given = {"banzhaf:0.25": {"p": 0.25}, "beta:4:1": {"alpha": 4, "beta": 1}, METHODS[3]: {"steps": 3, "rate": 0.1, "optimizer": "ascent"}}
     scores = {name: leafledger.attribute(model, rows, name.split(":")[0], parameters=given.get(name, {})).phi for name in METHODS}
     used = np.abs(np.stack(list(scores.values()))).sum(axis=(0, 1, 2)) > 0
-    assert len(found) == 3 * (3 * 4 + 3 * 6 + 6 * 6)
+    assert len(found) == 3 * (3 * 4 + 3 * 6 + 8 * 6)
     assert (found["rows"] == len(rows)).all()
     for name, phi in scores.items():
         curves = leafledger.curves(model, rows, phi)
@@ -82,8 +82,10 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     top = [np.argsort(-np.abs(some), axis=1, kind="stable")[:, :2] for some in (a, b)]
     expected = [len(set(x) & set(y)) / 2 for x, y in zip(*top, strict=True)]
     assert_allclose(pick(found, "top 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
-    expected = [naive.swaps(*naive.lengthen(list(x), list(y))) for x, y in zip(*top, strict=True)]
+    expected = [naive.swaps(x, naive.sort_by(x, y)) for x, y in zip(*(each.tolist() for each in top), strict=True)]
     assert_allclose(pick(found, "swaps 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
+    expected = [naive.swaps(*naive.lengthen(x, y)) for x, y in zip(*(each.tolist() for each in top), strict=True)]
+    assert_allclose(pick(found, "list swaps 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
 
 
 def test_features_have_both_impacts_and_how_far_values_are_apart(example, several, tmp_path):
@@ -126,13 +128,13 @@ def test_rows_on_which_rankings_differ_most(example, several, tmp_path):
     for k in range(3):
         mine = found[found["output"] == str(k)]
         assert mine["place"].tolist() == list(range(1, 8))
-        assert mine["swaps"].tolist() == sorted(swaps[:, k].tolist(), reverse=True)[:7]
+        assert mine["list_swaps"].tolist() == sorted(swaps[:, k].tolist(), reverse=True)[:7]
         for row in mine.to_dict("records"):
             i = position[row["flight"]]
             assert row["month"] == str(frame.loc[row["flight"], "month"])
             assert f"month={row['month']}/" in row["file"]
             assert pd.read_parquet(row["file"])["flight"].iloc[row["row"]] == row["flight"]
-            assert swaps[i, k] == row["swaps"]
+            assert swaps[i, k] == row["list_swaps"]
             for each, name in zip(order, ("first", "other_first"), strict=True):
                 assert list(row[name]) == [FEATURES[j] for j in each[i, k, :2]]
             assert_allclose(row["first_values"], phi[0].phi[i, k, order[0][i, k, :2]], rtol=1e-12)
@@ -175,11 +177,13 @@ def test_rankings_place_features_that_no_split_asks_for(wide, tmp_path):
 def test_what_a_ranking_does_not_tell_is_null(example, tmp_path):
     """A ranking by signed score has no order by magnitude, and the other way round: computed here or read from a run, alone or beside another."""
     data = write_data(example.frame.iloc[::100], tmp_path / "data")
+    scored = {"insertion", "deletion", "insertion - deletion", "correlation"}
+    sized = {"pgi2 1", "removal", "top", "swaps", "list swaps", "size correlation"}
     told = {
-        "shapley": {"insertion", "deletion", "insertion - deletion", "correlation", "pgi2 1", "removal", "top", "swaps", "size correlation"},
-        "curves": {"insertion", "deletion", "insertion - deletion", "correlation"},
-        "gap": {"pgi2 1", "removal", "top", "swaps", "size correlation"},
-        "gap_greedy": {"pgi2 1", "removal", "top", "swaps", "size correlation"},
+        "shapley": {*scored, *sized},
+        "curves": scored,
+        "gap": sized,
+        "gap_greedy": sized,
     }
     names = {
         "shapley": "shapley",
