@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafledger.kernels.method.method import Method
+from leafledger.kernels.method.notation import read_method
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.summary import list_grouped
 
@@ -49,6 +50,26 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise UsageError(f"method {name!r} is unknown, expected one of {', '.join(METHODS)}")
     return METHODS[name]
+
+
+def read_entry(text: str) -> tuple[Method, dict[str, Any]]:
+    """Read a method with its parameters from a text, such as ``beta:4:1`` or ``semivalue(atoms=0:1,1:1)``.
+
+    Returns
+    -------
+    Method
+    dict of str to Any
+        Of all of its parameters, with defaults.
+
+    Raises
+    ------
+    UsageError
+        It is unknown, or takes other parameters.
+    """
+    try:
+        return read_method(text, METHODS)
+    except ValueError as error:
+        raise UsageError(f"{shorten(text)}: {error}") from None
 
 
 def labelled_methods() -> str:

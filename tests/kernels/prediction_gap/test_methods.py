@@ -18,16 +18,16 @@ from tests import naive, perturbed
 from tests.kernels.attributing import defaults, scores_by
 from tests.kernels.prediction_gap.gaps import forest_and_rows, noisy, outcomes_of
 from tests.kernels.prediction_gap.ranked import ATOL, RTOL, SCALE, against, defined, written
-from tests.kernels.ranking.ranked import expected_ranks
+from tests.kernels.ranking.ranked import RANKINGS, expected_ranks, write_ranking
 from tests.strategies import batches, forests, partitions
 from tests.trees import stumps
 
 
-@pytest.mark.parametrize("ranking", ["shapley", "banzhaf:0.25", "beta:4:1"])
+@pytest.mark.parametrize("ranking", RANKINGS)
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3), noise=st.sampled_from(NOISES))
 def test_rankings_are_those_of_the_method_that_ranks(data, ensemble, ranking, noise):
     """Features by size of its values, equal ones in their own order, with those in no split among them; PGI² by enumeration."""
-    rows = data.draw(batches(ensemble, 2))
+    rows, ranking = data.draw(batches(ensemble, 2)), write_ranking(ranking, ensemble)
     phi = scores_by(ranking, ensemble, rows)
     ranks, gaps = written("gap", ensemble, rows, ranking=ranking, noise=noise.name, scale=(SCALE,))
     for i, row in enumerate(rows):

@@ -49,7 +49,7 @@ def part(tmp_path_factory):
     table = pa.table({"margin": np.zeros(250), **dict(zip((name for some in names for name in some), values, strict=True))})
     (run / "attributions").mkdir()
     pq.write_table(table, run / "attributions" / "part-00000.parquet", row_group_size=70)
-    return table, Ranking("run:x", "shapley", "", str(run), names)
+    return table, Ranking("run:x", "shapley", "", str(run), names, (0, 1))
 
 
 @dataclass(frozen=True)
