@@ -16,8 +16,9 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
     from leafledger.pipeline.in_memory.inspect.inspection import Inspection, inspect_model
     from leafledger.pipeline.in_memory.inspect.leaf_tables import leaf_tables
-    from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound
-    from leafledger.pipeline.in_memory.rankings.curves import Curves, Gradient, curves, gradient
+    from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound, sampling_rows
+    from leafledger.pipeline.in_memory.rankings.curves import Curves, coalition_values, curves
+    from leafledger.pipeline.in_memory.rankings.gradient import Gradient, gradient
     from leafledger.pipeline.in_memory.rankings.prediction_gap import prediction_gap, rank_by_gap
     from leafledger.pipeline.models import load_ensemble, save_model
     from leafledger.pipeline.models.model import Model
@@ -53,6 +54,7 @@ __all__ = [
     "WrittenReport",
     "attribute",
     "check_run",
+    "coalition_values",
     "compare",
     "curves",
     "drift",
@@ -72,6 +74,7 @@ __all__ = [
     "read_run",
     "report",
     "sampling_bound",
+    "sampling_rows",
     "save_model",
 ]
 
@@ -87,8 +90,9 @@ _HOMES = {
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),
     "leafledger.pipeline.in_memory.rankings.prediction_gap": ("prediction_gap", "rank_by_gap"),
-    "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "Gradient", "curves", "gradient"),
-    "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound",),
+    "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "coalition_values", "curves"),
+    "leafledger.pipeline.in_memory.rankings.gradient": ("Gradient", "gradient"),
+    "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound", "sampling_rows"),
     "leafledger.pipeline.models": ("load_ensemble", "save_model"),
     "leafledger.pipeline.models.model": ("Model",),
     "leafledger.pipeline.models.sklearn.encoder_groups": ("encoder_groups",),
