@@ -8,9 +8,8 @@ import numpy as np
 
 from ..arrays.ordering import SIZE
 from ..method.method import Games, Method, Parameters, Phi
-from ..method.open_parameters import Tuning
 from ..method.parameters import Parameter, choice, number, numbers, whole
-from ..ranking.methods import RANKING, RATE, prepare_ranking, score_players
+from ..ranking.methods import RANKING, prepare_ranking, score_players
 from ..ranking.ranks import rows_with_scores, summarize_ranks
 from ..slices.buffers import Buffers
 from ..trees.forest import Forest
@@ -36,7 +35,6 @@ def _perturbing(
     prepare: Callable[[Forest, Parameters, Measured | None], NamedTuple],
     kernel: Callable[[Buffers, RankingTables], None],
     parameter: Parameter,
-    tuning: Tuning | None = None,
 ) -> Method:
     """Declare a method that ranks features and measures its rankings."""
     return Method(
@@ -48,7 +46,6 @@ def _perturbing(
         phi=Phi(rows=rows_with_scores(2), column="rank", scores=(PGI2, ERROR), ranks=SIZE, linear=False),
         summaries=(GAPS,),
         perturbs=True,
-        tuning=tuning,
     )
 
 
@@ -77,7 +74,6 @@ GAP = _perturbing(
     _prepare_gap,
     _attribute_gap,
     RANKING,
-    RATE,
 )
 GAP_GREEDY = _perturbing(
     "gap_greedy",

@@ -206,8 +206,6 @@ def _fill_ranking(given: Parameters, rate: float) -> dict[str, Any]:
     return {**given, "ranking": ":".join((RANKER.name, *map(str, {**asked, "rate": rate}.values())))}
 
 
-RATE = Tuning("rate", RATE_ROWS, _try_ranking, choose_rate, _fill_ranking)  # of methods with the parameter ``ranking``
-
 CURVES = Method(
     name="curves",
     meaning="a ranking by a method's values, the highest first, and the margin while features are added from its top, and from its bottom",
@@ -216,7 +214,7 @@ CURVES = Method(
     parameters=(RANKING,),
     phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, ranks=SCORE, n_steps=lambda _, n: len(KINDS) * (n + 1), linear=False),
     summaries=(AREAS, CURVE_MEANS),
-    tuning=RATE,
+    tuning=Tuning("rate", RATE_ROWS, _try_ranking, choose_rate, _fill_ranking),
 )
 
 METHODS = (RANKER, CURVES)

@@ -38,6 +38,13 @@ def test_rankings_are_those_of_the_method_that_ranks(data, ensemble, ranking, no
             assert_allclose(gaps[i, k], float(perturbed.mean_gap(gap, outcomes, order)[k]), rtol=RTOL, atol=ATOL)
 
 
+def test_a_rate_is_a_number():
+    """There are no rows to choose it by before those that are ranked."""
+    ensemble, rows = forest_and_rows()
+    with pytest.raises(InvalidParameters, match="rate is 'auto', but there are no rows to choose it by; expected a number"):
+        written("gap", ensemble, rows, ranking="ranker(rate=auto)")
+
+
 @settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3), noise=st.sampled_from(NOISES))
 def test_greedy_rankings_are_those_of_the_definition(data, ensemble, noise):

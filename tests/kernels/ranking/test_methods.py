@@ -133,7 +133,6 @@ def test_paths_have_as_many_steps_as_are_declared(ensemble, steps):
     [
         ("ranker", {"steps": 3, "rate": "auto", "optimizer": "ascent"}, {"steps": 3, "rate": 0.05, "optimizer": "ascent"}),
         ("curves", {"ranking": "ranker:3:auto:ascent"}, {"ranking": "ranker:3:0.05:ascent"}),
-        ("gap", {"ranking": "ranker(steps=3,optimizer=ascent,rate=auto)"}, {"ranking": "ranker:3:0.05:ascent"}),
     ],
 )
 def test_a_rate_may_be_left_open(name, given, filled):
