@@ -161,6 +161,9 @@ def verdicts() -> str:
         f"Made by `make papers`{' with `PAPERS=--quick`' if found['quick'] else ''} on {found['date']} in {found['seconds']} s, on: {machine}. "
         f"{len(found['figures'])} figures and tables; {holding} of {len(claims)} claims hold."
     )
+    again = [f"{_paper(figure)[1]} ({figure['date']})" for figure in found["figures"] if "date" in figure]
+    if again:
+        said += f" Drawn again since: {'; '.join(again)}."
     rows = []
     for figure in found["figures"]:
         paper, what = _paper(figure)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from .errors import InvalidParameters
 
+LEAST_WEIGHT = 1e-6  # inverse of the largest total of signed weights: beyond it digits are lost
 LEAST_NORM = 1e-14  # stopping norm of Lanczos' method: moments would change by its square
 LAST_ABSCISSA = 6.08  # last abscissa of the tanh-sinh rule: beyond it t or 1 - t would underflow
 SETTLED = 1e-12  # error allowed in a density's moments, relative to its total variation
@@ -240,6 +241,47 @@ def thin_sizes(sizes: np.ndarray, n_players: int) -> np.ndarray:
         k = np.arange(m)
         sizes = (m - k) / max(m, 1) * sizes[:-1] + (k + 1) / max(m, 1) * sizes[1:]
     return np.concatenate([np.zeros(0), *reversed(rows)])
+
+
+def size_rule(sizes: np.ndarray) -> GameValue:
+    """Return the rules of a value given by the sizes of coalitions: signed measures with the same probabilities of sizes.
+
+    Among n players the distribution of sizes has n numbers, and so many nodes determine a measure on them: the weights solve a linear system of
+    Bernstein's polynomials at Chebyshev's points.
+
+    Parameters
+    ----------
+    sizes : (N,) float64, as ``thin_sizes`` takes them, of sum 1
+
+    Returns
+    -------
+    GameValue
+        of at most N players
+
+    Raises
+    ------
+    InvalidParameters
+        on a path are so many players that weights would lose digits
+    """
+
+    def value(n_players: int) -> Quadrature:
+        n = max(1, min(n_players, sizes.size))
+        k, nodes = np.arange(n), (1 - np.cos((np.arange(n) + 0.5) * np.pi / n)) / 2
+        weights = np.linalg.solve(_binomial(n - 1)[:, None] * nodes ** k[:, None] * (1 - nodes) ** (n - 1 - k[:, None]), thin_sizes(sizes, n)[-n:])
+        if not np.abs(weights).sum() < 1 / LEAST_WEIGHT:
+            raise InvalidParameters(
+                f"sizes of coalitions of {n} players on a path, as a measure, have weights that cancel too much, expected fewer players"
+            )
+        return Quadrature(nodes, weights / weights.sum())
+
+    return value
+
+
+def _binomial(n: int) -> np.ndarray:
+    """Return the binomial coefficients of n, ``(n + 1,) float64``."""
+    from scipy.special import binom
+
+    return binom(n, np.arange(n + 1))
 
 
 Weighing = Callable[[int], np.ndarray]  # from n players to the weights ``[b, a]`` of coalitions with b others present and a absent, a + b < n

@@ -46,8 +46,9 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
     from leafledger.pipeline.in_memory.inspect.inspection import Inspection, inspect_model
     from leafledger.pipeline.in_memory.inspect.leaf_tables import leaf_tables
-    from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound
-    from leafledger.pipeline.in_memory.rankings.curves import Curves, Gradient, curves, gradient
+    from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound, sampling_rows
+    from leafledger.pipeline.in_memory.rankings.curves import Curves, coalition_values, curves
+    from leafledger.pipeline.in_memory.rankings.gradient import Gradient, gradient
     from leafledger.pipeline.in_memory.rankings.prediction_gap import prediction_gap, rank_by_gap
     from leafledger.pipeline.models import load_ensemble, save_model
     from leafledger.pipeline.models.model import Model
@@ -109,6 +110,7 @@ __all__ = [
     "WrittenReport",
     "attribute",
     "check_run",
+    "coalition_values",
     "compare",
     "curves",
     "drift",
@@ -131,6 +133,7 @@ __all__ = [
     "report",
     "rollback",
     "sampling_bound",
+    "sampling_rows",
     "save_model",
 ]
 
@@ -175,8 +178,9 @@ _HOMES = {
     "leafledger.pipeline.forgetting.forget": ("ForgottenRows", "forget"),
     "leafledger.pipeline.finished.rows_of_runs": ("FoundInRuns", "find_in_runs"),
     "leafledger.pipeline.in_memory.rankings.prediction_gap": ("prediction_gap", "rank_by_gap"),
-    "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "Gradient", "curves", "gradient"),
-    "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound",),
+    "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "coalition_values", "curves"),
+    "leafledger.pipeline.in_memory.rankings.gradient": ("Gradient", "gradient"),
+    "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound", "sampling_rows"),
     "leafledger.pipeline.models": ("load_ensemble", "save_model"),
     "leafledger.pipeline.models.model": ("Model",),
     "leafledger.pipeline.models.sklearn.encoder_groups": ("encoder_groups",),

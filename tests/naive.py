@@ -109,7 +109,7 @@ def _subsets(players):
     return itertools.chain.from_iterable(itertools.combinations(players, size) for size in range(len(players) + 1))
 
 
-def _game(ensemble, row, output, background=None):
+def game(ensemble, row, output, background=None):
     """The game as a function of a set of features, every value computed once; with a background the marginal one (Filom et al. 2024, Def. 2.2)."""
     known = {}
 
@@ -130,8 +130,8 @@ def quotient_semivalue(ensemble, row, group, n_groups, weight, background=None):
     """The same for groups of features that join together, ``group (features,)``: phi of every group, ``(outputs, n_groups)`` float64."""
     phi = np.zeros((ensemble.base.size, n_groups))
     for k in range(ensemble.base.size):
-        game = _game(ensemble, row, k, background)
-        v = {s: game([j for j, g in enumerate(group) if g in s]) for s in _subsets(range(n_groups))}
+        of_features = game(ensemble, row, k, background)
+        v = {s: of_features([j for j, g in enumerate(group) if g in s]) for s in _subsets(range(n_groups))}
         for g in range(n_groups):
             others = [s for s in v if g not in s]
             phi[k, g] = float(sum(weight(len(s), n_groups) * (v[tuple(sorted((*s, g)))] - v[s]) for s in others))
@@ -142,6 +142,13 @@ def _members(group):
     return [[j for j, g in enumerate(group) if g == number] for number in range(max(group) + 1)]
 
 
+def thinned_weight(sizes, size, n):
+    """The weight of a coalition of ``size`` others among n players, where the other of ``len(sizes)`` players have no effect: the sum of the weights
+    of all coalitions that differ by these alone."""
+    others, n_null = len(sizes) - 1, len(sizes) - n
+    return sum(math.comb(n_null, more) * sizes[size + more] / Fraction(math.comb(others, size + more)) for more in range(n_null + 1))
+
+
 def owen(ensemble, row, group, background=None, across=shapley_weight, within=shapley_weight):
     """Coalitional values by their definition (Filom et al. 2024, Eq. E.6), of Shapley's weights the Owen value (Owen 1977, Eq. 7), ``(outputs,
     features)``: sums over sets of whole other groups and members of one's own."""
@@ -149,7 +156,7 @@ def owen(ensemble, row, group, background=None, across=shapley_weight, within=sh
     members = _members(group)
     phi = np.zeros((ensemble.base.size, n))
     for k in range(ensemble.base.size):
-        v = _game(ensemble, row, k, background)
+        v = game(ensemble, row, k, background)
         for j in range(n):
             mine = [i for i in members[group[j]] if i != j]
             total = Fraction(0)
@@ -173,8 +180,8 @@ def two_step(ensemble, row, group, background=None):
     members = _members(group)
     phi = np.zeros((ensemble.base.size, ensemble.n_features))
     for k in range(ensemble.base.size):
-        game = _game(ensemble, row, k, background)
-        v = lambda s, game=game: game(s) - game(())  # noqa: E731 - a definition in a line
+        start = game(ensemble, row, k, background)
+        v = lambda s, start=start: start(s) - start(())  # noqa: E731 - a definition in a line
         for g, mine in enumerate(members):
             whole = _shapley_of(lambda groups, v=v: v([j for h in groups for j in members[h]]), range(len(members)), g)
             for j in mine:
@@ -190,7 +197,7 @@ def interactions(ensemble, row, weight, background=None):
     n = ensemble.n_features
     found = np.zeros((ensemble.base.size, n, n))
     for k in range(ensemble.base.size):
-        v = _game(ensemble, row, k, background)
+        v = game(ensemble, row, k, background)
         for i, j in itertools.combinations(range(n), 2):
             others = _subsets([m for m in range(n) if m not in (i, j)])
             total = sum(weight(len(s), n - 1) * (v([*s, i, j]) - v([*s, i]) - v([*s, j]) + v(s)) for s in others)
@@ -205,13 +212,13 @@ def _chance(z, others, present):
 
 def extension(ensemble, row, z, output, background=None):
     """The multilinear extension (Owen 1972): the expected value where each feature is present with a probability of its own, in fractions."""
-    v, z = _game(ensemble, row, output, background), [Fraction(float(p)) for p in z]
+    v, z = game(ensemble, row, output, background), [Fraction(float(p)) for p in z]
     return sum(_chance(z, range(len(z)), s) * v(s) for s in _subsets(range(len(z))))
 
 
 def gradient(ensemble, row, z, output, background=None):
     """Its derivatives (Owen 1972, Eq. 8), in fractions: each feature's expected effect."""
-    v, z = _game(ensemble, row, output, background), [Fraction(float(p)) for p in z]
+    v, z = game(ensemble, row, output, background), [Fraction(float(p)) for p in z]
     others = [[j for j in range(len(z)) if j != i] for i in range(len(z))]
     return [sum(_chance(z, others[i], s) * (v([*s, i]) - v(s)) for s in _subsets(others[i])) for i in range(len(z))]
 
@@ -240,19 +247,24 @@ def ranking(scores):
 
 def insertion(ensemble, row, scores, output, background=None):
     """f(S) for the features on top of the ranking, from none to all, in fractions (Li, Yu and Low 2026, Eq. 5)."""
-    order, v = ranking(scores), _game(ensemble, row, output, background)
+    order, v = ranking(scores), game(ensemble, row, output, background)
     return [v(order[:k]) for k in range(len(order) + 1)]
 
 
 def deletion(ensemble, row, scores, output, background=None):
     """f(S) for the features at the bottom of the ranking, from none to all, in fractions (ibid.)."""
-    order, v = ranking(scores)[::-1], _game(ensemble, row, output, background)
+    order, v = ranking(scores)[::-1], game(ensemble, row, output, background)
     return [v(order[:k]) for k in range(len(order) + 1)]
 
 
 def lengthen(first, second):
-    """Two lists, each with what only the other has added at its end (Karczmarz et al. 2022, Table 1)."""
+    """Two lists, each with what only the other has added at its end (after Karczmarz et al. 2022, Table 1)."""
     return [*first, *(player for player in second if player not in first)], [*second, *(player for player in first if player not in second)]
+
+
+def sort_by(first, second):
+    """The first list in the order of the second, at whose end the first's other members stand in their order (ibid.)."""
+    return sorted(first, key=lengthen(first, second)[1].index)
 
 
 def swaps(first, second):

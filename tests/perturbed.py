@@ -8,7 +8,7 @@ from fractions import Fraction
 from tests import naive
 
 
-def make_gap(ensemble, row, outcomes):
+def make_gap(ensemble, row, outcomes, size=lambda change: change**2):
     """PG² of every output as a function of a list of units, in exact fractions (Gajewski et al. 2024, Definition of PG²): ``outcomes[unit]`` lists
     what a unit may become, ``(values of features, probability)``. The change of f is worked out once for what units become together, and so is
     PG² of a set of them."""
@@ -20,7 +20,7 @@ def make_gap(ensemble, row, outcomes):
             for unit, which in became:
                 for feature, value in outcomes[unit][which][0].items():
                     moved[feature] = value
-            changes[became] = [(margin - before) ** 2 for margin, before in zip(exact_margin(ensemble, moved), start, strict=True)]
+            changes[became] = [size(margin - before) for margin, before in zip(exact_margin(ensemble, moved), start, strict=True)]
         return changes[became]
 
     def gap(perturbed):

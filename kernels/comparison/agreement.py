@@ -19,11 +19,11 @@ from ..prediction_gap.removal import shift_means
 from ..prediction_gap.tables import GapTables, make_prefixes
 from ..ranking.curves import CurveTables, add_placed_areas, prepare_curves
 from ..trees.forest import Forest
-from .cayley_distance import count_swaps
+from .cayley_distance import count_list_swaps, count_swaps
 from .player_ranks import PlayerRanks, rank_among
 
 AREAS = ("insertion", "deletion", "insertion - deletion")
-SWAPS, SIZE_CORRELATION = "swaps", "size correlation"
+SAME, SWAPS, LIST_SWAPS, SIZE_CORRELATION = "same", "swaps", "list swaps", "size correlation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +168,11 @@ def overlap(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return ((a <= k) & (b <= k)).sum(axis=1) / max(1, min(k, a.shape[1]))
 
 
+def same(k: int, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Return 1 where the first k players of two rankings are the same set (Gajewski et al. 2024, Table 2), and 0 elsewhere."""
+    return ((a <= k) == (b <= k)).all(axis=1).astype(np.float64)
+
+
 def correlate(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Compute Spearman's rank correlation of ranks without ties; 1 for a single player."""
     n = a.shape[1]
@@ -180,16 +185,20 @@ def agreements(top: Sequence[int]) -> tuple[Agreement, ...]:
     Parameters
     ----------
     top : sequence of int
-        numbers k of players: for each the overlap of the first k players, and the swaps between them, both rankings by magnitude
+        numbers k of players: for each the overlap of the first k players, whether they are the same, and both counts of swaps between them, rankings
+        by magnitude
 
     Returns
     -------
     tuple of Agreement
-        the overlaps in the order of ``top``, then the swaps, then Spearman's correlation by score, and by magnitude
+        the overlaps in the order of ``top``, then which are the same, then the swaps of one list, then those of both lists, then Spearman's
+        correlation by score, and by magnitude
     """
     return (
         *(Agreement(f"top {k}", by_size, partial(overlap, k)) for k in top),
+        *(Agreement(f"{SAME} {k}", by_size, partial(same, k)) for k in top),
         *(Agreement(f"{SWAPS} {k}", by_size, partial(count_swaps, k)) for k in top),
+        *(Agreement(f"{LIST_SWAPS} {k}", by_size, partial(count_list_swaps, k)) for k in top),
         Agreement("correlation", by_score, correlate),
         Agreement(SIZE_CORRELATION, by_size, correlate),
     )

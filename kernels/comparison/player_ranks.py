@@ -30,6 +30,20 @@ class PlayerRanks(NamedTuple):
         """
         return PlayerRanks(*(None if each is None else np.ascontiguousarray(each[..., chosen]) for each in self))
 
+    def of_players(self, chosen: np.ndarray) -> "PlayerRanks":
+        """Select players; their ranks stay.
+
+        Parameters
+        ----------
+        chosen : (m,) int64
+
+        Returns
+        -------
+        PlayerRanks
+            contiguous
+        """
+        return PlayerRanks(*(None if each is None else each.take(chosen, axis=1) for each in self))
+
 
 def place_scores(scores: np.ndarray, players: np.ndarray, n_all: int) -> PlayerRanks:
     """Rank players by scores, with score 0 for players in no split.

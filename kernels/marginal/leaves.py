@@ -81,6 +81,24 @@ def number_leaves(forest: Forest) -> np.ndarray:
     return number
 
 
+def find_leaves(forest: Forest, bins: np.ndarray, tree: int) -> np.ndarray:
+    """Find the leaf of a tree that each row reaches.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers
+        of rows, binned without statistics
+
+    Returns
+    -------
+    leaf : (n,) int64, nodes
+    """
+    comparisons = forest.comparisons
+    asked = comparisons.node[comparisons.start[tree] : comparisons.start[tree + 1]]
+    left = [_go_left(forest.splits, v, bins[forest.splits.feature[v]]) for v in asked]
+    return descend(forest.ensemble, comparisons, tree, np.array(left, bool).reshape(asked.size, bins.shape[1]))
+
+
 def reach_leaves(forest: Forest, probes: Probes, tree: int) -> Reached:
     """Make a row for every reachable leaf of a symmetric tree, from every combination of its features' outcomes.
 

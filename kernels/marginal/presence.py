@@ -155,6 +155,31 @@ def add_gradient(tables: PresenceTables, codes: np.ndarray, k: int, z: np.ndarra
                 g[leaves.target[start + p] * ROWS + i] += value * out[p]
 
 
+def add_expectations(bins: np.ndarray, tables: PresenceTables, z: np.ndarray, phi: np.ndarray, margin: np.ndarray) -> None:
+    """Add the expected margin at every row's own point, and its derivatives.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    z : (outputs, players, n) float64, probabilities with which players are present
+    phi : (outputs, players, n) float64, margin units
+        derivatives, added to
+    margin : (outputs, n) float64, margin units
+        added to
+    """
+    codes, n_players, width = np.zeros((tables.first.size, ROWS), np.int64), z.shape[1], tables.leaves.value.shape[1]
+    nobody = tables.leaves.value * tables.share[tables.first][:, None]  # what leaves contribute to the empty coalition
+    at_nobody = np.bincount((tables.leaves.output[:, None] + np.arange(width)).ravel(), nobody.ravel(), minlength=tables.base.size)
+    for row in range(0, bins.shape[1], ROWS):
+        read_codes(bins, tables, row, codes)
+        some = slice(row, row + ROWS)
+        for k in range(tables.base.size):
+            g, found = np.zeros(n_players * ROWS), np.zeros(ROWS)
+            add_gradient(tables, codes, k, np.ascontiguousarray(z[k, :, some]).reshape(-1), 1.0, g, found)
+            phi[k, :, some] += g.reshape(-1, ROWS)
+            margin[k, some] += found + (tables.base[k] - at_nobody[k])
+
+
 @jit
 def _sort(stop: np.ndarray, order: np.ndarray) -> None:
     """Sort players by when they join, ``stop (players,)``, into ``order``."""

@@ -227,67 +227,6 @@ def _miss_margins(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarr
 ADDITIVE = Check(_miss_margins, "attributions miss margin - base value by {missed:.3g} of the margin's bound", of_margins=True)
 
 
-def read_method(text: str, methods: Mapping[str, Method]) -> tuple[Method, dict[str, Any]]:
-    """Parse a method with its parameters, in order after colons: ``beta:4:1``.
-
-    Parameters
-    ----------
-    methods : mapping
-        from names to the methods that are allowed
-
-    Returns
-    -------
-    method : Method
-    given : dict
-        from the name of each of its parameters to its value; the default where the text has none
-
-    Raises
-    ------
-    ValueError
-        a name that is none of ``methods``, more values than the method has parameters, or values that it does not take
-    """
-    name, *values = text.split(":")
-    if name not in methods:
-        raise ValueError(f"expected one of {', '.join(methods)}")
-    known = methods[name].parameters
-    if len(values) > len(known):
-        raise ValueError(f"expected at most {len(known)} parameters: {':'.join((name, *(parameter.name for parameter in known)))}")
-    given = {parameter.name: parameter.default for parameter in known}
-    for parameter, value in zip(known, values, strict=False):
-        try:
-            given[parameter.name] = parameter.read(value)
-        except ValueError as error:
-            raise ValueError(f"{error} for {parameter.name!r}") from None
-    return methods[name], given
-
-
-def choose_method(name: str, methods: Mapping[str, Method], meaning: str) -> Parameter:
-    """Declare a parameter whose value is another method.
-
-    Parameters
-    ----------
-    name : str
-        of the parameter
-    methods : mapping
-        from names to the methods that it may be; the first one by default
-    meaning : str
-        for people
-
-    Returns
-    -------
-    Parameter
-        of str, a text that ``read_method`` reads
-    """
-
-    def read(given: Any) -> str:
-        if not isinstance(given, str):
-            raise ValueError(f"expected one of {', '.join(methods)}")
-        read_method(given, methods)
-        return given
-
-    return Parameter(name, next(iter(methods)), read, meaning)
-
-
 def refuse_other(query: Any, statistics: Any, expected: tuple[type, type]) -> None:
     """Refuse a background query or statistics of another kind of method.
 

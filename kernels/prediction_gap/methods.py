@@ -9,7 +9,7 @@ import numpy as np
 from ..arrays.ordering import SIZE
 from ..method.method import Games, Method, Parameters, Phi
 from ..method.parameters import Parameter, choice, number, numbers, whole
-from ..ranking.methods import BY_SIZE, choose_ranking, prepare_ranking, score_players
+from ..ranking.methods import RANKING, prepare_ranking, score_players
 from ..ranking.ranks import rows_with_scores, summarize_ranks
 from ..slices.buffers import Buffers
 from ..trees.forest import Forest
@@ -73,7 +73,7 @@ GAP = _perturbing(
     "a ranking by size of a method's values, and its PGI²: how far perturbing the features ranked first moves the prediction",
     _prepare_gap,
     _attribute_gap,
-    choose_ranking(BY_SIZE),
+    RANKING,
 )
 GAP_GREEDY = _perturbing(
     "gap_greedy",

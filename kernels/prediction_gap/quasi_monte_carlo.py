@@ -19,6 +19,7 @@ from .tables import GapTables, movable_units
 REPEATS = 16  # independent scramblings
 POINTS = 1 << 10  # points of a sequence
 
+Size = Callable[[np.ndarray], np.ndarray]  # np.square or np.abs, of changes
 Sequence = Callable[[int], np.ndarray]  # points in the unit cube of a dimension, (points, dimensions), a multiple of BATCH points
 
 
@@ -77,12 +78,14 @@ def _each_row(
         yield i, _margins(tables, np.ascontiguousarray(still[:, :BATCH]))[:, 0], still, moved
 
 
-def _gap(tables: GapTables, moved: np.ndarray, margin: np.ndarray, k: int) -> float:
-    """Return the mean squared change of an output's margin at bins ``(used, points)``."""
-    return float(((_margins(tables, moved)[k] - margin[k]) ** 2).mean())
+def _gap(tables: GapTables, moved: np.ndarray, margin: np.ndarray, k: int, size: Size = np.square) -> float:
+    """Return the mean size of an output's change at bins ``(used, points)``."""
+    return float(size(_margins(tables, moved)[k] - margin[k]).mean())
 
 
-def _sample(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, points: np.ndarray) -> np.ndarray:
+def _sample(
+    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, points: np.ndarray, size: Size = np.square
+) -> np.ndarray:
     """Estimate PG² of prefixes with weight (0 for others) as means over ``points (points, units)``: ``(n, outputs, prefixes) float64``."""
     found, members = np.zeros(prefixes.weight.shape), _members(tables)
     for i, margin, still, moved in _each_row(tables, noise, values, bins, points):
@@ -92,7 +95,7 @@ def _sample(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarra
                 for u in np.flatnonzero(prefixes.place[i, k] == prefix + 1):
                     mixed[members[u]], known = moved[members[u]], False
                 if prefixes.weight[i, k, prefix] > 0:
-                    gap, known = gap if known else _gap(tables, mixed, margin, k), True
+                    gap, known = gap if known else _gap(tables, mixed, margin, k, size), True
                     found[i, k, prefix] = gap
     return found
 
@@ -103,11 +106,32 @@ def average(estimates: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def sample_rows(
-    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, sequences: Iterable[Sequence]
+    tables: GapTables,
+    noise: Noise,
+    values: np.ndarray,
+    bins: np.ndarray,
+    prefixes: Prefixes,
+    sequences: Iterable[Sequence],
+    size: Size = np.square,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Estimate what ``tables.gap_rows`` computes."""
+    """Estimate PGI² of rankings, or PG² of sets; with ``np.abs`` PGI and PG (Gajewski et al. 2024, Eq. 1).
+
+    Parameters
+    ----------
+    values : (used, n) float64, as ``bin_rows`` left them
+    bins : (used, n) unsigned integers
+    sequences : iterable of Sequence
+        as ``haltons`` makes them
+    size : callable
+        of changes
+
+    Returns
+    -------
+    gaps, errors : (n, outputs) float64
+        squared margin units, or margin units
+    """
     points = (_points(sequence, tables.units.size) for sequence in sequences)
-    return average([(_sample(tables, noise, values, bins, prefixes, some) * prefixes.weight).sum(axis=2) for some in points])
+    return average([(_sample(tables, noise, values, bins, prefixes, some, size) * prefixes.weight).sum(axis=2) for some in points])
 
 
 def _choose(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int, points: np.ndarray) -> np.ndarray:

@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import game_values
 from ..errors import InvalidParameters
 from ..jit.decorator import count_bytes, frozen
 from ..method.method import Parameters, Phi, refuse_other
-from ..path_dependent.games import play
-from ..semivalues.tables import prepare_semivalue
+from ..ranking.methods import bound_ranking
 from ..slices.buffers import NO_PAIRS
 from ..trees.binning import BinTables
 from ..trees.forest import Forest
@@ -119,7 +117,7 @@ class PerturbationUse:
         np.multiply.at(n_patterns, forest.player, n_bins)
         atoms = (np.minimum(n_patterns, n_rows or 0) * (16 + 8 * np.bincount(forest.player, minlength=forest.n_players)))[~alone].sum()
         n_bytes = RECORD_BYTES + count_bytes(regions) + atoms + 8 * (np.diff(regions.units.side)[~alone] ** 2).sum()
-        n_bytes += count_bytes(prepare_semivalue(play(forest, game_values.shapley), forest))  # of the method that ranks
+        n_bytes += bound_ranking(forest)
         n_bytes += bins.threshold.nbytes + margin_bytes(forest.ensemble, forest.trace, forest.comparisons)
         players = np.asarray(phi.rows(forest), np.int32)
         return frozen(PerturbationQuery(bins, forest.player.astype(np.int64), players, np.array([n_bytes], np.int64)))

@@ -237,17 +237,7 @@ def add_areas(
     deletion: np.ndarray,
     curves: np.ndarray | None = None,
 ) -> None:
-    """Add the areas under every row's curves, by several rankings at once.
-
-    Parameters
-    ----------
-    bins : (used, at least n) unsigned integers
-    scores : sequence of (outputs, players, n) float64
-        one for each ranking, see ``rank_players``
-    insertion, deletion : (outputs, rankings, n) float64, margin units
-    curves : (outputs, 2 * rankings, n, players + 1) float64, the curves themselves, insertion's first; overwritten. Players are all, with those that
-        no split asks for; None where areas are enough
-    """
+    """Add the areas under every row's curves, by several rankings at once."""
     _add_placed(bins, tables, [rank_players(some, tables.asked) for some in scores], insertion, deletion, curves)
 
 

@@ -1,7 +1,7 @@
 """Methods that rank by gradient ascent, and that draw insertion and deletion curves."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,17 +9,19 @@ import numpy as np
 from .. import game_values
 from ..arrays.ordering import SCORE
 from ..errors import InvalidParameters
+from ..jit.decorator import count_bytes
 from ..marginal.coalitions import everyone
 from ..marginal.game import MarginalGame
 from ..marginal.presence import PresenceTables, lay_out_presence
 from ..marginal.query import MarginalUse
-from ..method.method import Games, Method, Parameters, Phi, choose_method, read_method
+from ..method.method import Games, Method, Parameters, Phi
+from ..method.notation import choose_method, read_method
 from ..method.open_parameters import Tuning, find_open
-from ..method.parameters import Parameter, choice, number, whole
+from ..method.parameters import choice, number, whole
 from ..path_dependent.games import play
 from ..reductions.reduction import MOMENTS
 from ..reductions.summary import ABOUT_STEPS, IMPORTANCE, Labels, Subject, Summary, Table, tabulate_moments
-from ..semivalues.methods import BY_PROBABILITY, absent_others
+from ..semivalues.methods import OF_PLAYERS, absent_others
 from ..slices.buffers import Buffers
 from ..trees.forest import Forest
 from .curves import KINDS, prepare_curves
@@ -96,25 +98,12 @@ RANKER = Method(
     tuning=Tuning("rate", RATE_ROWS, _try_rate, choose_rate, lambda given, rate: {**given, "rate": rate}),
 )
 
-BY_SIZE = BY_PROBABILITY  # methods whose values have a magnitude to rank by
-RANKERS = {**BY_SIZE, RANKER.name: RANKER}  # all ranking methods
+RANKERS = {**OF_PLAYERS, RANKER.name: RANKER}  # methods that may rank: those with values of all players
 AGAINST = {name: method.games.background for name, method in RANKERS.items() if isinstance(method.games.background, MarginalUse)}
 
 
-def choose_ranking(rankers: Mapping[str, Method]) -> Parameter:
-    """Declare the parameter ``ranking``: a method that ranks.
-
-    Parameters
-    ----------
-    rankers : mapping
-        from names to the methods that may rank; the first one by default
-
-    Returns
-    -------
-    Parameter
-        of str, a text that ``read_method`` reads
-    """
-    return choose_method("ranking", rankers, "method that ranks, its parameters after colons, as beta:4:1")
+# of str, a text that ``read_method`` reads
+RANKING = choose_method("ranking", RANKERS, "method that ranks, with its parameters, as beta:4:1 or semivalue(atoms=0.25:1,0.75:1)")
 
 
 def _number(method: Method) -> np.ndarray:
@@ -144,6 +133,25 @@ def prepare_ranking(forest: Forest, ranking: str) -> tuple[np.ndarray, Any]:
     """
     method, given = read_method(ranking, RANKERS)
     return _number(method), method.games.path_dependent(forest, given)
+
+
+def bound_ranking(forest: Forest) -> int:
+    """Bound the bytes of the tables of whichever method ranks.
+
+    Parameters
+    ----------
+    forest : Forest
+        its players are ranked
+
+    Returns
+    -------
+    int
+        of ``prepare_ranking`` at most
+    """
+    defaults = {parameter.name: parameter.default for method in RANKERS.values() for parameter in method.parameters}
+    given = defaults | {"atoms": ((0.5, 1.0),), "sizes": (1 / max(1, forest.n_all),) * forest.n_all}
+    found = {name: count_bytes(method.games.path_dependent(forest, given)) for name, method in RANKERS.items()}
+    return max(*found.values(), 2 * found[next(iter(RANKERS))])  # a semivalue of a signed measure has twice as many nodes as Shapley's
 
 
 def score_players(buffers: Buffers, ranker: np.ndarray, tables: Any, n_players: int) -> np.ndarray:
@@ -203,7 +211,7 @@ CURVES = Method(
     meaning="a ranking by a method's values, the highest first, and the margin while features are added from its top, and from its bottom",
     games=Games(_prepare_curves, MarginalUse(views=(everyone, everyone), tables=_prepare_marginal_curves, of_sets=True)),
     kernel=_attribute_curves,
-    parameters=(choose_ranking(RANKERS),),
+    parameters=(RANKING,),
     phi=Phi(rows=rows_with_scores(len(SCORES)), column="rank", scores=SCORES, ranks=SCORE, n_steps=lambda _, n: len(KINDS) * (n + 1), linear=False),
     summaries=(AREAS, CURVE_MEANS),
     tuning=Tuning("rate", RATE_ROWS, _try_ranking, choose_rate, _fill_ranking),

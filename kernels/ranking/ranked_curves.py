@@ -39,12 +39,51 @@ class RankedCurves(NamedTuple):
 def find_best(curves: np.ndarray) -> np.ndarray:
     """Find a ranking's positive players, the top features that raise the margin most, and its negative ones, the bottom features that lower it most
     (Li, Yu and Low 2026, S+* and S-* after Eq. 5).
+
+    Parameters
+    ----------
+    curves : (outputs, 2, n, points) float64, margin units
+        insertion and deletion
+
+    Returns
+    -------
+    (outputs, 4, n) float64
+        in the order of BEST; the fewest players of equals, also none
     """
     signed = curves * np.array([1.0, -1.0])[:, None, None]
     near = signed >= signed.max(axis=3, keepdims=True) - TIE * np.abs(curves).max(axis=3, keepdims=True)
     size = near.argmax(axis=3)
     margin = np.take_along_axis(curves, size[..., None], axis=3)[..., 0]
     return np.stack((size, margin), axis=2).reshape(len(curves), len(BEST), curves.shape[2])
+
+
+def draw_curves(
+    bins: np.ndarray, game: CurveTables | PresentPlayers, players: np.ndarray, n_all: int, scores: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the curves of rankings by descending score.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    players : (players,) int, numbers among all of those in splits, ascending
+    n_all : int
+        players, with those in no split
+    scores : (outputs, players, n) float64
+
+    Returns
+    -------
+    areas : (outputs, 2, n) float64, margin units
+    curves : (outputs, 2, n, n_all + 1) float64, margin units
+        in the order of KINDS
+    """
+    return _draw(bins, game, scores, _rank(players, n_all, scores))
+
+
+def _rank(players: np.ndarray, n_all: int, scores: np.ndarray) -> np.ndarray:
+    """Rank all players ``(outputs, n_all, n)``, those in no split by score 0."""
+    of_all = np.zeros((scores.shape[0], n_all, scores.shape[2]))
+    of_all[:, players] = scores
+    return ranks_by_score(of_all, axis=1)
 
 
 def _draw(bins: np.ndarray, game: CurveTables | PresentPlayers, scores: np.ndarray, ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -68,9 +107,7 @@ def add_ranked_curves(bins: np.ndarray, tables: RankedCurves, scores: np.ndarray
     for first in range(0, n, SLICE):
         some = slice(first, first + SLICE)
         part = scores[:, :, some]
-        of_all = np.zeros((outputs, n_points - 1, part.shape[2]))
-        of_all[:, tables.players] = part
-        ranks = ranks_by_score(of_all, axis=1)
+        ranks = _rank(tables.players, n_points - 1, part)
         areas, curves = _draw(np.ascontiguousarray(bins[:, some]), tables.game, part, ranks)
         phi[:, : -len(SCORES), some] += ranks
         phi[:, -len(SCORES) :, some] += np.concatenate((areas, find_best(curves)), axis=1)

@@ -8,11 +8,12 @@ import numpy as np
 
 from .. import game_values
 from ..errors import InvalidParameters
-from ..game_values import GameValue, weigh_by_size, weigh_by_value
+from ..game_values import GameValue, Weighing, size_rule, weigh_by_size, weigh_by_value
 from ..marginal.coalitions import Views, each_group, everyone, whole_groups
 from ..marginal.game import Levels, MarginalGame
 from ..marginal.query import MarginalUse
-from ..method.method import ADDITIVE, Check, Games, Method, Parameters, Phi, choose_method, read_method
+from ..method.method import ADDITIVE, Check, Games, Method, Parameters, Phi
+from ..method.notation import choose_method, read_method
 from ..method.parameters import Parameter, number, numbers, points
 from ..path_dependent.games import play, play_owen
 from ..path_dependent.probabilistic import ProbabilisticTables, add_probabilistic, no_probabilistic, prepare_probabilistic
@@ -22,6 +23,7 @@ from ..trees.paths import trace
 from .tables import SemivalueTables, add_semivalues, no_semivalues, prepare_semivalue
 from .two_step import TwoStepTables, add_two_step, share_equally
 
+ACROSS, WITHIN = "across", "within"
 LEAST_TOTAL = 1e-6  # least total of signed weights relative to that of their magnitudes: less would lose digits
 MISSED = 1e-6  # deviation from a sum of one allowed to given numbers
 EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits in quadrature, larger ones may overflow
@@ -126,21 +128,23 @@ class ProbabilisticGames(NamedTuple):
     against: SemivalueTables
 
 
-def _read_sizes(forest: Forest, given: Parameters) -> np.ndarray:
-    """Return the probability that a player joins a coalition of 0, 1, … others, ``(players,)``."""
+def _read_sizes(given: Parameters, n_players: int, who: str = "players", n_on_path: int | None = None) -> np.ndarray:
+    """Return the probability that a player joins a coalition of 0, 1, … others, ``(players,)``; or of as many as fit on a path."""
     if bool(given["sizes"]) == bool(given["weights"]):
         raise InvalidParameters("method 'probabilistic' needs parameter 'sizes' or 'weights', and not both")
     name = "sizes" if given["sizes"] else "weights"
     sizes = np.array(given[name])
-    if sizes.size != forest.n_all:
-        raise InvalidParameters(f"parameter {name!r} has {sizes.size} numbers, expected one for each of {forest.n_all} players")
+    if sizes.size not in (n_players, n_on_path):
+        fewer = "" if n_on_path in (None, n_players) else f", or for each of {n_on_path}, as many as the trees are deep"
+        raise InvalidParameters(f"parameter {name!r} has {sizes.size} numbers, expected one for each of {n_players} {who}{fewer}")
+    n_players = sizes.size
     if name == "weights":
         from scipy.special import binom
 
         with np.errstate(invalid="ignore"):
-            sizes = sizes * binom(forest.n_all - 1, np.arange(forest.n_all))
+            sizes = sizes * binom(n_players - 1, np.arange(n_players))
         if not np.isfinite(sizes).all():
-            raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {forest.n_all} players; give 'sizes'")
+            raise InvalidParameters(f"parameter 'weights' overflows: there are too many coalitions of {n_players} {who}; give 'sizes'")
     with np.errstate(over="ignore", invalid="ignore"):
         total, size = sizes.sum(), np.abs(sizes).sum()
     times = ", times how many coalitions of a size there are," if name == "weights" else ""
@@ -153,14 +157,19 @@ def _read_sizes(forest: Forest, given: Parameters) -> np.ndarray:
     return sizes
 
 
+def _read_sizes_of(forest: Forest, given: Parameters) -> np.ndarray:
+    """Return the sizes among all players, or among min(depth, players) of them, which decide everything (Li, Yu and Low 2026, Remark 2)."""
+    return _read_sizes(given, forest.n_all, n_on_path=min(max(1, int(forest.trace.level.max(initial=0))), forest.n_all))
+
+
 def _walk_probabilistic(forest: Forest, given: Parameters) -> ProbabilisticGames:
     traced = trace(forest.ensemble, forest.player_of_node, forest.n_players)
-    walked = prepare_probabilistic(forest.ensemble, forest.splits, traced, forest.player_of_node, _read_sizes(forest, given))
+    walked = prepare_probabilistic(forest.ensemble, forest.splits, traced, forest.player_of_node, _read_sizes_of(forest, given))
     return ProbabilisticGames(walked, no_semivalues(forest))
 
 
 def _look_up_probabilistic(game: MarginalGame, given: Parameters) -> ProbabilisticGames:
-    levels = Levels(None, weigh_by_size(_read_sizes(game.forest, given)))
+    levels = Levels(None, weigh_by_size(_read_sizes_of(game.forest, given)))
     return ProbabilisticGames(no_probabilistic(game.forest.splits.words), _against(game, everyone, levels, game.forest.n_players))
 
 
@@ -176,42 +185,55 @@ PROBABILISTIC = Method(
     games=Games(_walk_probabilistic, MarginalUse(views=(everyone,), tables=_look_up_probabilistic)),
     kernel=_attribute_probabilistic,
     parameters=(
-        numbers("sizes", "probability that a feature joins a coalition of 0, 1, … others, 1 in all; as many as there are features, or groups"),
+        numbers("sizes", "probability that a feature joins a coalition of 0, 1, … others, 1 in all; one for each feature, group, or level of trees"),
         numbers("weights", "or the weight of every single coalition of 0, 1, … others; those of all coalitions sum to 1"),
     ),
 )
 
-BY_PROBABILITY: dict[str, Method] = {method.name: method for method in (SHAPLEY, BANZHAF, BETA)}  # methods whose parameters fit in a text
-_VALUES = {name: family.games.value for name, family in BY_PROBABILITY.items() if family.games.value is not None}
+OF_PLAYERS: dict[str, Method] = {method.name: method for method in (SHAPLEY, BANZHAF, BETA, SEMIVALUE, PROBABILISTIC)}  # they need no partition
 
 
-def _value_of(text: str) -> GameValue:
-    """Return the game value that a method's text describes."""
-    method, given = read_method(text, BY_PROBABILITY)
-    return _VALUES[method.name](given)
+class Level(NamedTuple):
+    """A value that groups play for, or their members, in both games."""
+
+    value: GameValue
+    weigh: Weighing
+
+
+def _level_of(forest: Forest, given: Parameters, name: str) -> Level:
+    """Read the value across groups or within them; sizes are those of all groups, or of the largest group, of which smaller ones have what remains
+    when members without effect are taken out."""
+    family, chosen = read_method(given[name], OF_PLAYERS)
+    n_players, who = (forest.n_all, "groups") if name == ACROSS else (int(np.bincount(forest.groups).max()), "members of the largest group")
+    if family.games.value is None:
+        sizes = _read_sizes(chosen, n_players, who)
+        return Level(size_rule(sizes), weigh_by_size(sizes))
+    value = family.games.value(chosen)
+    return Level(value, weigh_by_value(value))
+
+
+def _play_levels(forest: Forest, given: Parameters) -> SemivalueTables:
+    return prepare_semivalue(play_owen(forest, *(_level_of(forest, given, name).value for name in (ACROSS, WITHIN))), forest)
+
+
+def _weigh_levels(game: MarginalGame, given: Parameters) -> SemivalueTables:
+    levels = Levels(*(_level_of(game.forest, given, name).weigh for name in (ACROSS, WITHIN)))
+    return _against(game, each_group, levels, game.forest.n_used)
 
 
 def _both_add_up(given: Parameters) -> bool:
     """Return whether all attributions add up: only with Shapley values at both levels."""
-    return given["across"] == given["within"] == SHAPLEY.name
+    return given[ACROSS] == given[WITHIN] == SHAPLEY.name
 
 
 OWEN = Method(
     name="owen",
     meaning="Owen values of a partition: a feature's value in its group, among groups that come whole; Shapley values at both levels add up",
-    games=Games(
-        path_dependent=lambda forest, given: prepare_semivalue(play_owen(forest, _value_of(given["across"]), _value_of(given["within"])), forest),
-        background=MarginalUse(
-            views=(each_group,),
-            tables=lambda game, given: _against(
-                game, each_group, Levels(*(weigh_by_value(_value_of(given[name])) for name in ("across", "within"))), game.forest.n_used
-            ),
-        ),
-    ),
+    games=Games(path_dependent=_play_levels, background=MarginalUse(views=(each_group,), tables=_weigh_levels)),
     kernel=_attribute,
     parameters=(
-        choose_method("across", BY_PROBABILITY, "value that groups play for, its parameters after colons, as banzhaf:0.5"),
-        choose_method("within", BY_PROBABILITY, "value that the members of a group play for"),
+        choose_method(ACROSS, OF_PLAYERS, "value that groups play for, with its parameters, as banzhaf:0.5 or semivalue(atoms=0.25:1,0.75:1)"),
+        choose_method(WITHIN, OF_PLAYERS, "value that the members of a group play for"),
     ),
     phi=Phi(rows=lambda forest: forest.column, of_groups=False),
     check=replace(ADDITIVE, applies=_both_add_up),

@@ -20,6 +20,7 @@ from ..arguments.readers import read_date, read_flag, read_names, read_number, r
 from ..cluster.map_items import map_items
 from ..cluster.placement import Scheduler
 from ..dataset.columns.notes import note_columns, warn_positions
+from ..dataset.columns.partition import Partition, read_groups
 from ..dataset.files.matching import ExtraColumns
 from ..dataset.files.rows import read_some
 from ..errors import InvalidData, UsageError
@@ -65,16 +66,22 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
     for line in note_columns(model):
         _LOG.info("%s: %s", job.data, line)
     warn_positions(model, job.data)
+    groups = read_groups(job.options.partition, model.features)
+    if groups and all(entry.run is not None or METHODS[entry.method].phi.of_groups for entry in entries):
+        needing = [method.name for method in METHODS.values() if not method.phi.of_groups]
+        raise UsageError(f"partition is given, and no method takes groups of features, expected {' or '.join(needing)} among methods")
     runs = {entry.run: read_run(entry.run, model, job.row_output) for entry in entries if entry.run is not None}
     if found.rejected:
         raise InvalidData(found.rejected[0].reason)  # means over some of the rows would be of other data
     plans = {run: standing.plan for run, standing in runs.items()}
     items = choose_items(lambda other: found if other == asked else list_for(job, job.data, loaded, other), asked, plans)
     part = {name: getattr(job.options, name) for name in ("trees", "outputs", "output", "missing")}
-    decides = json.dumps([model.digest, part, [entry.name for entry in entries], asked.names, asdict(measures), [asdict(item) for item in items]])
+    decides = json.dumps(
+        [model.digest, part, groups, [entry.name for entry in entries], asked.names, asdict(measures), [asdict(item) for item in items]]
+    )
     folder = storage.beside(job.out, f"_compare-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
     try:
-        prepared, done = prepare_comparison(Request(job, model, entries, runs, items, measures, folder, progress)), {}
+        prepared, done = prepare_comparison(Request(job, model, entries, runs, items, measures, groups, folder, progress)), {}
         on_done = progress(Work("comparing", job.out, len(items), sum(item.n_rows for item in items)))
         parts = [runs[ranking.run].find_parts() for ranking in prepared.rankings if ranking.run is not None]
         asked_of = [ComparedItem(item, tuple(each[item.part] for each in parts)) for item in items]
@@ -87,7 +94,7 @@ def compare_job(job: Job, texts: Sequence[str], measures: Measures, progress: Pr
         seen = sum((each.seen for each in done.values()), np.zeros((len(prepared.features), 2), np.int64))
         refuse_counted(seen, prepared.features, job.data, lambda name: read_some(items[0], name))
     facts = {"model": model.origin or job.model, "model_digest": model.digest, **part, "data": job.data, "ids": asked.ids, **asdict(measures)}
-    facts["rankings"] = [asdict(entry) for entry in entries]
+    facts |= {"partition": groups, "rankings": [asdict(entry) for entry in entries]}
     return publish_tables(job.out, tabulate(prepared, model, measures, [done[item.part] for item in items]), facts)
 
 
@@ -97,6 +104,7 @@ def compare(
     out: str | PathLike,
     *,
     methods: Sequence[str],
+    partition: Partition | None = None,
     top: Sequence[int] = TOP,
     scales: Sequence[float] = SCALES,
     noise: str = NOISE,
@@ -133,10 +141,13 @@ def compare(
         far apart the values of every two rankings are, and ``x.rows.parquet``, the rows on which every two rankings differ most. The measures are
         written last. The same comparison may be written again.
     methods : str or sequence of str
-        Names of `METHODS` with their parameters in order after colons, such as "beta:4:1"; and finished runs on the same data, "run:URI".
+        Names of `METHODS` with their parameters, in order after colons, such as "beta:4:1", or by name in parentheses, such as
+        "semivalue(atoms=0.25:1,0.75:1)"; and finished runs on the same data, "run:URI".
+    partition : mapping, str or path, optional
+        Groups of features for the methods that need them, as `attribute` takes them. What is ranked are the features.
     top : sequence of int
-        Numbers of the largest features: how many of them two rankings have in common, and how many swaps turn one's list into the other's; and with
-        labels, without how many of them the label is predicted.
+        Numbers of the largest features: how many of them two rankings have in common, how many swaps put one's list into the other's order, and how
+        many turn one's list into the other's; and with labels, without how many of them the label is predicted.
     scales : sequence of float
         PGI² is measured under noise of these standard deviations, in those of each feature on the data; none measures no PGI².
     noise : {"normal", "uniform", "laplace"}
@@ -193,7 +204,15 @@ def compare(
         is no prediction of.
     """
     when = None if date is None else read_date("date", date)
-    given: dict[str, Any] = {"ids": ids, "trees": trees, "outputs": outputs, "output": output, "missing": missing, "allow_unseen": allow_unseen}
+    given: dict[str, Any] = {
+        "partition": partition,
+        "ids": ids,
+        "trees": trees,
+        "outputs": outputs,
+        "output": output,
+        "missing": missing,
+        "allow_unseen": allow_unseen,
+    }
     where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     job = make_job(model, data, out, Options(date=when, **where, **given))
     estimated = check_parameters(METHODS[PERTURBS], {"budget": budget, "seed": seed})

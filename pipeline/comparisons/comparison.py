@@ -28,6 +28,7 @@ class Ranking:
     tables: str  # their URI, empty of a run
     run: str | None
     columns: tuple[tuple[str, ...], ...]
+    numbers: tuple[int, ...]  # of the features that it values, ascending; those in splits, and of some methods others; empty of ranks
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ NAMES, NUMBERS = pa.list_(pa.string()), pa.list_(pa.float64())
 KEYS = {"output": pa.string(), "ranking": pa.string(), "other": pa.string()}
 WHERE = {"file": pa.string(), "row": pa.int64()}
 FOUND = {
-    "swaps": pa.int64(),
+    "list_swaps": pa.int64(),
     "size_correlation": pa.float64(),
     "difference": pa.float64(),
     "first": NAMES,
@@ -22,7 +22,7 @@ FOUND = {
     "other_first": NAMES,
     "other_first_values": NUMBERS,
 }
-PLACE, APART = "place", ("swaps", "size_correlation", "difference")
+PLACE, APART = "place", ("list_swaps", "size_correlation", "difference")
 COLUMNS = (*KEYS, PLACE, *WHERE, *FOUND)
 
 
@@ -37,7 +37,7 @@ class Seen:
 class Apart(NamedTuple):
     """Distances of pairs of rankings on rows, ``(outputs, pairs, n) float64`` each."""
 
-    swaps: np.ndarray  # between the longest lists of first features; NaN if unknown,
+    swaps: np.ndarray  # that turn the longest list of first features into the other's; NaN if unknown,
     correlation: np.ndarray  # by magnitude; NaN if unknown
     difference: np.ndarray  # of values, summed over features, margin units; NaN if one ranking has none
 
@@ -130,7 +130,7 @@ class DifferingRows:
             "file": pa.array([file] * n, pa.string()),
             "row": pa.array(first_row + chosen, pa.int64()),
             **{name: _plain(batch.column(name).take(pa.array(chosen))) for name in named.ids},
-            "swaps": pa.array(apart.swaps.astype(np.int64)),
+            "list_swaps": pa.array(apart.swaps.astype(np.int64)),
             "size_correlation": pa.array(apart.correlation),
             "difference": pa.array(apart.difference, from_pandas=True),  # NaN becomes null
         }

@@ -4,16 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from leafledger.kernels.method.method import read_method
 from leafledger.kernels.method.open_parameters import find_open
 from leafledger.kernels.methods import METHODS
 
 from ..arguments.choices import MARGIN
 from ..dataset.files.listing import Listing, WorkItem, make_items
 from ..dataset.files.matching import ExtraColumns
-from ..display.nearest import did_you_mean
 from ..display.text import count
 from ..errors import NotFinished, UsageError
+from ..methods.parameters import read_entry
 from ..methods.worker_memory import ITEM_ROWS
 from ..models.model import Model
 from ..models.row_output import RowOutput
@@ -39,10 +38,7 @@ def parse_entry(text: str) -> Entry:
     """Parse the text of a ranking."""
     if text.startswith(RUN):
         return Entry(text, "", {}, normalise(text[len(RUN) :]))
-    try:
-        method, parameters = read_method(text, METHODS)
-    except ValueError as error:
-        raise UsageError(f"{text!r}: {error}{did_you_mean(text.split(':')[0], {*METHODS} - {text.split(':')[0]})}") from None
+    method, parameters = read_entry(text)
     if find_open(method, parameters):
         raise UsageError(f"{text!r}: leaves a parameter open, which explain and attribute choose; give the number that they chose")
     if method.labelled:

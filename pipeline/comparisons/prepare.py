@@ -7,6 +7,7 @@ import numpy as np
 
 from leafledger.kernels.arrays.ordering import SCORE
 from leafledger.kernels.comparison.agreement import prepare_areas
+from leafledger.kernels.method.method import Phi
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prediction_gap.leaf_regions import count_visits, numeric_alone
 from leafledger.kernels.prediction_gap.noise import Measured
@@ -17,6 +18,8 @@ from leafledger.kernels.trees.forest import Forest, make_forest
 
 from ..cluster.map_items import map_items
 from ..dataset.columns.labels import COUNT, LabelColumns
+from ..dataset.columns.partition import Groups
+from ..dataset.columns.players import number_players
 from ..dataset.files.listing import WorkItem
 from ..errors import UsageError
 from ..methods.parameters import check_parameters
@@ -46,6 +49,7 @@ class Request:
     runs: dict[str, ExistingRun]  # earlier runs by URI
     items: Sequence[WorkItem]
     measures: Measures
+    groups: Groups  # for the methods that need a partition
     folder: str  # of broadcast tables
     progress: Progress
 
@@ -101,18 +105,29 @@ def _prepare_removal(request: Request, forest: Forest, measured: Measured | None
     return Removal(tables, LabelColumns(label, None, COUNT), request.measures.removed)
 
 
-def _rank(request: Request, used: Sequence[Feature]) -> Iterator[Ranking]:
+def _number_values(model: Model, forest: Forest, phi: Phi, groups: Groups) -> tuple[int, ...]:
+    """Return the features that a method values, by number; none of one that writes ranks."""
+    if phi.ranks:
+        return ()
+    return tuple(phi.rows(forest if phi.of_groups else make_forest(model.ensemble, number_players(model, groups).numbers)[1]).tolist())
+
+
+def _rank(request: Request, forest: Forest) -> Iterator[Ranking]:
     """Return the sources of all rankings, with broadcast tables."""
+    model = request.model
     for entry in request.entries:
         if entry.run is None:
-            prepared = prepare_model(request.model, METHODS[entry.method], entry.parameters, (), False)
-            yield Ranking(entry.name, entry.method, broadcast_tables(prepared, request.folder), None, ())
+            method = METHODS[entry.method]
+            groups = () if method.phi.of_groups else request.groups
+            tables = broadcast_tables(prepare_model(model, method, entry.parameters, groups, False), request.folder)
+            yield Ranking(entry.name, entry.method, tables, None, (), _number_values(model, forest, method.phi, groups))
             continue
         plan = request.runs[entry.run].plan
         phi, number = plan.columns[1], {name: j for j, name in reversed([*enumerate(plan.players)])}  # scores come after features
-        read = request.model.features if METHODS[plan.method].phi.ranks else used
+        numbers = _number_values(model, forest, METHODS[plan.method].phi, plan.groups)
+        read = [model.features[j] for j in numbers] if numbers else model.features
         columns = tuple(tuple(phi[k * len(plan.players) + number[feature.name]] for feature in read) for k in range(len(plan.written_outputs)))
-        yield Ranking(entry.name, plan.method, "", entry.run, columns)
+        yield Ranking(entry.name, plan.method, "", entry.run, columns, numbers)
 
 
 def prepare_comparison(request: Request) -> Comparison:
@@ -122,7 +137,7 @@ def prepare_comparison(request: Request) -> Comparison:
     bins, forest = make_forest(model.ensemble)
     features = tuple(model.features[column] for column in bins.column)
     binned = prepare_model(model, METHODS[RANKER], check_parameters(METHODS[RANKER], {}), (), False)
-    rankings = tuple(_rank(request, features))
+    rankings = tuple(_rank(request, forest))
     exact, measured = True, None
     if measures.scales and request.items:
         n_sized = len(rankings) - [METHODS[ranking.method].phi.ranks for ranking in rankings].count(SCORE)
@@ -130,7 +145,7 @@ def prepare_comparison(request: Request) -> Comparison:
     if (measures.scales or measures.label is not None) and request.items:
         measured = _measure(request, features)
     row_output = request.job.row_output
-    most = max((forest.n_all for ranking in rankings if METHODS[ranking.method].phi.ranks), default=0)
+    most = max((forest.n_all for ranking in rankings if len(ranking.numbers) != len(features)), default=0)
     return Comparison(
         rankings=rankings,
         bins=broadcast_tables(binned, folder),

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 
 from leafledger.kernels.batch import attribute_batch
 from leafledger.kernels.comparison.agreement import (
+    LIST_SWAPS,
     SIZE_CORRELATION,
-    SWAPS,
     agreements,
     by_size,
     measure_agreements,
@@ -151,15 +151,18 @@ class SliceTables:
     def _rank(self, r: int, columns: dict[int, Columns], n: int) -> tuple[PlayerRanks, np.ndarray | None]:
         """Return a ranking's ranks of players in splits, and their values if it has some."""
         ranking, own, n_all = self._comparison.rankings[r], self._methods[r], int(self._areas.asked.n_all[0])
-        order, players = METHODS[ranking.method].phi.ranks, self.prepared.players
-        n_found = n_all if order else players.size
+        order, players, numbers = METHODS[ranking.method].phi.ranks, self.prepared.players, np.array(ranking.numbers, np.int64)
+        n_found = n_all if order else numbers.size
         if own is not None:
             attribute_batch(METHODS[ranking.method], *own)
             found = own[1].phi[:, :n_found, :n]
         else:
             taken = columns[r].take(n) if columns else np.zeros((1, n_found, n))
             found = np.broadcast_to(taken, (self.prepared.base.size, n_found, n))  # with an output per row, its ranking counts for all
-        return (place_ranks(found, players, order), None) if order else (place_scores(found, players, n_all), found)
+        if order:
+            return place_ranks(found, players, order), None
+        there = np.searchsorted(numbers, players)  # some methods value features in no split too, which take places among all
+        return place_scores(found, numbers, n_all).of_players(there), found.take(there, axis=1)
 
     def measure(self, columns: dict[int, Columns], n: int, first_row: int, chosen: np.ndarray, labels: Labels | None) -> Slice:
         """Measure the rows in the buffers.
@@ -230,7 +233,7 @@ class SliceTables:
         """Return the sort keys of rows, from agreement and value differences."""
         compared, names = self._comparison, [each.name for each in self._agreements]
         n_pairs, n_used = len(compared.pairs), len(compared.features)
-        swaps, correlation = (names.index(name) * n_pairs for name in (f"{SWAPS} {max(compared.top)}", SIZE_CORRELATION))
+        swaps, correlation = (names.index(name) * n_pairs for name in (f"{LIST_SWAPS} {max(compared.top)}", SIZE_CORRELATION))
         difference = np.full((agreement.shape[0], n_pairs, agreement.shape[2]), np.nan)
         for q, pair in enumerate(compared.valued_pairs):
             first, total = (len(compared.valued) + q) * n_used, np.zeros((agreement.shape[0], agreement.shape[2]))

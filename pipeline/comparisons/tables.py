@@ -62,12 +62,14 @@ def _tabulate_measures(comparison: Comparison, measures: Measures, items: Sequen
     return pa.concat_tables(tables)
 
 
-def _of_all(found: np.ndarray, model: Model, comparison: Comparison) -> np.ndarray:
-    """Concatenate numbers of features, ``(outputs, used)``, with 0 for features in no split."""
+def _of_all(found: np.ndarray, model: Model, comparison: Comparison, about: Sequence[int]) -> pa.Array:
+    """Concatenate numbers of features, ``(outputs, used)``, with 0 for features in no split, or null for those of them that a ranking values."""
     place = {feature.name: j for j, feature in enumerate(model.features)}
     everywhere = np.zeros((found.shape[0], len(model.features)))
+    for r in about:
+        everywhere[:, list(comparison.rankings[r].numbers)] = np.nan
     everywhere[:, [place[feature.name] for feature in comparison.features]] = found
-    return everywhere.reshape(-1)
+    return pa.array(everywhere.reshape(-1), from_pandas=True)
 
 
 def _tabulate_features(comparison: Comparison, model: Model, items: Sequence[Compared]) -> pa.Table:
@@ -88,7 +90,7 @@ def _tabulate_features(comparison: Comparison, model: Model, items: Sequence[Com
                     "ranking": pa.array([comparison.rankings[a].name] * n_rows, pa.string()),
                     "other": pa.array([comparison.rankings[b].name] * n_rows, pa.string()),
                     **{
-                        name: pa.array(_of_all(found[:, about.index(key)], model, comparison)) if key in about else pa.nulls(n_rows, pa.float64())
+                        name: _of_all(found[:, about.index(key)], model, comparison, key) if key in about else pa.nulls(n_rows, pa.float64())
                         for name, (found, key) in numbers.items()
                     },
                     "rows": pa.array([int(state.rows[0])] * n_rows, pa.int64()),

@@ -1,9 +1,11 @@
 """Look-up of methods by name, and validation of their parameters and groups."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leafledger.kernels.method.method import Method
+from leafledger.kernels.method.notation import read_method
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.summary import list_grouped
 
@@ -50,6 +52,27 @@ def find_method(name: str) -> Method:
     if name not in METHODS:
         raise UsageError(f"method {name!r} is unknown, expected one of {', '.join(METHODS)}{did_you_mean(name, METHODS)}")
     return METHODS[name]
+
+
+def read_entry(text: str) -> tuple[Method, dict[str, Any]]:
+    """Read a method with its parameters from a text, such as ``beta:4:1`` or ``semivalue(atoms=0:1,1:1)``.
+
+    Returns
+    -------
+    Method
+    dict of str to Any
+        Of all of its parameters, with defaults.
+
+    Raises
+    ------
+    UsageError
+        It is unknown, or takes other parameters.
+    """
+    try:
+        return read_method(text, METHODS)
+    except ValueError as error:
+        name = re.split(r"[:(]", text)[0]  # of a method that there is, something else is wrong
+        raise UsageError(f"{shorten(text)}: {error}{did_you_mean(name, {*METHODS} - {name})}") from None
 
 
 def labelled_methods() -> str:

@@ -30,6 +30,15 @@ def stored(tmp_path, monkeypatch):
     monkeypatch.setattr(generated, "PAPERS", save(tmp_path, drawn, about))
 
 
+def test_figures_that_were_drawn_again_say_when(stored):
+    """Beside the date of all others."""
+    found = json.loads(generated.PAPERS.read_text())
+    assert "Drawn again" not in generated.verdicts()
+    found["figures"][1]["date"] = "2030-02-03"
+    generated.PAPERS.write_text(json.dumps(found))
+    assert "claims hold. Drawn again since: Figure 2: more (2030-02-03).\n" in generated.verdicts()
+
+
 def test_a_papers_figures_are_tables_with_verdicts(stored):
     """Numbers in the figure's own digits, an empty cell where there is none, a picture where one was drawn."""
     title, table, claims = generated.papers("Anna").split("\n\n")

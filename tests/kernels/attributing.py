@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 
 from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.method.notation import read_method
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import prepare
 from leafledger.kernels.slices.buffers import make_buffers
@@ -24,7 +25,18 @@ NAMED = {
     "banzhaf": naive.banzhaf_weight,
     "banzhaf:0.25": lambda size, n: naive.banzhaf_weight(size, n, Fraction(1, 4)),
     "beta:4:1": lambda size, n: naive.beta_weight(size, n, 4, 1),
+    "semivalue(atoms=0.25:1,0.5:2)": lambda size, n: (naive.banzhaf_weight(size, n, Fraction(1, 4)) + 2 * naive.banzhaf_weight(size, n)) / 3,
 }
+LEVELS = (*NAMED, "probabilistic")  # the last one stands for what write_value makes of it
+
+
+def write_value(name, n):
+    """The text of a value among n players, and its weights by size; of probabilities of sizes among fewer, of whom the others have no effect."""
+    if name in NAMED:
+        return name, NAMED[name]
+    sizes = [Fraction(2 * (k + 1), n * (n + 1)) for k in range(n)]
+    text = f"probabilistic(sizes={','.join(repr(float(size)) for size in sizes)})"
+    return text, lambda size, m: naive.thinned_weight(sizes, size, m)
 
 
 def defaults(name):
@@ -38,11 +50,10 @@ def explain(name, ensemble, rows, **parameters):
 
 
 def scores_by(text, ensemble, rows, group=None):
-    """phi of a method whose parameters follow its name, of features or of groups."""
-    name, *values = text.split(":")
-    given = {parameter.name: parameter.read(value) for parameter, value in zip(METHODS[name].parameters, values, strict=False)}
+    """phi of a method written with its parameters, of features or of groups."""
+    method, given = read_method(text, METHODS)
     n_players = ensemble.n_features if group is None else int(max(group)) + 1
-    return run(name, prepare(ensemble, METHODS[name], defaults(name) | given, group), rows, n_players)[0]
+    return run(method.name, prepare(ensemble, method, given, group), rows, n_players)[0]
 
 
 def run(name, prepared, rows, n_players):

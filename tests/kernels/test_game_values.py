@@ -8,7 +8,18 @@ import numpy as np
 import pytest
 
 from leafledger.kernels.errors import InvalidParameters
-from leafledger.kernels.game_values import banzhaf, beta, density_atoms, measure, polyline_atoms, shapley, weigh_by_size, weigh_by_value
+from leafledger.kernels.game_values import (
+    banzhaf,
+    beta,
+    density_atoms,
+    measure,
+    polyline_atoms,
+    shapley,
+    size_rule,
+    thin_sizes,
+    weigh_by_size,
+    weigh_by_value,
+)
 
 
 @pytest.mark.parametrize("n_players", [0, 1, 2, 3, 6, 7, 30, 101])
@@ -19,6 +30,25 @@ def test_shapley_integrates_every_polynomial_it_meets(n_players):
     assert ((nodes > 0) & (nodes < 1)).all()
     for power in range(max(1, n_players)):
         assert abs(float(np.sum(weights * nodes**power) - Fraction(1, power + 1))) < 1e-14
+
+
+@pytest.mark.parametrize("n_players", [1, 2, 5, 12, 18])
+def test_a_rule_of_sizes_has_their_probabilities(n_players):
+    """Of as many players as there are, and of fewer, when those without effect are taken out."""
+    sizes = np.random.default_rng(n_players).dirichlet(np.ones(18))
+    nodes, weights = size_rule(sizes)(n_players)
+    found = [math.comb(n_players - 1, k) * np.sum(weights * nodes**k * (1 - nodes) ** (n_players - 1 - k)) for k in range(n_players)]
+    assert np.abs(found - thin_sizes(sizes, n_players)[-n_players:]).max() < 1e-11
+    assert size_rule(sizes)(40).nodes.size == 18
+
+
+def test_a_rule_of_too_many_sizes_is_refused():
+    """Its weights would cancel: that a feature joins coalitions of ten or of none among 40 is far from any mixture of chances."""
+    sizes = np.zeros(40)
+    sizes[10] = 1.0
+    with pytest.raises(InvalidParameters, match="of 40 players on a path, as a measure, have weights that cancel too much, expected fewer players"):
+        size_rule(sizes)(40)
+    assert size_rule(sizes)(8).nodes.size == 8
 
 
 def test_banzhaf_is_one_point():

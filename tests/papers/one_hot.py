@@ -11,7 +11,7 @@ import xgboost
 
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 from leafledger.pipeline.models import load_ensemble
-from tests.papers.banzhaf import BANZHAF, OF_THAT_TIME, SHAPLEY, kernel_call, one_regression_tree, order, seconds, swaps
+from tests.papers.banzhaf import BANZHAF, OF_THAT_TIME, SHAPLEY, kernel_call, mean_swaps, one_regression_tree, order, seconds
 from tests.papers.figures import Claim, Figure, Line
 from tests.papers.references import LINEAR_TREESHAP, TREEGRAD, TREEGRAD_SHAP
 from tests.papers.trees import depth_of, distinct_features
@@ -57,7 +57,7 @@ def tables(quick: bool) -> Iterable[tuple[Figure, list[Claim]]]:
         orders = [order(ensemble, value, asked) for value in (SHAPLEY, BANZHAF)]
         numbers = {f"printed, n = {k}": swapped for k, swapped in zip(FIRST, printed, strict=True)}
         for k in FIRST:
-            numbers[f"ours: n = {k}"] = float(np.mean([swaps(a, b) for a, b in zip(*(each[:, :k].tolist() for each in orders), strict=True)]))
+            numbers[f"ours: n = {k}"] = mean_swaps(*orders, k)
         found.append(Line((name, len(asked), rows.shape[1], depth_of(ensemble)), numbers))
         ours = [seconds(kernel_call(ensemble, value, asked), 2) for value in (SHAPLEY, BANZHAF)]
         times = {"printed: Shapley / Banzhaf": slow / fast, "ours: Shapley, s": ours[0], "ours: Banzhaf, s": ours[1]}

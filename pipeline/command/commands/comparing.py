@@ -28,6 +28,7 @@ def compare(
     *,
     methods: Annotated[str, Parameter(group=METHOD)],
     out: PathArgument,
+    partition: Annotated[str | None, Parameter(group=METHOD)] = None,
     top: Annotated[str, Parameter(group=MEASURES)] = "1,3,10",
     scales: Annotated[str, Parameter(group=MEASURES)] = "0.1,0.5,1",
     noise: Annotated[Literal["normal", "uniform", "laplace"], Parameter(group=MEASURES)] = "normal",
@@ -60,13 +61,15 @@ def compare(
     data
         As for explain.
     methods
-        Methods with commas between them, their parameters in order after colons, as beta:4:1; run:URI for the columns of an earlier run on the same
-        data.
+        Methods with commas between them, their parameters in order after colons, as beta:4:1, or by name in parentheses, as
+        semivalue(atoms=0.25:1,0.75:1); run:URI for the columns of an earlier run on the same data.
     out
         Parquet object of the measures to write, a path or an fsspec URI. Beside x.parquet come x.features.parquet and x.rows.parquet.
+    partition
+        As for explain, for the methods that need one; what is ranked are the features.
     top
-        Numbers of the largest features: how many two rankings have in common, how many swaps turn one's list into the other's, and, with --label,
-        without how many the label is predicted.
+        Numbers of the largest features: how many two rankings have in common, how many swaps put one's list into the other's order or turn it into
+        the other's list, and, with --label, without how many the label is predicted.
     scales
         Perturbations under which PGI² is measured, in standard deviations of each feature on the data, with commas; "" for none.
     noise
@@ -116,6 +119,8 @@ def compare(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
+    from leafledger.kernels.method.notation import split_methods
+
     from ...comparisons.compare import compare as compare_rankings
     from ...comparisons.publish import name_beside
     from ..terminal.progress import watched
@@ -128,7 +133,8 @@ def compare(
             model,
             data,
             out,
-            methods=methods.split(","),
+            methods=split_methods(methods),
+            partition=partition,
             top=sizes,
             scales=sigmas,
             noise=noise,

@@ -82,15 +82,17 @@ def _write_measure(row: Any) -> str:
     return "unknown" if row["mean"] is None else f"{row['mean']:.4g}{error}"
 
 
-def _show_measures(console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any]) -> None:
-    """Show a row per ranking, with measures and standard errors."""
+def _show_measures(
+    console: Console, title: str, caption: str, names: Iterable[str], cells: dict[tuple[str, str], Any], first: str = "ranking"
+) -> None:
+    """Show measures with standard errors, a row for each name, from ``(column, name)``; ``first`` says what the names are of."""
     table = Table(title=Text(printable(title)), caption=Text(printable(caption)))
-    table.add_column("ranking", no_wrap=True)
-    measures = dict.fromkeys(measure for measure, _ in cells)
-    for measure in measures:
-        table.add_column(measure, justify="right")
+    table.add_column(first, no_wrap=True)
+    columns = dict.fromkeys(column for column, _ in cells)
+    for column in columns:
+        table.add_column(Text(printable(column)), justify="right")
     for name in names:
-        numbers = (cells.get((measure, name)) for measure in measures)
+        numbers = (cells.get((column, name)) for column in columns)
         table.add_row(Text(printable(name)), *map(_write_measure, numbers))
     print_whole(console, table)
 
@@ -124,7 +126,7 @@ def show_comparison(console: Console, found: Any) -> None:
             caption = f"root mean squared error of {n_rows} labels when the first features are drawn from the data (standard errors)"
             _show_measures(console, f"without the first features{of}", caption, names, removal)
         own = {measure for measure, _ in alone}
-        shared = {(row["measure"], row["other"]): row for row in mine if row["ranking"] == names[0] and row["measure"] not in own}
+        shared = {(row["other"], row["measure"]): row for row in mine if row["ranking"] == names[0] and row["measure"] not in own}
         if shared:
             caption = "the file has every two, and differences of measures on the same rows"
-            _show_measures(console, f"agreement with {names[0]}{of}", caption, names[1:], shared)
+            _show_measures(console, f"agreement with {names[0]}{of}", caption, dict.fromkeys(measure for _, measure in shared), shared, "measure")

@@ -32,10 +32,9 @@ from ...methods.unseen_categories import refuse_counted
 from ...models.model import Feature, Model
 from ...models.row_output import RowOutput
 from ..rows.arrow_batches import as_batch
-from ..rows.given_rows import Header, fill_columns, spell_features, spell_header
+from ..rows.given_rows import BACKGROUND, Header, fill_columns, spell_features, spell_header
 
 SLICE_ROWS = 1 << 13
-BACKGROUND = "rows of the background"  # in messages
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.Record
     return counted.statistics
 
 
-def _prepare(
+def prepare_game(
     model: Model,
     known: Model,
     method: Method,
@@ -162,7 +161,7 @@ def _close(
         raise UsageError(f"{tuning.name} is left open, which rows choose, and there are none yet; give a number")
 
     def prepare(tried: Method, some: Mapping[str, Any]) -> Prepared:
-        return _prepare(model, known, tried, some, groups, False, own, background, False, allow_unseen)[0]
+        return prepare_game(model, known, tried, some, groups, False, own, background, False, allow_unseen)[0]
 
     def read(tables: Prepared, n_rows: int) -> tuple[Buffers, int]:
         features, batch = as_batch(model, rows, tables.bins.read.tolist())
@@ -202,7 +201,7 @@ def ask(
     link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)
-    prepared, game = _prepare(named, known, chosen, given, groups, keep is not None, own, background, errors, taken)
+    prepared, game = prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken)
     read_choice("device", device, DEVICES)
     found = fit_device(device, choose_device(device, True, False), chosen, prepared)
     question = Question(

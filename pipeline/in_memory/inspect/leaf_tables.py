@@ -1,4 +1,4 @@
-"""Leaf tables of symmetric trees: attributions at every leaf, against the model's own leaf weights.
+"""Leaf tables of symmetric trees: attributions at every leaf, against the model's own leaf weights or rows of a background.
 
 A row's attributions are the sums over trees at the leaves that it reaches (Filom et al. 2024, Algorithm 3.12).
 """
@@ -18,16 +18,20 @@ import pyarrow.parquet as pq
 from leafledger.kernels.batch import attribute_batch
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.marginal.background import check_weights
-from leafledger.kernels.marginal.leaves import Probes, number_leaves, probe, reach_leaves
-from leafledger.kernels.method.method import Method
-from leafledger.kernels.prepare import ask_background, prepare, weigh_leaves
+from leafledger.kernels.marginal.leaves import Probes, find_leaves, number_leaves, probe, reach_leaves
+from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
+from leafledger.kernels.prepare import ask_background, measure_background, prepare, weigh_leaves
 from leafledger.kernels.semivalues.methods import METHODS
 from leafledger.kernels.slices.buffers import make_buffers
+from leafledger.kernels.trees.binning import BinTables, padded
+from leafledger.kernels.trees.ensemble import TreeEnsemble
 from leafledger.kernels.trees.forest import Forest, make_forest
+from leafledger.kernels.trees.margin import add_margins, prepare_margin
 from leafledger.kernels.trees.paths import empty_coalition
 from leafledger.kernels.trees.statistics import NO_STATISTICS
 
-from ...arguments.readers import read_parameters, read_partition, read_text, shorten
+from ...arguments.choices import MODEL
+from ...arguments.readers import read_flag, read_parameters, read_partition, read_text, shorten
 from ...cluster.resources import table_budget
 from ...dataset.columns.partition import Partition, read_groups
 from ...dataset.columns.players import Players, combination_names, number_players
@@ -35,12 +39,14 @@ from ...dataset.columns.row_places import RowPlaces
 from ...errors import UnsupportedModel, UsageError
 from ...methods.parameters import check_parameters
 from ...methods.slice_step import check_rows
-from ...methods.tables import check_method, player_names, refused
+from ...methods.tables import check_method, player_names, refuse_statistics, refused
 from ...models import load_ensemble
 from ...models.model import Model
 from ...models.selection import keep_trees
 from ...stores import commit, storage
 from ...stores.uris import normalise
+from ..rows.arrow_batches import as_batch
+from ..rows.given_rows import BACKGROUND, bin_batch, refuse_unknown, spell_features
 
 SCHEMA = pa.schema(
     [
@@ -70,6 +76,8 @@ class _Asked:
     forest: Forest
     probes: Probes
     number: np.ndarray  # (nodes,) int64, numbers of leaves
+    seen: Probes | None  # rows of the background, ``(used, n)``; None for the model's own leaf weights
+    base: np.ndarray  # (outputs,) float64, margin units
 
 
 @contextmanager
@@ -81,7 +89,30 @@ def _symmetric() -> Iterator[None]:
         raise UnsupportedModel(f"look-up tables are there for symmetric trees with leaf weights: {error}") from None
 
 
-def _ask(model: Any, method: str, parameters: Mapping[str, Any] | None, partition: Partition | None) -> _Asked:
+def _read_background(model: Model, bins: BinTables, background: Any, allow_unseen: bool) -> Probes:
+    """Read the rows of a background."""
+    refuse_statistics(model, "a background of leaf tables")
+    known = spell_features(model, background, where=BACKGROUND)
+    features, batch = as_batch(known, background, bins.read.tolist(), BACKGROUND)
+    if not batch.num_rows:
+        raise UsageError("the background has no rows, expected at least one")
+    refuse_unknown(features, bins, batch, BACKGROUND, allow_unseen)
+    return Probes(*(each[:, : batch.num_rows] for each in bin_batch(features, bins, batch)))
+
+
+def _mean_margin(forest: Forest, seen: Probes) -> np.ndarray:
+    """Return the mean margin of a background, ``(outputs,) float64``."""
+    n = seen.bins.shape[1]
+    bins = np.zeros((seen.bins.shape[0], padded(n)), seen.bins.dtype)
+    bins[:, :n] = seen.bins
+    margin = np.zeros((forest.ensemble.base.size, bins.shape[1]))
+    add_margins(bins, prepare_margin(forest.ensemble, forest.splits, forest.trace, forest.comparisons), margin)
+    return margin[:, :n].mean(axis=1)
+
+
+def _ask(
+    model: Any, method: str, parameters: Mapping[str, Any] | None, partition: Partition | None, background: Any = MODEL, allow_unseen: bool = False
+) -> _Asked:
     loaded, known, name = load_ensemble(model), {each.name: each for each in METHODS}, read_text("method", method)
     if name not in known:
         raise UsageError(f"method is {shorten(name)}, look-up tables of leaves are there for {', '.join(known)}: others are no sums over trees")
@@ -93,8 +124,24 @@ def _ask(model: Any, method: str, parameters: Mapping[str, Any] | None, partitio
     bins, forest = make_forest(loaded.ensemble._replace(statistics=NO_STATISTICS), players.numbers)
     with _symmetric():
         check_weights(forest)
-    given = check_parameters(chosen, read_parameters("parameters", parameters))
-    return _Asked(loaded, chosen, given, players, names, forest, probe(bins), number_leaves(forest))
+    given, seen = check_parameters(chosen, read_parameters("parameters", parameters)), None
+    if not isinstance(background, str):
+        seen = _read_background(loaded, bins, background, read_flag("allow_unseen", allow_unseen))
+    elif background != MODEL:
+        raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}")
+    base = empty_coalition(forest.stored, forest.trace) if seen is None else _mean_margin(forest, seen)
+    return _Asked(loaded, chosen, given, players, names, forest, probe(bins), number_leaves(forest), seen, base)
+
+
+def _weigh(asked: _Asked, number: int, tree: TreeEnsemble) -> tuple[tuple[BackgroundQuery, BackgroundStatistics], np.ndarray]:
+    """Return what is known of the background on one tree, and the weight of every node that is a leaf."""
+    numbers, seen = asked.players.numbers, asked.seen
+    n_rows = None if seen is None else seen.bins.shape[1]
+    query = ask_background(tree, asked.method, numbers, n_rows=n_rows, budget=table_budget())
+    if seen is None:
+        return (query, weigh_leaves(tree, asked.method, numbers, query)), asked.forest.stored.cover
+    statistics = measure_background(query, seen.values[np.searchsorted(asked.forest.column, query.bins.column)])
+    return (query, statistics), np.bincount(find_leaves(asked.forest, seen.bins, number), minlength=asked.forest.stored.feature.size)
 
 
 def _tabulate(asked: _Asked, number: int) -> pa.RecordBatch:
@@ -104,8 +151,7 @@ def _tabulate(asked: _Asked, number: int) -> pa.RecordBatch:
         reached = reach_leaves(asked.forest, asked.probes, number)
     tree, n = keep_trees(stored, np.array([number])), reached.leaf.size
     with refused():
-        query = ask_background(tree, asked.method, numbers, n_rows=None, budget=table_budget())
-        background = query, weigh_leaves(tree, asked.method, numbers, query)
+        background, weight = _weigh(asked, number, tree)
         prepared = prepare(tree, asked.method, asked.parameters, numbers, background=background, shared=asked.players.combinations)
     buffers = make_buffers(prepared, n)
     buffers.values[:, :n] = reached.values[np.searchsorted(asked.forest.column, prepared.bins.column)]
@@ -125,7 +171,7 @@ def _tabulate(asked: _Asked, number: int) -> pa.RecordBatch:
             pa.array(asked.names, pa.string()).take(pa.array(column(prepared.players))),
             pa.array(buffers.phi[outputs][:, :, :n].transpose(2, 0, 1).reshape(-1)),
             pa.array(column(stored.value[reached.leaf][:, :, None])),
-            pa.array(column(stored.cover[reached.leaf][:, None, None])),
+            pa.array(column(weight[reached.leaf][:, None, None].astype(np.float64))),
         ],
         schema=SCHEMA,
     )
@@ -148,7 +194,7 @@ def _metadata(asked: _Asked) -> dict[bytes, str]:
         "model": asked.model.digest,
         "method": asked.method.name,
         "parameters": asked.parameters,
-        "base": empty_coalition(asked.forest.stored, asked.forest.trace).tolist(),
+        "base": asked.base.tolist(),
     }
     return {KEY: json.dumps(said, default=repr)}
 
@@ -159,9 +205,11 @@ def leaf_tables(
     *,
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
+    background: Any = MODEL,
+    allow_unseen: bool = False,
     progress: OnTree | None = None,
 ) -> pa.Table:
-    """Tabulate what features have at every leaf of a model's symmetric trees, against the model's own leaf weights (``background="model"``).
+    """Tabulate what features have at every leaf of a model's symmetric trees.
 
     Adding up the rows of the leaves that a row of data reaches gives its attributions. Shapley values of a leaf add up to its value minus the mean of
     the tree's values, each leaf by its weight.
@@ -176,6 +224,11 @@ def leaf_tables(
         Parameters of the method by name, such as ``{"p": 0.3}``.
     partition : mapping, str or path, optional
         Groups of features, as `attribute` takes them.
+    background : data frame, Arrow table, array or "model"
+        As `attribute` takes it: "model", the default, for the model's own leaf weights, or rows. With rows the tables are those of new data, such as
+        after drift, of the same trees (Filom et al. 2024, Remark 3.13); weights are then numbers of these rows.
+    allow_unseen : bool
+        Take a background of which the model knows hardly any category of some feature; by default it is refused.
     progress : callable, optional
         Told after each tree how many are done, and how many there are.
 
@@ -194,7 +247,7 @@ def leaf_tables(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    asked = _ask(model, method, parameters, partition)
+    asked = _ask(model, method, parameters, partition, background, allow_unseen)
     return pa.Table.from_batches(_each_tree(asked, progress), SCHEMA).replace_schema_metadata(_metadata(asked))
 
 

@@ -1,5 +1,6 @@
 """A-priori bound of the error of values against a sampled background."""
 
+from numbers import Real
 from os import PathLike
 from typing import Any
 
@@ -7,7 +8,8 @@ import numpy as np
 
 from leafledger.kernels.marginal.sampling_bound import bound_sampling
 
-from ...arguments.readers import read_number
+from ...arguments.readers import read_number, shorten
+from ...errors import UsageError
 from ...methods.tables import refuse_statistics, refused
 from ...models import load_ensemble
 from ...models.model import Model
@@ -36,7 +38,40 @@ def sampling_bound(model: Model | str | PathLike | Any, n_rows: int) -> np.ndarr
     LeafledgerError
         One line: what was got, what was expected, where. UsageError where trees are not symmetric.
     """
+    return _bound(model, read_number("n_rows", n_rows, 1))
+
+
+def _bound(model: Any, n_rows: int) -> np.ndarray:
     loaded = load_ensemble(model)
     refuse_statistics(loaded, "the bound")
     with refused():
-        return bound_sampling(loaded.ensemble, read_number("n_rows", n_rows, 1))
+        return bound_sampling(loaded.ensemble, n_rows)
+
+
+def sampling_rows(model: Model | str | PathLike | Any, error: float, miss: float | None = None) -> np.ndarray:
+    """Compute how many rows of a background keep `sampling_bound` below an error, or errors below it on nearly every sample.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        As for `sampling_bound`.
+    error : float
+        Margin units, above 0: the root mean squared error that is allowed.
+    miss : float, optional
+        Above 0 and at most 1: then ``error`` is one that a value exceeds with at most this probability over samples (Filom et al. 2024, Eq. 3.30, by
+        Chebyshev's inequality).
+
+    Returns
+    -------
+    (outputs, features) float64
+        Whole numbers of rows; 0 where no split asks for a feature. Their largest is what all values need.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    for name, given, most in (("error", error, np.inf), ("miss", 1.0 if miss is None else miss, 1.0)):
+        if isinstance(given, bool) or not isinstance(given, Real) or not 0 < given <= most or given == np.inf:
+            raise UsageError(f"{name} is {shorten(given)}, expected a number above 0{'' if most == np.inf else ' and at most 1'}")
+    return np.ceil(_bound(model, 1) ** 2 / (float(error) ** 2 * (1.0 if miss is None else float(miss))))

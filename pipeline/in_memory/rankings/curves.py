@@ -1,31 +1,22 @@
-"""Insertion and deletion curves of rankings in memory, and gradients of the multilinear extension."""
+"""Insertion and deletion curves of rankings in memory, and margins of single coalitions."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from leafledger.kernels import game_values
-from leafledger.kernels.path_dependent.games import play
-from leafledger.kernels.path_dependent.multilinear import add_gradients, prepare_gradient
-from leafledger.kernels.ranking.curves import add_areas, prepare_curves
-from leafledger.kernels.trees.binning import BinTables
-from leafledger.kernels.trees.forest import Forest, make_forest
+from leafledger.kernels.ranking.curves import CurveTables
+from leafledger.kernels.ranking.ranked_curves import PresentPlayers, draw_curves, find_best
 
-from ...arguments.readers import optional, read_flag, read_partition
-from ...cluster.threads import do_all
-from ...dataset.columns.partition import Partition, read_groups
-from ...dataset.columns.players import number_players
+from ...arguments.readers import read_names
+from ...dataset.columns.names import name_at
+from ...dataset.columns.partition import Partition
 from ...display.text import count
-from ...errors import UnsupportedModel, UsageError
-from ...methods.tables import refused
-from ...methods.worker_memory import max_slice_rows
-from ...models import load_ensemble
-from ...models.model import Feature
-from ..rows.arrow_batches import as_batch
-from ..rows.given_rows import ROWS, as_numbers, bin_batch, in_order, refuse_unknown, say_given, spell_features
+from ...errors import UsageError
+from .played_rows import PlayedRows, keep_output, play_rows, read_numbers
+
+RANKS_ANYWAY = "banzhaf"  # tables of curves come with those of a method that ranks, here the smallest ones
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,146 +31,46 @@ class Curves:
         Expected margins, margin units, with 0, 1, … players present.
     insertion_area, deletion_area : (n, outputs) float64
         Means of all points but the first, margin units.
+    positive_features, negative_features : (n, outputs) int64
+        How many players on top of the ranking raise the margin most, and how many at its bottom lower it most; 0 where every number of them does the
+        opposite.
+    positive_margin, negative_margin : (n, outputs) float64
+        The margins with these, margin units.
+    output : (n,) str, or None
+        Which of the model's outputs a row's curves are of, where each has one of its own.
     """
 
     insertion: np.ndarray
     deletion: np.ndarray
     insertion_area: np.ndarray
     deletion_area: np.ndarray
+    positive_features: np.ndarray
+    positive_margin: np.ndarray
+    negative_features: np.ndarray
+    negative_margin: np.ndarray
+    output: np.ndarray | None = None
 
     def __repr__(self) -> str:
         n, outputs, points = self.insertion.shape
         return f"Curves({count(n, 'row')}, {count(outputs, 'output')}, {count(points, 'point')})"
 
 
-@dataclass(frozen=True, slots=True)
-class Gradient:
-    """The margin that is expected where every player is present with a probability of its own, and its derivatives.
-
-    Attributes
-    ----------
-    phi : (n, outputs, players) float64
-        Derivatives by every player's probability, margin units; 0 for players in no split.
-    margin : (n, outputs) float64
-        The expected margin.
-    """
-
-    phi: np.ndarray
-    margin: np.ndarray
-
-    def __repr__(self) -> str:
-        n, outputs, n_players = self.phi.shape
-        return f"Gradient({count(n, 'row')}, {count(outputs, 'output')}, {count(n_players, 'player')})"
+def _play(found: PlayedRows) -> CurveTables | PresentPlayers:
+    """Make the tables of the game."""
+    return found.prepare("curves", ranking=RANKS_ANYWAY).game
 
 
-def _read(given: Any, name: str, shape: tuple[int, ...], players: Sequence[str]) -> np.ndarray:
-    """Broadcast numbers to every row, output and player."""
-    try:
-        numbers = as_numbers(in_order(given, players, name))
-    except (TypeError, ValueError):
-        raise UsageError(f"{name} are {say_given(given)}, expected numbers") from None
-    try:
-        return np.broadcast_to(numbers, shape)
-    except ValueError:
-        raise UsageError(f"{name} have shape {np.shape(given)}, expected {shape} or what spreads to it") from None
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """Rows in Arrow, and the model's forest."""
-
-    features: tuple[Feature, ...]
-    bins: BinTables
-    forest: Forest
-    batch: pa.RecordBatch
-    n_outputs: int
-    players: tuple[str, ...]
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Numbers of rows, outputs and players."""
-        return self.batch.num_rows, self.n_outputs, self.forest.n_all
-
-    def spread(self, work: Callable[[slice, np.ndarray], None], cells: int) -> None:
-        """Run ``work(rows, bins)`` on batches of rows with this many numbers each, on all cores."""
-        size = max_slice_rows(cells)
-        parts = [slice(first, min(first + size, self.batch.num_rows)) for first in range(0, self.batch.num_rows, size)]
-
-        def each(rows: slice) -> None:
-            work(rows, bin_batch(self.features, self.bins, self.batch.slice(rows.start, rows.stop - rows.start))[1])
-
-        do_all(each, parts)
-
-
-def _set_up(given: Any, rows: Any, partition: Partition | None, allow_unseen: bool) -> _Rows:
-    model = spell_features(load_ensemble(given), rows)
-    groups = read_groups(optional(read_partition)("partition", partition), model.features)
-    players = number_players(model, groups)
-    if players.combinations:
-        raise UnsupportedModel("the model has statistics of several features at once, expected a CatBoost model trained with max_ctr_complexity=1")
-    bins, forest = make_forest(model.ensemble, players.numbers)
-    features, batch = as_batch(model, rows, bins.read.tolist())
-    refuse_unknown(features, bins, batch, ROWS, read_flag("allow_unseen", allow_unseen))
-    return _Rows(
-        features, bins, forest, batch, len(model.outputs), tuple(group for group, _ in groups) or tuple(each.name for each in model.features)
-    )
-
-
-def _to_kernel(values: np.ndarray, players: np.ndarray, n: int) -> np.ndarray:
-    """Return ``(outputs, players, n)`` for the players in splits, padded, from ``(rows, outputs, players)``."""
-    out = np.zeros((values.shape[1], players.size, n))
-    out[:, :, : len(values)] = values[:, :, players].transpose(1, 2, 0)
-    return out
-
-
-def gradient(model: Any, rows: Any, z: Any = 0.5, *, partition: Partition | None = None, allow_unseen: bool = False) -> Gradient:
-    """Differentiate the path-dependent game's multilinear extension, of the whole ensemble, at a point of every row's own.
-
-    Parameters
-    ----------
-    model : Model, str, path or model object
-        A loaded model, or whatever `load_ensemble` takes.
-    rows : data frame, Arrow table or array
-        n rows, as `attribute` takes them.
-    z : array or float
-        Probabilities that players are present, each independently: (n, outputs, players), or what NumPy spreads to it. Players are all features, or
-        groups; what pandas has names of goes by them. At 0.5 everywhere, derivatives are Banzhaf values.
-    partition : mapping, str or path, optional
-        Groups of features, as `attribute` takes them.
-    allow_unseen : bool
-        Take rows of which the model knows hardly any category of some feature; by default they are refused.
-
-    Returns
-    -------
-    Gradient
-        Derivatives by every probability and the margin that is expected, margin units.
-
-    Raises
-    ------
-    LeafledgerError
-        One line: what was got, what was expected, where. UsageError where probabilities are not numbers between 0 and 1 of that shape.
-    """
-    found = _set_up(model, rows, partition, allow_unseen)
-    point = _read(z, "probabilities", found.shape, found.players)
-    if not ((point >= 0) & (point <= 1)).all():
-        raise UsageError("probabilities are expected to lie between 0 and 1")
-    with refused():
-        tables = prepare_gradient(play(found.forest, game_values.shapley))
-    out = Gradient(np.zeros(found.shape), np.zeros(found.shape[:2]))
-
-    def work(part: slice, bins: np.ndarray) -> None:
-        n, at = part.stop - part.start, _to_kernel(point[part], found.forest.players, bins.shape[1])
-        phi, margin = np.zeros(at.shape), np.zeros((at.shape[0], at.shape[2]))
-        add_gradients(bins, tables, at, phi, margin)
-        out.phi[part, :, found.forest.players] = phi[:, :, :n].transpose(2, 0, 1)
-        out.margin[part] = margin[:, :n].T
-
-    found.spread(work, 3 * found.n_outputs * found.forest.n_players)
-    return out
-
-
-def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = None, allow_unseen: bool = False) -> Curves:
-    """Measure rankings by any scores with insertion and deletion curves, in the path-dependent game of the whole ensemble.
+def curves(
+    model: Any,
+    rows: Any,
+    scores: Any,
+    *,
+    partition: Partition | None = None,
+    background: Any = None,
+    allow_unseen: bool = False,
+    output: str | int | None = None,
+) -> Curves:
+    """Measure rankings by any scores with insertion and deletion curves, in the game of the whole ensemble.
 
     A ranking is by descending score; equal scores keep the order of features.
 
@@ -194,8 +85,12 @@ def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = 
         Players are all features, or groups; what pandas has names of goes by them.
     partition : mapping, str or path, optional
         Groups of features, as `attribute` takes them.
+    background : data frame, Arrow table, array or "model", optional
+        As `attribute` takes it: curves of the marginal game. By default of the path-dependent game.
     allow_unseen : bool
-        Take rows of which the model knows hardly any category of some feature; by default they are refused.
+        Take rows, and a background, of which the model knows hardly any category of some feature; by default they are refused.
+    output : str or int, optional
+        As `attribute` takes it. With "predicted" or "other", curves are of each row's own class.
 
     Returns
     -------
@@ -206,23 +101,99 @@ def curves(model: Any, rows: Any, scores: Any, *, partition: Partition | None = 
     LeafledgerError
         One line: what was got, what was expected, where. UsageError where scores are not such numbers.
     """
-    found = _set_up(model, rows, partition, allow_unseen)
-    n_all, given = found.forest.n_all, _read(scores, "scores", found.shape, found.players)
+    found = play_rows(model, rows, partition, background, output, allow_unseen)
+    (n, outputs, n_all), given = found.shape, read_numbers(scores, "scores", found.shape, found.players)
     if not np.isfinite(given).all():
         raise UsageError("scores are expected to be finite")
     if given[:, :, np.setdiff1d(np.arange(n_all), found.forest.players)].any():
         raise UsageError("scores are expected to be 0 for features that no split asks for")
-    with refused():
-        tables = prepare_curves(play(found.forest, game_values.shapley), found.forest.players, n_all)
-    points, areas = [np.zeros((*found.shape[:2], n_all + 1)) for _ in range(2)], [np.zeros(found.shape[:2]) for _ in range(2)]
+    game, points, areas = _play(found), np.zeros((outputs, 2, n, n_all + 1)), np.zeros((outputs, 2, n))
 
     def work(part: slice, bins: np.ndarray) -> None:
-        n = part.stop - part.start
-        some = _to_kernel(given[part], found.forest.players, n)
-        curve, area = np.zeros((found.n_outputs, 2, n, n_all + 1)), np.zeros((2, found.n_outputs, 1, n))
-        add_areas(bins, tables, [some], area[0], area[1], curve)
-        for kind in range(2):
-            points[kind][part], areas[kind][part] = curve[:, kind].transpose(1, 0, 2), area[kind, :, 0].T
+        some = found.to_kernel(given[part], bins.shape[1])
+        area, curve = draw_curves(bins, game, found.forest.players, n_all, some)
+        points[:, :, part], areas[:, :, part] = curve[:, :, : part.stop - part.start], area[:, :, : part.stop - part.start]
 
-    found.spread(work, 6 * found.n_outputs * (n_all + 1))
-    return Curves(points[0], points[1], areas[0], areas[1])
+    found.spread(work, 6 * outputs * (n_all + 1))
+    chosen, best = found.choose_outputs(), find_best(points)
+    insertion, deletion = (keep_output(points[:, kind].swapaxes(0, 1), chosen) for kind in range(2))
+    sizes = {name: keep_output(best[:, j].T, chosen) for j, name in ((0, "positive_features"), (2, "negative_features"))}
+    return Curves(
+        insertion,
+        deletion,
+        insertion_area=keep_output(areas[:, 0].T, chosen),
+        deletion_area=keep_output(areas[:, 1].T, chosen),
+        positive_margin=keep_output(best[:, 1].T, chosen),
+        negative_margin=keep_output(best[:, 3].T, chosen),
+        output=found.name_outputs(chosen),
+        **{name: size.astype(np.int64) for name, size in sizes.items()},
+    )
+
+
+def _members(coalitions: Any, players: Sequence[str]) -> np.ndarray:
+    """Read coalitions as ``(coalitions, players) bool``."""
+    if isinstance(coalitions, np.ndarray) and coalitions.dtype == bool:
+        if coalitions.ndim != 2 or coalitions.shape[1] != len(players):
+            raise UsageError(f"coalitions have shape {coalitions.shape}, expected a line for each, and in it {len(players)} players")
+        return coalitions
+    if isinstance(coalitions, str) or not isinstance(coalitions, Iterable):
+        raise UsageError("coalitions are no list of lists of features or groups, expected one, or an array of true and false")
+    place, listed = {name: j for j, name in enumerate(players)}, list(coalitions)
+    members = np.zeros((len(listed), len(players)), bool)
+    for line, given in enumerate(listed):
+        several = isinstance(given, Iterable) and not isinstance(given, str)
+        names = [name_at(each, place, "coalitions") for each in given] if several else given
+        if not several:
+            raise UsageError(f"coalition {line} is {given!r}, expected a list of features or groups")
+        for name in read_names("coalitions", names, "names of features or groups, or their positions") if names else ():
+            if name not in place:
+                raise UsageError(f"coalitions name {name!r}, which is no feature or group of the model")
+            members[line, place[name]] = True
+    return members
+
+
+def coalition_values(
+    model: Any,
+    rows: Any,
+    coalitions: Any,
+    *,
+    partition: Partition | None = None,
+    background: Any = None,
+    allow_unseen: bool = False,
+    output: str | int | None = None,
+) -> np.ndarray:
+    """Compute the game itself: every row's expected margin when the players of a coalition are present and all others absent.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        A loaded model, or whatever `load_ensemble` takes.
+    rows : data frame, Arrow table or array
+        n rows, as `attribute` takes them.
+    coalitions : sequence of sequence of str or int, or array of bool
+        Who is present, features or groups by name or position; an empty one is nobody. Or (coalitions, players), true where a player is present.
+    partition, background, allow_unseen, output : optional
+        As for `curves`: groups are players, and absent features take the values of the background's rows, where one is given.
+
+    Returns
+    -------
+    (n, outputs, coalitions) float64
+        Margin units.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+    found = play_rows(model, rows, partition, background, output, allow_unseen)
+    (n, outputs, n_all), members = found.shape, _members(coalitions, found.players)
+    game, players, values = _play(found), found.forest.players, np.zeros((n, outputs, len(members)))
+
+    def work(part: slice, bins: np.ndarray) -> None:
+        for c, there in enumerate(members[:, players]):
+            some = np.broadcast_to(there[:, None].astype(np.float64), (outputs, players.size, bins.shape[1]))
+            _, curve = draw_curves(bins, game, players, n_all, np.ascontiguousarray(some))
+            values[part, :, c] = curve[:, 0, : part.stop - part.start, np.count_nonzero(there)].T
+
+    found.spread(work, 6 * outputs * (n_all + 1))
+    return keep_output(values, found.choose_outputs())

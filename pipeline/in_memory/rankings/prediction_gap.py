@@ -10,6 +10,7 @@ import pyarrow as pa
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prediction_gap.exact import Prefixes
 from leafledger.kernels.prediction_gap.noise import EMPIRICAL, NOISE_NAMES, NOISES, Measured, Noise, measure, noise_number, resampled_units
+from leafledger.kernels.prediction_gap.quasi_monte_carlo import haltons, sample_rows
 from leafledger.kernels.prediction_gap.rankings import EXACT, measure_rows, rank_rows_greedily
 from leafledger.kernels.prediction_gap.tables import BUDGET, GapTables, affordable, place_units, prepare_gap
 from leafledger.kernels.trees.binning import BinTables
@@ -22,7 +23,7 @@ from ...dataset.columns.partition import Groups, Partition, read_groups
 from ...dataset.columns.players import number_players
 from ...display.nearest import did_you_mean
 from ...errors import UsageError
-from ...methods.parameters import check_parameters, find_method
+from ...methods.parameters import check_parameters, read_entry
 from ...methods.tables import refuse_statistics, refused
 from ...models import load_ensemble
 from ...models.model import Feature, Model
@@ -158,9 +159,10 @@ def _orders(ranking: Any, model: Model, rows: Any, partition: Partition | None, 
     """Return the rankings of players of every row and output."""
     outputs = len(model.outputs)
     if isinstance(ranking, str):
-        if find_method(ranking).phi.ranks:  # by score, or with noise of its own
+        method, given = read_entry(ranking)
+        if method.phi.ranks:  # by score, or with noise of its own
             raise UsageError(f"ranking is {ranking!r}, which writes ranks, expected a method of values to rank by size, or what rank_by_gap returns")
-        found = attribute(model, rows, ranking, partition=partition, allow_unseen=allow_unseen)
+        found = attribute(model, rows, method.name, parameters=given, partition=partition, allow_unseen=allow_unseen)
         if found.players != tuple(players):
             raise UsageError(f"ranking is {ranking!r}, whose values are features' and not their groups', expected a method of groups")
         return rank_players(found.phi)
@@ -189,6 +191,7 @@ def prediction_gap(
     partition: Partition | None = None,
     budget: float = BUDGET,
     approximate: bool = False,
+    absolute: bool = False,
     seed: int = 0,
     allow_unseen: bool = False,
 ) -> Any:
@@ -223,6 +226,9 @@ def prediction_gap(
         Pairs of leaves that may be looked at for a row. What the ensemble may need beyond it is refused or estimated.
     approximate : bool
         Estimate beyond the budget by quasi-Monte Carlo, and return standard errors too.
+    absolute : bool
+        Measure the mean of the change's absolute value instead, PG or PGI (ibid., Eq. 1), in margin units. It is always an estimate, and needs
+        ``approximate``.
     seed : int
         Of the estimates' points, at least 0.
     allow_unseen : bool
@@ -230,8 +236,8 @@ def prediction_gap(
 
     Returns
     -------
-    gaps : (n, outputs) float64, squared margin units
-    errors : (n, outputs) float64, squared margin units
+    gaps : (n, outputs) float64, squared margin units, or margin units where ``absolute``
+    errors : (n, outputs) float64, in the same units
         Where ``approximate`` alone: standard errors of the gaps, 0 where they are exact.
 
     Raises
@@ -248,7 +254,9 @@ def prediction_gap(
     read, batch = as_batch(model, rows, bins.read.tolist())
     refuse_unknown(read, bins, batch, ROWS, allow_unseen)
     n, outputs = batch.num_rows, len(model.outputs)
-    first_seed = _choose_seed(tables, asked, 1, read_flag("approximate", approximate))
+    if read_flag("absolute", absolute) and not read_flag("approximate", approximate):
+        raise UsageError("absolute changes have no exact mean here, expected approximate as well, which estimates it with its standard error")
+    first_seed = asked["seed"] if absolute else _choose_seed(tables, asked, 1, read_flag("approximate", approximate))
     orders = None if ranking is None else _orders(ranking, model, rows, partition, players, n, allow_unseen)
     asked_for = range(len(players)) if features is None else _numbers(features, players, "features", "names of features or groups")
     together = np.isin(tables.units, asked_for) & tables.regions.units.perturbed
@@ -262,7 +270,10 @@ def prediction_gap(
             prefixes = Prefixes(np.broadcast_to(together, (*shape[:2], together.size)).astype(np.int64), np.ones(shape))
         else:
             prefixes = place_units(tables, orders[some])
-        gaps[some], errors[some] = measure_rows(tables, chosen, values, binned, prefixes, first_seed)
+        if absolute:
+            gaps[some], errors[some] = sample_rows(tables, chosen, values, binned, prefixes, haltons(first_seed), np.abs)
+        else:
+            gaps[some], errors[some] = measure_rows(tables, chosen, values, binned, prefixes, first_seed)
 
     do_all(work, range(0, n, SLICE_ROWS))
     return (gaps, errors) if approximate else gaps

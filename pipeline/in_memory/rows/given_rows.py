@@ -26,6 +26,7 @@ from .records import as_columns
 
 REAL = "biuf"  # kinds of numeric dtypes
 ROWS = "rows"  # name of the rows in messages
+BACKGROUND = "rows of the background"
 SLICE_ROWS = 1 << 13
 Header = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]  # names of all columns, of index columns, and of others that are no features
 

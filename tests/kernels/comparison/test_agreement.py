@@ -65,9 +65,13 @@ def test_values_stand_where_the_list_says(data, ensemble):
             elif value.measure.startswith("top"):
                 first = [set(naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure[4:])]) for some in scores]
                 assert number == len(first[0] & first[1]) / max(1, len(first[0]))
-            elif value.measure.startswith("swaps"):
-                first = [naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure[6:])] for some in scores]
-                assert number == naive.swaps(*naive.lengthen(*(list(some) for some in first)))
+            elif value.measure.startswith("same"):
+                first = [set(naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure[5:])]) for some in scores]
+                assert number == (first[0] == first[1])
+            elif "swaps" in value.measure:
+                one, other = (naive.ranking(np.abs(some[k, :, 0]))[: int(value.measure.split()[-1])] for some in scores)
+                pair = naive.lengthen(one, other) if value.measure.startswith("list") else (one, naive.sort_by(one, other))
+                assert number == naive.swaps(*pair)
 
 
 @settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow

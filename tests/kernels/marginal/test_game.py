@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import prepare
 from tests import naive
-from tests.kernels.attributing import ATOL, NAMED, run
+from tests.kernels.attributing import ATOL, LEVELS, run, write_value
 from tests.kernels.marginal.against import KEPT, WEIGHTS, each_and_mixed, explain, query_for
 from tests.strategies import batches, forests, partitions
 from tests.trees import one_tree
@@ -74,13 +74,14 @@ def test_a_measure_may_be_signed(data, ensemble):
 
 
 @pytest.mark.parametrize("kept", KEPT)
-@given(data=st.data(), ensemble=forests(max_trees=2, max_features=4), across=st.sampled_from(list(NAMED)), within=st.sampled_from(list(NAMED)))
+@given(data=st.data(), ensemble=forests(max_trees=2, max_features=4), across=st.sampled_from(LEVELS), within=st.sampled_from(LEVELS))
 def test_coalitional_values_are_those_of_the_definition(data, ensemble, across, within, kept):
     """Any two values (Filom et al. 2024, Eq. E.6)."""
     rows, background = data.draw(batches(ensemble, max_rows=1)), data.draw(batches(ensemble, max_rows=3))
     group = data.draw(partitions(ensemble))
+    (across, weigh_across), (within, weigh_within) = write_value(across, int(group.max()) + 1), write_value(within, int(np.bincount(group).max()))
     phi, _, _ = explain("owen", ensemble, rows, background, group, KEPT[kept], across=across, within=within)
-    expected = [naive.owen(ensemble, row, group, background, NAMED[across], NAMED[within]) for row in rows]
+    expected = [naive.owen(ensemble, row, group, background, weigh_across, weigh_within) for row in rows]
     assert_allclose(phi, expected, rtol=0, atol=ATOL)
 
 

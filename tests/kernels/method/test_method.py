@@ -1,29 +1,43 @@
-"""A method written as text: its name, and its parameters in their order."""
+"""The record of a method: which check applies, and refusals of statistics that no rows have."""
 
+from typing import NamedTuple
+
+import numpy as np
 import pytest
 
-from leafledger.kernels.method.method import read_method
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.method.method import refuse_arrays, refuse_other, refuse_unless
 from leafledger.kernels.methods import METHODS
 
 
-def test_values_follow_the_name_in_the_order_of_parameters():
-    """What is left out has its default."""
-    assert read_method("beta:4", METHODS) == (METHODS["beta"], {"alpha": 4.0, "beta": 1.0})
-    assert read_method("beta:4:2", METHODS)[1] == {"alpha": 4.0, "beta": 2.0}
-    assert read_method("ranker:3:0.5:ascent", METHODS)[1] == {"steps": 3, "rate": 0.5, "optimizer": "ascent"}
+def test_a_check_applies_with_some_parameters():
+    """Owen values add up with Shapley values at both levels alone; Banzhaf values never do, Shapley values always."""
+    owen = METHODS["owen"]
+    assert owen.check_of({"across": "shapley", "within": "shapley"}) is owen.check
+    assert owen.check_of({"across": "shapley", "within": "banzhaf"}) is None
+    assert METHODS["banzhaf"].check_of({"p": 0.5}) is None
+    assert METHODS["shapley"].check_of({}) is not None
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("lime", "expected one of shapley, banzhaf"),
-        ("shapley:1", "expected at most 0 parameters: shapley"),
-        ("beta:1:2:3", "expected at most 2 parameters: beta:alpha:beta"),
-        ("banzhaf:2", "expected a number between 0 and 1 for 'p'"),
-        ("banzhaf:many", "expected a number for 'p'"),
-    ],
-)
-def test_what_it_does_not_take_is_refused(text, expected):
-    """With what was expected."""
-    with pytest.raises(ValueError, match=expected):
-        read_method(text, METHODS)
+def test_methods_with_values_attribute():
+    """Neither ranks nor shares of an error do."""
+    assert {name for name, method in METHODS.items() if not method.attributes} == {"r2", "curves", "gap", "gap_greedy"}
+
+
+class Statistics(NamedTuple):
+    counts: np.ndarray
+
+
+def test_statistics_of_no_rows_are_refused():
+    """Of another kind, of other types or shapes, or against a condition; those that fit are let pass."""
+    fits = Statistics(np.zeros((2, 3), np.int64))
+    refuse_arrays(fits, {"counts": (np.int64, (2, -1))})
+    refuse_unless(fits.counts == 0, "zeros")
+    refuse_other(fits, fits, (Statistics, tuple))
+    for kind, shape, says in ((np.float64, (2, 3), "counts of float64"), (np.int64, (3, -1), r"counts of shape \(3, -1\)")):
+        with pytest.raises(InvalidParameters, match=says):
+            refuse_arrays(fits, {"counts": (kind, shape)})
+    with pytest.raises(InvalidParameters, match="those of no rows, expected ones"):
+        refuse_unless(fits.counts == 1, "ones")
+    with pytest.raises(InvalidParameters, match="is known as Statistics, the method expects int"):
+        refuse_other(fits, fits, (Statistics, int))

@@ -16,7 +16,7 @@ from leafledger.kernels.prepare import prepare
 from leafledger.kernels.trees.forest import make_forest
 from leafledger.kernels.trees.paths import trace
 from tests import naive
-from tests.kernels.attributing import ATOL, NAMED, WEIGHTS, defaults, run, scores_by
+from tests.kernels.attributing import ATOL, LEVELS, WEIGHTS, defaults, run, scores_by, write_value
 from tests.strategies import batches, forests, partitions
 
 FEW_ROWS = 2
@@ -50,28 +50,30 @@ def test_owen_values_are_those_of_the_definition(data, ensemble):
         assert_allclose(phi[:, :, group == g].sum(axis=2), of_groups[:, :, g], rtol=0, atol=ATOL)
 
 
-@given(data=st.data(), ensemble=forests(), across=st.sampled_from(list(NAMED)), within=st.sampled_from(list(NAMED)))
+@given(data=st.data(), ensemble=forests(), across=st.sampled_from(LEVELS), within=st.sampled_from(LEVELS))
 def test_coalitional_values_are_those_of_the_definition(data, ensemble, across, within):
     """Any two values, in exact fractions (Filom et al. 2024, Eq. E.6)."""
     rows, group = data.draw(batches(ensemble, 1)), data.draw(partitions(ensemble))
+    (across, weigh_across), (within, weigh_within) = write_value(across, int(group.max()) + 1), write_value(within, int(np.bincount(group).max()))
     phi, _, _ = run("owen", prepare(ensemble, METHODS["owen"], {"across": across, "within": within}, group), rows, ensemble.n_features)
-    expected = [naive.owen(ensemble, row, group, across=NAMED[across], within=NAMED[within]) for row in rows]
+    expected = [naive.owen(ensemble, row, group, across=weigh_across, within=weigh_within) for row in rows]
     assert_allclose(phi, expected, rtol=0, atol=ATOL)
 
 
-@pytest.mark.parametrize("across", NAMED)
+@pytest.mark.parametrize("across", LEVELS)
 @given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
 @pytest.mark.slow
 def test_members_share_what_their_group_gets_in_the_quotient_game(data, ensemble, across):
     """With Shapley values within groups, whatever groups play for (Filom et al. 2024, Prop. E.2, part 3)."""
     rows, group = data.draw(batches(ensemble, FEW_ROWS)), data.draw(partitions(ensemble))
+    across, _ = write_value(across, int(group.max()) + 1)
     phi, _, _ = run("owen", prepare(ensemble, METHODS["owen"], {"across": across, "within": "shapley"}, group), rows, ensemble.n_features)
     of_groups = scores_by(across, ensemble, rows, group)
     for g in range(group.max() + 1):
         assert_allclose(phi[:, :, group == g].sum(axis=2), of_groups[:, :, g], rtol=0, atol=ATOL)
 
 
-@pytest.mark.parametrize("value", NAMED)
+@pytest.mark.parametrize("value", LEVELS)
 @pytest.mark.parametrize("partition", ["one group", "groups of one"])
 @given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
 @pytest.mark.slow
@@ -80,6 +82,7 @@ def test_of_trivial_partitions_one_level_counts(data, ensemble, partition, value
     rows = data.draw(batches(ensemble, FEW_ROWS))
     one = partition == "one group"
     group = np.zeros(ensemble.n_features, int) if one else np.arange(ensemble.n_features)
+    value, _ = write_value(value, ensemble.n_features)
     given_ = {"across": "beta:2:3" if one else value, "within": value if one else "beta:2:3"}
     owen, _, _ = run("owen", prepare(ensemble, METHODS["owen"], given_, group), rows, ensemble.n_features)
     assert_allclose(owen, scores_by(value, ensemble, rows), rtol=0, atol=ATOL)

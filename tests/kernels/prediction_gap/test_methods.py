@@ -18,16 +18,16 @@ from tests import naive, perturbed
 from tests.kernels.attributing import defaults, scores_by
 from tests.kernels.prediction_gap.gaps import forest_and_rows, noisy, outcomes_of
 from tests.kernels.prediction_gap.ranked import ATOL, RTOL, SCALE, against, defined, written
-from tests.kernels.ranking.ranked import expected_ranks
+from tests.kernels.ranking.ranked import RANKINGS, expected_ranks, write_ranking
 from tests.strategies import batches, forests, partitions
 from tests.trees import stumps
 
 
-@pytest.mark.parametrize("ranking", ["shapley", "banzhaf:0.25", "beta:4:1"])
+@pytest.mark.parametrize("ranking", RANKINGS)
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3), noise=st.sampled_from(NOISES))
 def test_rankings_are_those_of_the_method_that_ranks(data, ensemble, ranking, noise):
     """Features by size of its values, equal ones in their own order, with those in no split among them; PGI² by enumeration."""
-    rows = data.draw(batches(ensemble, 2))
+    rows, ranking = data.draw(batches(ensemble, 2)), write_ranking(ranking, ensemble)
     phi = scores_by(ranking, ensemble, rows)
     ranks, gaps = written("gap", ensemble, rows, ranking=ranking, noise=noise.name, scale=(SCALE,))
     for i, row in enumerate(rows):
@@ -36,6 +36,13 @@ def test_rankings_are_those_of_the_method_that_ranks(data, ensemble, ranking, no
             order = naive.ranking(np.abs(phi[i, k]))
             assert_array_equal(ranks[i, k], expected_ranks(ensemble, order))
             assert_allclose(gaps[i, k], float(perturbed.mean_gap(gap, outcomes, order)[k]), rtol=RTOL, atol=ATOL)
+
+
+def test_a_rate_is_a_number():
+    """There are no rows to choose it by before those that are ranked."""
+    ensemble, rows = forest_and_rows()
+    with pytest.raises(InvalidParameters, match="rate is 'auto', but there are no rows to choose it by; expected a number"):
+        written("gap", ensemble, rows, ranking="ranker(rate=auto)")
 
 
 @settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow

@@ -7,6 +7,15 @@ from leafledger.kernels.prepare import prepare
 from leafledger.kernels.ranking.ranked_curves import SCORES
 from tests.kernels.attributing import ATOL, attributed, run
 
+SIZES = "probabilistic"  # stands for what write_ranking makes of it
+RANKINGS = ("shapley", "banzhaf:0.25", "beta:4:1", "semivalue(atoms=0.25:1,0.5:2,density=0:1,1:0)", SIZES, "ranker:3:0.1:ascent", "ranker")
+
+
+def write_ranking(ranking, ensemble):
+    """The text of a ranking; probabilities of sizes fit the number of features."""
+    n = ensemble.n_features
+    return f"probabilistic(sizes={','.join(repr(2 * (k + 1) / (n * (n + 1))) for k in range(n))})" if ranking == SIZES else ranking
+
 
 def expected_ranks(ensemble, order):
     """Place of each feature in a ranking, 0 of those that are not ranked."""

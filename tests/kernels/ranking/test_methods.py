@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.method.notation import read_method
 from leafledger.kernels.method.open_parameters import find_open
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import ask_background, prepare
@@ -16,16 +17,16 @@ from tests import naive
 from tests.hypercubes import full_tree
 from tests.kernels.attributing import ATOL, attributed, defaults, run, scores_by
 from tests.kernels.marginal.against import against
-from tests.kernels.ranking.ranked import assert_ranked, curved, expected_ranks
+from tests.kernels.ranking.ranked import RANKINGS, assert_ranked, curved, expected_ranks, write_ranking
 from tests.strategies import batches, forests
 from tests.trees import chain
 
 
-@pytest.mark.parametrize("ranking", ["shapley", "banzhaf:0.25", "beta:4:1", "ranker:3:0.1:ascent", "ranker"])
+@pytest.mark.parametrize("ranking", RANKINGS)
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3))
 def test_curves_are_those_of_the_method_that_ranks(data, ensemble, ranking):
     """Features by its values, the highest first, with those in no split among them; every point of both curves in exact fractions."""
-    rows = data.draw(batches(ensemble, 2))
+    rows, ranking = data.draw(batches(ensemble, 2)), write_ranking(ranking, ensemble)
     scores = scores_by(ranking, ensemble, rows)
     ranks, found, path = curved(ensemble, rows, ranking)
     for i, k in np.ndindex(scores.shape[:2]):
@@ -39,15 +40,15 @@ def test_curves_are_those_of_the_method_that_ranks(data, ensemble, ranking):
             assert abs(margin - curve[best]) < 1e-9
 
 
-@pytest.mark.parametrize("ranking", ["shapley", "beta:4:1", "ranker:3:0.1:ascent"])
+@pytest.mark.parametrize("ranking", RANKINGS[:-1])
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=4))
 def test_curves_against_a_background(data, ensemble, ranking):
     """Of the marginal game, by the method's values there."""
     rows, background = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, max_rows=3))
-    name, *values = ranking.split(":")
-    given_ = {parameter.name: parameter.read(value) for parameter, value in zip(METHODS[name].parameters, values, strict=False)}
-    ranked = against(name, ensemble, background, defaults(name) | given_)
-    scores = run(name, ranked, rows, ensemble.n_features)[0]
+    ranking = write_ranking(ranking, ensemble)
+    method, given_ = read_method(ranking, METHODS)
+    ranked = against(method.name, ensemble, background, given_)
+    scores = run(method.name, ranked, rows, ensemble.n_features)[0]
     buffers = attributed("curves", against("curves", ensemble, background, {"ranking": ranking}), rows)
     for i, k in np.ndindex(scores.shape[:2]):
         n = ensemble.n_features
@@ -70,8 +71,8 @@ def test_leaves_of_too_many_features_are_refused_against_a_background(name):
 @pytest.mark.parametrize(
     ("given_", "says"),
     [
-        ("owen", "expected one of shapley, banzhaf, beta, ranker"),
-        (3, "expected one of shapley, banzhaf, beta, ranker"),
+        ("owen", "expected one of shapley, banzhaf, beta, semivalue, probabilistic, ranker"),
+        (3, "expected one of shapley, banzhaf, beta, semivalue, probabilistic, ranker"),
         ("shapley:1", "expected at most 0 parameters: shapley"),
         ("banzhaf:2", "expected a number between 0 and 1 for 'p'"),
         ("ranker:2.5", "expected a whole number from 1 to 10000 for 'steps'"),
@@ -137,11 +138,11 @@ def test_paths_have_as_many_steps_as_are_declared(ensemble, steps):
 def test_a_rate_may_be_left_open(name, given, filled):
     """The ranker is tried in its place, and the number that is found is read as if it had been given; before that there are no tables."""
     method = METHODS[name]
-    read = {parameter.name: parameter.read(given[parameter.name]) for parameter in method.parameters}
+    read = defaults(name) | {parameter.name: parameter.read(given[parameter.name]) for parameter in method.parameters if parameter.name in given}
     tried, parameters = find_open(method, read)
     assert (tried.name, parameters["steps"], parameters["optimizer"]) == ("ranker", 3, "ascent")
     prepare(full_tree([0.0, 1.0], [0]), tried, parameters)
-    assert method.tuning.fill(read, 0.05) == filled
+    assert method.tuning.fill(read, 0.05) == read | filled
     assert find_open(method, method.tuning.fill(read, 0.05)) is None
     with pytest.raises(InvalidParameters, match="rate is 'auto', but there are no rows to choose it by; expected a number"):
         prepare(full_tree([0.0, 1.0], [0]), method, read)

@@ -1,5 +1,6 @@
 """Methods by measures and by weights are those of the definition, and say what they miss."""
 
+import itertools
 import math
 import re
 from fractions import Fraction
@@ -16,7 +17,8 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import prepare
 from leafledger.kernels.semivalues.methods import EXPONENTS
 from tests import naive
-from tests.kernels.attributing import ATOL, explain, run
+from tests.kernels.attributing import ATOL, defaults, explain, run
+from tests.kernels.marginal.against import against
 from tests.strategies import batches, forests
 from tests.trees import chain, stumps
 
@@ -65,6 +67,51 @@ def test_probabilistic_values_by_sizes_and_by_weights(data, ensemble):
     weights = [size / math.comb(n - 1, k) for k, size in enumerate(sizes)]
     for given_ in ({"sizes": tuple(sizes)}, {"weights": tuple(weights)}):
         assert_allclose(explain("probabilistic", ensemble, rows, **given_)[0], expected, rtol=0, atol=ATOL)
+
+
+def depth_of(ensemble):
+    """Most splits above a leaf."""
+    level, deepest = np.zeros(ensemble.feature.size, int), 0
+    for v in range(ensemble.feature.size):  # children follow their parents
+        if ensemble.feature[v] >= 0:
+            level[[ensemble.left[v], ensemble.right[v]]] = level[v] + 1
+            deepest = max(deepest, level[v] + 1)
+    return deepest
+
+
+@given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=6))
+def test_sizes_of_as_many_players_as_trees_are_deep(data, ensemble):
+    """Leaf by leaf, with players of no effect besides those on its path (Li, Yu and Low 2026, Remark 2); uniform sizes give Shapley values, binomial
+    ones Banzhaf values, in either game."""
+    rows, n = data.draw(batches(ensemble, max_rows=1)), int(max(1, min(depth_of(ensemble), ensemble.n_features)))
+    drawn = data.draw(st.lists(st.integers(1, 9), min_size=n, max_size=n))
+    sizes = [Fraction(size, sum(drawn)) for size in drawn]
+    expected = np.zeros((1, ensemble.base.size, ensemble.n_features))
+    for leaf in np.flatnonzero(ensemble.feature < 0):
+        alone = ensemble._replace(value=np.where(np.arange(len(ensemble.value))[:, None] == leaf, ensemble.value, 0.0))
+        for k in range(ensemble.base.size):
+            v = naive.game(alone, rows[0], k)
+            joins = [j for j in range(ensemble.n_features) if any(v([*s, j]) != v(s) for s in subsets(ensemble.n_features, j))]
+            for j in joins:
+                others = [i for i in joins if i != j]
+                for s in itertools.chain.from_iterable(itertools.combinations(others, size) for size in range(len(joins))):
+                    expected[0, k, j] += float(naive.thinned_weight(sizes, len(s), len(joins)) * (v([*s, j]) - v(s)))
+    found, _, _ = explain("probabilistic", ensemble, rows, sizes=tuple(map(float, sizes)))
+    assert_allclose(found, expected, rtol=0, atol=ATOL)
+    background = data.draw(batches(ensemble, max_rows=3))
+    for name, few in (("shapley", [1 / n] * n), ("banzhaf", [math.comb(n - 1, k) / 2 ** (n - 1) for k in range(n)])):
+        assert_allclose(explain("probabilistic", ensemble, rows, sizes=tuple(few))[0], explain(name, ensemble, rows)[0], rtol=0, atol=ATOL)
+        both = [
+            run(each, against(each, ensemble, background, given_), rows, ensemble.n_features)[0]
+            for each, given_ in ((name, defaults(name)), ("probabilistic", defaults("probabilistic") | {"sizes": tuple(few)}))
+        ]
+        assert_allclose(*both, rtol=0, atol=ATOL)
+
+
+def subsets(n, without):
+    """All sets of n players but one."""
+    others = [i for i in range(n) if i != without]
+    return [s for size in range(n) for s in itertools.combinations(others, size)]
 
 
 @given(data=st.data(), ensemble=forests())

@@ -64,7 +64,7 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     given = {"banzhaf:0.25": {"p": 0.25}, "beta:4:1": {"alpha": 4, "beta": 1}, METHODS[3]: {"steps": 3, "rate": 0.1, "optimizer": "ascent"}}
     scores = {name: leafledger.attribute(model, rows, name.split(":")[0], parameters=given.get(name, {})).phi for name in METHODS}
     used = np.abs(np.stack(list(scores.values()))).sum(axis=(0, 1, 2)) > 0
-    assert len(found) == 3 * (3 * 4 + 3 * 6 + 6 * 6)
+    assert len(found) == 3 * (3 * 4 + 3 * 6 + 10 * 6)
     assert (found["rows"] == len(rows)).all()
     for name, phi in scores.items():
         curves = leafledger.curves(model, rows, phi)
@@ -84,8 +84,12 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     top = [np.argsort(-np.abs(some), axis=1, kind="stable")[:, :2] for some in (a, b)]
     expected = [len(set(x) & set(y)) / 2 for x, y in zip(*top, strict=True)]
     assert_allclose(pick(found, "top 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
-    expected = [naive.swaps(*naive.lengthen(list(x), list(y))) for x, y in zip(*top, strict=True)]
+    expected = [set(x) == set(y) for x, y in zip(*top, strict=True)]
+    assert_allclose(pick(found, "same 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
+    expected = [naive.swaps(x, naive.sort_by(x, y)) for x, y in zip(*(each.tolist() for each in top), strict=True)]
     assert_allclose(pick(found, "swaps 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
+    expected = [naive.swaps(*naive.lengthen(x, y)) for x, y in zip(*(each.tolist() for each in top), strict=True)]
+    assert_allclose(pick(found, "list swaps 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
 
 
 def test_features_have_both_impacts_and_how_far_values_are_apart(example, several, tmp_path):
@@ -128,13 +132,13 @@ def test_rows_on_which_rankings_differ_most(example, several, tmp_path):
     for k in range(3):
         mine = found[found["output"] == str(k)]
         assert mine["place"].tolist() == list(range(1, 8))
-        assert mine["swaps"].tolist() == sorted(swaps[:, k].tolist(), reverse=True)[:7]
+        assert mine["list_swaps"].tolist() == sorted(swaps[:, k].tolist(), reverse=True)[:7]
         for row in mine.to_dict("records"):
             i = position[row["flight"]]
             assert row["month"] == str(frame.loc[row["flight"], "month"])
             assert f"month={row['month']}/" in row["file"]
             assert pd.read_parquet(row["file"])["flight"].iloc[row["row"]] == row["flight"]
-            assert swaps[i, k] == row["swaps"]
+            assert swaps[i, k] == row["list_swaps"]
             for each, name in zip(order, ("first", "other_first"), strict=True):
                 assert list(row[name]) == [FEATURES[j] for j in each[i, k, :2]]
             assert_allclose(row["first_values"], phi[0].phi[i, k, order[0][i, k, :2]], rtol=1e-12)
@@ -175,14 +179,71 @@ def test_rankings_place_features_that_no_split_asks_for(wide, tmp_path):
     assert_allclose(pick(found, "pgi2 1", "gap_greedy", None, "0")["mean"], expected.mean(), rtol=1e-9)
 
 
+GROUPS = {"who": ["carrier", "constant"], "when": ["delay", "empty"]}  # a feature of splits and one of none each
+
+
+def test_every_method_can_be_compared(wide, tmp_path):
+    """By its parameters' names, with a partition where it needs one, and rows that rank as they do in memory: areas, and impacts of features.
+
+    Two-step values share what a group gets with features that no split asks for. These are null, of a run as well.
+    """
+    model, data, rows = wide
+    sizes = "0.1,0.2,0.3,0.2,0.1,0.1"
+    asked = {
+        "shapley": ("shapley", {}),
+        "semivalue(atoms=0.25:1,0.75:3,density=0:1,1:2)": ("semivalue", {"atoms": "0.25:1,0.75:3", "density": "0:1,1:2"}),
+        f"probabilistic(sizes={sizes})": ("probabilistic", {"sizes": sizes}),
+        "owen(within=beta:4:1)": ("owen", {"within": "beta:4:1"}),
+        "two_step": ("two_step", {}),
+    }
+    grouped = {name: {"partition": GROUPS} if method in ("owen", "two_step") else {} for name, (method, _) in asked.items()}
+    phi = {name: leafledger.attribute(model, rows, method, parameters=given, **grouped[name]).phi for name, (method, given) in asked.items()}
+    leafledger.explain(model, data, tmp_path / "run", method="two_step", partition=GROUPS, scheduler="serial", precision="float64")
+    names = (*asked, "curves(ranking=semivalue(atoms=0:1,1:1))", f"run:{tmp_path}/run")
+    found = compare(model, data, tmp_path / "out.parquet", methods=names, partition=GROUPS, scales=(), scheduler="serial").to_pandas()
+    features = pd.read_parquet(tmp_path / "out.features.parquet")
+    used = [rows.columns.get_loc(column) for column in ("delay", "carrier")]
+    v = leafledger.coalition_values(model, rows, [[], ["delay"], ["carrier"], ["delay", "carrier"]])[:, 0]
+    for name in asked:
+        place = np.argsort(np.argsort(-phi[name][:, 0], axis=1, kind="stable"), axis=1)[:, used]
+        for measure, ranks in (("insertion", place), ("deletion", 5 - place)):
+            there = ranks[:, :, None] < np.arange(1, 7)  # is a feature among the first one, two, …
+            area = np.take_along_axis(v, there[:, 0] + 2 * there[:, 1], axis=1).mean()
+            assert_allclose(pick(found, measure, name, None, "0")["mean"], area, rtol=1e-9)
+        mine = features[(features["ranking"] == name) & (features["other"] == names[-1])]
+        impacts = np.abs(phi[name][:, 0]).mean(axis=0)
+        unused = np.array([column in ("constant", "empty") for column in rows.columns])
+        if name == "two_step":
+            assert (impacts[unused] > 0).all()
+            assert mine["impact"].isna().tolist() == unused.tolist()
+        else:
+            assert (impacts[unused] == 0).all()
+            assert_allclose(mine["impact"], impacts, rtol=1e-9)
+        assert_allclose(mine["impact"][~unused], impacts[~unused], rtol=1e-9)
+        assert mine["mae"].isna().tolist() == unused.tolist()
+    assert_allclose(pick(found, "insertion", names[-1], None, "0")["mean"], pick(found, "insertion", "two_step", None, "0")["mean"], rtol=1e-12)
+    assert pick(found, "swaps 3", "two_step", names[-1], "0")["mean"] == 0
+
+
+def test_a_partition_is_for_methods_that_take_groups(example, tmp_path):
+    """The others rank features without it."""
+    asked = {"scales": (), "scheduler": "serial"}
+    with pytest.raises(UsageError, match="method 'owen' needs a partition of the features"):
+        compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley", "owen"), **asked)
+    with pytest.raises(UsageError, match="partition is given, and no method takes groups of features, expected owen or two_step among methods"):
+        compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), partition={"where": ["distance"]}, **asked)
+
+
 def test_what_a_ranking_does_not_tell_is_null(example, tmp_path):
     """A ranking by signed score has no order by magnitude, and the other way round: computed here or read from a run, alone or beside another."""
     data = write_data(example.frame.iloc[::100], tmp_path / "data")
+    scored = {"insertion", "deletion", "insertion - deletion", "correlation"}
+    sized = {"pgi2 1", "removal", "top", "same", "swaps", "list swaps", "size correlation"}
     told = {
-        "shapley": {"insertion", "deletion", "insertion - deletion", "correlation", "pgi2 1", "removal", "top", "swaps", "size correlation"},
-        "curves": {"insertion", "deletion", "insertion - deletion", "correlation"},
-        "gap": {"pgi2 1", "removal", "top", "swaps", "size correlation"},
-        "gap_greedy": {"pgi2 1", "removal", "top", "swaps", "size correlation"},
+        "shapley": {*scored, *sized},
+        "curves": scored,
+        "gap": sized,
+        "gap_greedy": sized,
     }
     names = {
         "shapley": "shapley",

@@ -17,7 +17,7 @@ def compared(*methods, seed=-1, sizes=None):
     """A comparison of rankings by these methods, whose tables are nowhere."""
     removal = None if sizes is None else Removal("", LabelColumns("y", None, "count"), sizes)
     gaps = Gaps(("",), "normal", seed, Sample(0, 0, ()))
-    rankings = tuple(Ranking(f"{method}:x", method, "", None, ()) for method in methods)
+    rankings = tuple(Ranking(f"{method}:x", method, "", None, (), (0, 1)) for method in methods)
     return Comparison(rankings, "", "", gaps, removal, (1, 3), (Feature("a"), Feature("b")), ("0",), None, ("id",), 5, 64)
 
 
@@ -40,7 +40,7 @@ def test_values_are_named_in_the_order_in_which_they_are_measured():
     where they are estimates; and of rows with labels where there are some."""
     of_all, of_sample, of_labelled = name_values(compared("shapley", "banzhaf", seed=0, sizes=(0, 2)), ["pgi2 1"])
     areas = ["insertion", "deletion", "insertion - deletion"]
-    agreements = ["top 1", "top 3", "swaps 1", "swaps 3", "correlation", "size correlation"]
+    agreements = ["top 1", "top 3", "same 1", "same 3", "swaps 1", "swaps 3", "list swaps 1", "list swaps 3", "correlation", "size correlation"]
     assert of_all == (*(Value(area, r) for area in areas for r in (0, 1)), *(Value(name, 0, 1) for name in (*areas, *agreements)))
     gaps = (Value("pgi2 1", 0), Value("pgi2 1", 1), Value("pgi2 1", 0, 1))
     assert of_sample == (*gaps, Value("pgi2 1 error", 0), Value("pgi2 1 error", 1))

@@ -68,7 +68,7 @@ def test_rows_say_what_both_rankings_say():
         a, b = (NAMED.rankings.index(row[name]) for name in ("ranking", "other"))
         p = PAIRS.index((a, b))
         assert (row["id"], row["file"]) == (f"row {i}", "file")
-        assert (row["swaps"], row["size_correlation"]) == (apart.swaps[k, p, i], apart.correlation[k, p, i])
+        assert (row["list_swaps"], row["size_correlation"]) == (apart.swaps[k, p, i], apart.correlation[k, p, i])
         assert row["difference"] == (None if b == 2 else apart.difference[k, p, i])
         for r, name in ((a, "first"), (b, "other_first")):
             order = np.argsort(seen[r].ranks[k, :, i])[:2]

@@ -13,10 +13,11 @@ from leafledger.pipeline.errors import UsageError
 from tests.pipeline.conftest import FEATURES
 
 
-def test_methods_take_parameters_after_colons():
+def test_methods_take_parameters_after_colons_or_by_name():
     """In their order, the others by default; what follows ``run:`` is a place."""
     assert parse_entry("banzhaf:0.25") == Entry("banzhaf:0.25", "banzhaf", {"p": 0.25}, None)
     assert parse_entry("shapley").parameters == {}
+    assert parse_entry("semivalue(atoms=0:1,1:2)").parameters == {"atoms": ((0.0, 1.0), (1.0, 2.0)), "density": ()}
     assert parse_entry("run:s3://bucket/x") == Entry("run:s3://bucket/x", "", {}, "s3://bucket/x")
     with pytest.raises(UsageError, match="'r2' shares out an error, not a margin"):
         parse_entry("r2")

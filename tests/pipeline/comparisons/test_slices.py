@@ -49,7 +49,7 @@ def part(tmp_path_factory):
     table = pa.table({"margin": np.zeros(250), **dict(zip((name for some in names for name in some), values, strict=True))})
     (run / "attributions").mkdir()
     pq.write_table(table, run / "attributions" / "part-00000.parquet", row_group_size=70)
-    return table, Ranking("run:x", "shapley", "", str(run), names)
+    return table, Ranking("run:x", "shapley", "", str(run), names, (0, 1))
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def test_values_are_listed_and_set_apart(example, labelled):
     assert_allclose(found.apart.difference[0, 0], np.abs(a - b).sum(axis=0), rtol=1e-12)
     assert np.isnan(found.apart.difference[0, 1:]).all()
     for q, (r, other) in enumerate(labelled.comparison.pairs):
-        assert_array_equal(found.apart.swaps[:, q], labelled.value(found.measured, 0, "swaps 2", r, other))
+        assert_array_equal(found.apart.swaps[:, q], labelled.value(found.measured, 0, "list swaps 2", r, other))
         assert_array_equal(found.apart.correlation[:, q], labelled.value(found.measured, 0, "size correlation", r, other))
 
 

@@ -26,7 +26,7 @@ SEEN = np.zeros((2, 2), np.int64)  # of two features
 def parts(example):
     """A comparison of two rankings with values and one without, of the model's second feature and its third; two items' states; what they are of."""
     model = leafledger.load_ensemble(example.model)
-    rankings = tuple(Ranking(method, method, "", None, ()) for method in ("shapley", "gap_greedy", "banzhaf"))
+    rankings = tuple(Ranking(method, method, "", None, (), (1, 2)) for method in ("shapley", "gap_greedy", "banzhaf"))
     removal = Removal("", LabelColumns("y", None, "count"), (0, 1))
     gaps = Gaps((), "normal", -1, Sample(0, 0, ()))
     comparison = Comparison(rankings, "", "", gaps, removal, (1,), model.features[1:3], ("0",), None, (), 5, 64)

@@ -28,7 +28,7 @@ def test_the_command_shows_a_table(example, tmp_path, capsys):
         assert text in said.out
     assert said.err.count("comparing: part") == 4
     assert said.out.endswith(f"measures: {out}\nfeatures: {tmp_path}/out.features.parquet\nrows:     {tmp_path}/out.rows.parquet\n")
-    assert pq.read_table(out).num_rows == 3 * 4 + 3 * 6 + 6 * 6 + 4 + 6
+    assert pq.read_table(out).num_rows == 3 * 4 + 3 * 6 + 10 * 6 + 4 + 6
     some = ["--out", str(tmp_path / "estimated.parquet"), "--scales", "0.5", "--gap-rows", "2", "--budget", "10"]
     assert cli.main([*arguments, *some]) == 2
     assert "raise it, have it approximate" in capsys.readouterr().err

@@ -126,7 +126,7 @@ def test_a_comparison_has_a_row_per_ranking(console):
         ["c", "3 (0.25)", ""],
     ]
     assert next(iter(shown.items()))[0] == "comparison"
-    assert shown["agreement with a"] == [["ranking", "top 3"], ["b[x]", "0.5 (0.01)"], ["c", "0.25 (0.02)"]]
+    assert shown["agreement with a"] == [["measure", "b[x]", "c"], ["top 3", "0.5 (0.01)", "0.25 (0.02)"]]
     assert "means of 3,000, of PGI² 200 rows (standard errors)" in " ".join(said.split())  # it may be broken into lines
     assert "0.99" not in said
     assert "-0.75" not in said

@@ -113,6 +113,40 @@ def test_values_of_a_leaf_add_up_as_their_authors_check(model):
     assert_allclose(base, attribute(model, ROWS.head(1), background="model").base, rtol=0, atol=ATOL)
 
 
+def test_tables_of_new_rows_are_those_of_the_definition(tmp_path):
+    """Every leaf weighs as many rows as reach it (Remark 3.13), by enumeration of all subsets in exact fractions; leaves that none reaches too. Rows
+    that look them up have what they have against this background, and the base is its mean margin."""
+    model, others = regressor(), make_rows(60, 3)[list("abc")].fillna(0.5) * 2
+    table = leaf_tables(model, background=others)
+    base = json.loads(table.schema.metadata[b"leafledger"])["base"]
+    found = attribute(model, NUMBERS, background=others)
+    assert_allclose(base, found.base, rtol=0, atol=ATOL)
+    frame = table.to_pandas()
+    for number, tree in enumerate(written(model, tmp_path)["oblivious_trees"]):
+        asked = [(split["float_feature_index"], split["border"]) for split in tree["splits"]]
+        levels, value = ["abc"[feature] for feature, _ in asked], [Fraction(each) for each in tree["leaf_values"]]
+        reached = [sum(1 << level for level, (j, border) in enumerate(asked) if np.float32(row[j]) > border) for row in others.to_numpy()]
+        weight = [Fraction(reached.count(leaf)) for leaf in range(len(value))]
+        for leaf, rows in frame[frame["tree"] == number].groupby("leaf"):
+            expected = shapley(sorted(set(levels)), levels, leaf, value, weight)
+            assert_allclose(rows["phi"], [float(expected[feature]) for feature in rows["feature"]], rtol=0, atol=ATOL)
+            assert (rows["weight"] == weight[leaf]).all()
+    assert_allclose(looked_up(table, model.calc_leaf_indexes(NUMBERS), found), found.phi, rtol=0, atol=ATOL)
+    grouped = leaf_tables(model, "owen", partition={"ab": ["a", "b"]}, background=others)
+    found = attribute(model, NUMBERS, "owen", partition={"ab": ["a", "b"]}, background=others)
+    assert_allclose(looked_up(grouped, model.calc_leaf_indexes(NUMBERS), found), found.phi, rtol=0, atol=ATOL)
+
+
+def test_backgrounds_that_tables_do_not_take_are_refused():
+    """No rows, other columns, a name that is not the model's own, and rows for statistics, which are looked up."""
+    with pytest.raises(UsageError, match="the background has no rows, expected at least one"):
+        leaf_tables(regressor(), background=NUMBERS[:0])
+    with pytest.raises(UsageError, match=r"background is 'rows\.parquet', expected rows or 'model'"):
+        leaf_tables(regressor(), background="rows.parquet")
+    with pytest.raises(UnsupportedModel, match="a background of leaf tables is not there for CatBoost models with target statistics"):
+        leaf_tables(counting(), background=ROWS)
+
+
 def looked_up(table, leaves, found):
     """Attributions ``(n, outputs, players)`` by adding up rows of tables, the leaves ``(n, trees)`` by somebody else."""
     phi = np.zeros_like(found.phi)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from leafledger import attribute, load_ensemble, sampling_bound
+from leafledger import attribute, load_ensemble, sampling_bound, sampling_rows
 from leafledger.kernels.marginal.sampling_bound import bound_sampling
 from leafledger.pipeline.errors import UnsupportedModel, UsageError
 
@@ -24,6 +24,32 @@ def test_it_is_above_the_errors_that_are_measured(model):
     assert_array_equal(bound, bound_sampling(load_ensemble(model).ensemble, len(ROWS)))
     errors = attribute(model, ROWS[:30], background=ROWS, background_errors=True).errors
     assert (errors <= bound).all()
+
+
+def test_so_many_rows_keep_the_bound(model):
+    """The fewest: with one less it is above. By Chebyshev's inequality the fewer misses, the more rows."""
+    needed = sampling_rows(model, 0.5)
+    for j, n in enumerate(needed[0]):
+        assert sampling_bound(model, max(1, int(n)))[0, j] <= 0.5
+        assert n == 0 or sampling_bound(model, int(n) - 1)[0, j] > 0.5
+    constant = sampling_bound(model, 1)  # c in Eq. 3.30: P(error >= t) <= (c / t)² / n
+    assert_array_equal(sampling_rows(model, 0.5, miss=0.05), np.ceil((constant / 0.5) ** 2 / 0.05))
+    unused = catboost.CatBoostRegressor(iterations=1, depth=1, thread_count=1, verbose=False, allow_writing_files=False).fit(ROWS, LABEL)
+    assert np.count_nonzero(sampling_rows(unused, 1.0)) == 1
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"error": 0}, "error is 0, expected a number above 0$"),
+        ({"error": "1"}, "error is '1', expected a number above 0$"),
+        ({"error": np.inf}, "error is inf, expected a number above 0$"),
+        ({"error": 1.0, "miss": 1.5}, "miss is 1.5, expected a number above 0 and at most 1"),
+    ],
+)
+def test_no_error_needs_so_many_rows(model, given, says):
+    with pytest.raises(UsageError, match=says):
+        sampling_rows(model, **given)
 
 
 def test_groups_have_no_bound(model):

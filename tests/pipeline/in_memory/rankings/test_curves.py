@@ -11,6 +11,7 @@ import leafledger
 from leafledger.pipeline.errors import LeafledgerError, UsageError
 from tests import naive
 from tests.pipeline.conftest import FEATURES, WRONG
+from tests.pipeline.in_memory.rankings.coded import coded
 
 N = 40
 ATOL = 1e-9  # margins reach some hundreds
@@ -19,12 +20,6 @@ ATOL = 1e-9  # margins reach some hundreds
 @pytest.fixture(scope="module")
 def rows(example):
     return example.frame[FEATURES].assign(month=example.frame["month"].astype(int))[:N]
-
-
-def coded(model, frame):
-    """Rows as the definitions take them."""
-    categories = list(model.features[FEATURES.index("carrier")].categories)
-    return frame.assign(carrier=[categories.index(name) if isinstance(name, str) else np.nan for name in frame["carrier"]]).to_numpy(float)
 
 
 def test_curves_of_any_scores(example, rows):
@@ -41,6 +36,85 @@ def test_curves_of_any_scores(example, rows):
             expected = np.array(definition(model.ensemble, matrix[i], phi[i, 0], 0), float)
             assert_allclose(curve[i, 0], expected, rtol=0, atol=ATOL)
             assert_allclose(area[i, 0], expected[1:].mean(), rtol=0, atol=ATOL)
+
+
+def test_curves_against_a_background(example, rows):
+    """Every set of the ranking in the marginal game, as a run's curves have it."""
+    model, background = leafledger.load_ensemble(example.model), rows[::8]
+    phi = leafledger.attribute(model, rows, background=background).phi
+    found, matrix, others = leafledger.curves(model, rows, phi, background=background), coded(model, rows), coded(model, background)
+    for i in range(3):
+        for curve, definition in ((found.insertion, naive.insertion), (found.deletion, naive.deletion)):
+            assert_allclose(curve[i, 0], np.array(definition(model.ensemble, matrix[i], phi[i, 0], 0, others), float), rtol=0, atol=ATOL)
+    same = leafledger.attribute(model, rows, "curves", background=background)
+    assert_allclose(same.path, np.concatenate((found.insertion, found.deletion), axis=2), rtol=0, atol=ATOL)
+
+
+def test_the_features_that_raise_and_lower_the_margin_most(example, rows):
+    """As many as there are at the highest point of insertion and at the lowest of deletion, the fewest of equals; the numbers of the method."""
+    found = leafledger.curves(example.model, rows, leafledger.attribute(example.model, rows).phi)
+    scores = leafledger.attribute(example.model, rows, "curves").phi[:, :, len(FEATURES) + 2 :]
+    ours = (found.positive_features, found.positive_margin, found.negative_features, found.negative_margin)
+    for j, mine in enumerate(ours):
+        assert_allclose(mine, scores[:, :, j], rtol=0, atol=ATOL)
+    assert_array_equal(found.positive_margin, np.take_along_axis(found.insertion, found.positive_features[..., None], axis=2)[..., 0])
+    assert (found.insertion <= found.positive_margin[..., None] + ATOL).all()
+    assert (found.deletion >= found.negative_margin[..., None] - ATOL).all()
+    assert found.positive_features.dtype == np.int64
+    falling = leafledger.curves(example.model, rows, -leafledger.attribute(example.model, rows).phi)
+    assert (falling.positive_features == 0).any()  # where every feature on top lowers the margin, nobody is positive
+    assert (falling.positive_margin >= falling.insertion[:, :, 0] - ATOL).all()
+
+
+def test_curves_of_the_predicted_class(several, rows):
+    """Each row's own class, which is named; the scores may be those of that class alone. Another class is drawn as ``attribute`` draws it."""
+    every = leafledger.curves(several, rows, leafledger.attribute(several, rows).phi)
+    for output in ("predicted", "other:3"):
+        asked = leafledger.attribute(several, rows, output=output)
+        found = leafledger.curves(several, rows, asked.phi, output=output)
+        assert_array_equal(found.output, asked.output)
+        chosen = [leafledger.load_ensemble(several).outputs.index(name) for name in found.output]
+        for name in ("insertion", "deletion", "insertion_area", "deletion_area", "positive_features", "negative_margin"):
+            assert_allclose(getattr(found, name), getattr(every, name)[np.arange(N), chosen][:, None], rtol=0, atol=ATOL)
+        assert_allclose(found.insertion[:, 0, -1], asked.margin[:, 0], rtol=0, atol=ATOL)
+    assert every.output is None
+    one = leafledger.curves(several, rows, leafledger.attribute(several, rows, output=1).phi, output=1)
+    assert_allclose(one.insertion, every.insertion[:, 1:2], rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize("against", [False, True])
+def test_values_of_coalitions_are_those_of_the_game(example, rows, against):
+    """Of every set of four features, by name, by position and as an array, in exact fractions of either game."""
+    model, background = leafledger.load_ensemble(example.model), rows[::8] if against else None
+    sets = [[j for j in range(4) if code >> j & 1] for code in range(16)]
+    found = leafledger.coalition_values(model, rows[:4], sets, background=background)
+    matrix, others = coded(model, rows), None if background is None else coded(model, background)
+    for i in range(4):
+        expected = [float(naive.game(model.ensemble, matrix[i], 0, others)(members)) for members in sets]
+        assert_allclose(found[i, 0], expected, rtol=0, atol=ATOL)
+    names = [[FEATURES[j] for j in members] for members in sets]
+    there = np.array([[j in members for j in range(4)] for members in sets])
+    for same in (names, there):
+        assert_array_equal(leafledger.coalition_values(model, rows[:4], same, background=background), found)
+    groups = {"flight": ["distance", "delay"]}
+    grouped = leafledger.coalition_values(model, rows[:4], [["flight"], []], partition=groups, background=background)
+    assert_allclose(grouped, leafledger.coalition_values(model, rows[:4], [["distance", "delay"], []], background=background), rtol=0, atol=ATOL)
+
+
+@pytest.mark.parametrize(
+    ("coalitions", "says"),
+    [
+        ("delay", "coalitions are no list of lists of features or groups"),
+        (["delay"], "coalition 0 is 'delay', expected a list of features or groups"),
+        ([["price"]], "coalitions name 'price', which is no feature or group of the model"),
+        ([["delay", "delay"]], "coalitions has 'delay' twice, expected once"),
+        (np.ones((2, 3), bool), r"coalitions have shape \(2, 3\), expected a line for each, and in it 4 players"),
+    ],
+)
+def test_coalitions_of_nobody_known_are_refused(example, rows, coalitions, says):
+    """In one line."""
+    with pytest.raises(UsageError, match=says):
+        leafledger.coalition_values(example.model, rows, coalitions)
 
 
 @pytest.mark.parametrize("partition", [None, {"when": ["month", "delay"]}])
@@ -159,14 +233,19 @@ def test_refusals(example, rows, call, says):
 
 @pytest.mark.parametrize(
     ("function", "name"),
-    [(function, name) for function in (leafledger.gradient, leafledger.curves) for name in inspect.signature(function).parameters],
+    [
+        (function, name)
+        for function in (leafledger.gradient, leafledger.curves, leafledger.coalition_values)
+        for name in inspect.signature(function).parameters
+    ],
 )
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: type(wrong).__name__)
 def test_a_wrong_type_is_told_in_one_line(example, rows, function, name, wrong):
     """Whatever stands in the place of an argument: a refusal of one line, no traceback."""
     if name == "z" and isinstance(wrong, list):
         return  # a probability, which spreads
-    given = {"model": example.model, "rows": rows} | ({"scores": 0.0} if function is leafledger.curves else {}) | {name: wrong}
+    needed = {leafledger.curves: {"scores": 0.0}, leafledger.coalition_values: {"coalitions": [[0]]}}
+    given = {"model": example.model, "rows": rows, **needed.get(function, {}), name: wrong}
     with pytest.raises(LeafledgerError) as error:
         function(**given)
     assert "\n" not in str(error.value)

@@ -14,6 +14,7 @@ from scipy.special import ndtr
 import leafledger
 from leafledger.kernels.methods import METHODS
 from leafledger.pipeline.errors import LeafledgerError, UsageError
+from leafledger.pipeline.in_memory.rankings.prediction_gap import rank_players
 from tests.pipeline.conftest import WRONG
 
 N, NAMES = 300, ["age", "city", "red", "green", "blue"]
@@ -140,7 +141,51 @@ def test_values_are_ranked_by_size(model, frame, method):
     assert_allclose(leafledger.prediction_gap(model, some, ranking=method, **given), leafledger.prediction_gap(model, some, ranking=order, **given))
 
 
-WRONG_GAPS = ("model", "rows", "features", "ranking", "noise", "scale", "data", "resample", "partition", "budget", "approximate", "seed", "top")
+def test_absolute_changes_are_estimated(model, frame):
+    """PG and PGI (Eq. 1) of values drawn anew from the data, by all of them in turn: within five standard errors, and at most the root of PG²."""
+    some, predict = frame[:4], lambda rows: leafledger.attribute(model, rows).margin[:, 0]
+    given = {"noise": "empirical", "data": frame, "approximate": True, "absolute": True}
+    found, errors = leafledger.prediction_gap(model, some, features=["age"], **given)
+    ranked, ranked_errors = leafledger.prediction_gap(model, some, ranking=["age", "city"], **given)
+    for i in range(4):
+        row = some.iloc[[i] * N].reset_index(drop=True)
+        before = predict(row)[0]
+        one = np.abs(predict(row.assign(age=frame["age"])) - before).mean()
+        both = [np.abs(predict(row.assign(age=frame["age"], city=city)) - before).mean() for city in frame["city"]]
+        assert abs(found[i, 0] - one) <= 5 * errors[i, 0] + 1e-12
+        assert abs(ranked[i, 0] - (one + np.mean(both)) / 2) <= 5 * ranked_errors[i, 0] + 1e-12
+    squared = leafledger.prediction_gap(model, some, features=["age"], noise="empirical", data=frame)
+    assert (found <= np.sqrt(squared) + 5 * errors).all()
+    with pytest.raises(UsageError, match="absolute changes have no exact mean here, expected approximate as well"):
+        leafledger.prediction_gap(model, some, absolute=True)
+
+
+def test_a_ranking_is_a_method_with_its_parameters(model, frame):
+    """In their order or by name; others are refused with what is expected."""
+    some = frame[:3]
+    expected = leafledger.prediction_gap(model, some, ranking=rank_players(leafledger.attribute(model, some, "banzhaf", parameters={"p": 0.9}).phi))
+    for text in ("banzhaf:0.9", "banzhaf(p=0.9)", "semivalue(atoms=0.9:1)"):
+        assert_allclose(leafledger.prediction_gap(model, some, ranking=text), expected, rtol=1e-12)
+    with pytest.raises(UsageError, match=r"^'banzhaf:2': expected a number between 0 and 1 for 'p'$"):
+        leafledger.prediction_gap(model, some, ranking="banzhaf:2")
+
+
+WRONG_GAPS = (
+    "model",
+    "rows",
+    "features",
+    "ranking",
+    "noise",
+    "scale",
+    "data",
+    "resample",
+    "partition",
+    "budget",
+    "approximate",
+    "absolute",
+    "seed",
+    "top",
+)
 
 
 @pytest.mark.parametrize("name", WRONG_GAPS)
@@ -151,7 +196,7 @@ def test_a_wrong_type_is_told_in_one_line(model, frame, name, wrong):
         return  # a number and numbers are what is asked for
     if name in ("features", "ranking") and isinstance(wrong, list):
         return  # so are positions
-    for function, other in ((leafledger.prediction_gap, {"top"}), (leafledger.rank_by_gap, {"features", "ranking"})):
+    for function, other in ((leafledger.prediction_gap, {"top"}), (leafledger.rank_by_gap, {"features", "ranking", "absolute"})):
         if name not in other:
             with pytest.raises(LeafledgerError) as error:
                 function(**({"model": model, "rows": frame[:3]} | {name: wrong}))
