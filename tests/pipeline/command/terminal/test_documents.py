@@ -98,7 +98,7 @@ def test_commands_write_what_the_schema_says(example, out, capsys):
         (("check", "{out}/none"), 6, "NotFinished"),
         (("check", "{out}/none", "--deeply"), 2, "UsageError"),
         (("plan", "{model}", "nope://x", "--out", "{out}/x"), 2, "UnknownStore"),
-        (("plan", "{data}/month=1/data.parquet", "{data}", "--out", "{out}/x"), 8, "InvalidModel"),
+        (("plan", "{data}/month=1/data.parquet", "{data}", "--out", "{out}/x"), 8, "UnsupportedModel"),
         (("config", "explode"), 2, "UsageError"),
         (("explode",), 2, "UsageError"),
     ],
