@@ -7,6 +7,7 @@ from dataclasses import dataclass
 PICKLE = re.compile(rb"\x80[\x02-\x05]")
 COMPRESSED = (b"\x1f\x8b", b"x\x01", b"x^", b"x\x9c", b"x\xda", b"BZh", b"\xfd7zXZ", b"\x04\x22\x4d\x18")  # gzip, zlib at four levels, bzip2, xz, lz4
 XML = re.compile(rb"\s*<(\?xml|PMML)")
+PARQUET = re.compile(rb"PAR1.*PAR1", re.S)
 ZIP = b"PK\x03\x04"
 DUMP = re.compile(rb'booster\[0\]|\[\s*\{\s*"nodeid"|\{\s*"name"\s*:\s*"tree"')
 # XGBoost's own binary format until 2.0: a magic since 1.1, parameters in 136 bytes, and the objective's name with its length before it.
@@ -69,7 +70,7 @@ FOREIGN = (
         lambda data: data.startswith(COMPRESSED),
         f"unpack it; if joblib wrote it, load it where you trust it, and save the model as its library does, or by {SAVE}",
     ),
-    Foreign("Parquet, which holds rows and no model", lambda data: data.startswith(b"PAR1"), "are model and data swapped?"),
+    Foreign("Parquet, which holds rows and no model", lambda data: PARQUET.fullmatch(data) is not None, "are model and data swapped?"),
     Foreign("a zip archive", lambda data: data.startswith(ZIP), "name the model file inside, unpacked"),
     Foreign(
         "an ONNX file, which has no weights of leaves and so nothing to average absent features by",

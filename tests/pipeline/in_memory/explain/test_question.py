@@ -70,7 +70,7 @@ def test_a_background_of_unknown_categories_is_refused(example, monkeypatch, at_
             with pytest.raises(SchemaMismatch) as refusal:
                 attribute(example.model, rows[:5], method, parameters=parameters, background=written)
             there = f"{n_unknown} of {300 - n_missing} values are no category of the model"
-            says = "expected those that it was trained on; allow_unseen takes them as they are"
+            says = "expected 'AA', 'B6', 'DL' and 1 more, got 'ua'; allow_unseen takes them as they are"
             assert str(refusal.value) == f"rows of the background: column 'carrier': {there}, {says}"
         assert attribute(example.model, rows[:5], background=written, allow_unseen=True).base.shape == (1,)
     for some in (rows.assign(carrier=np.where(np.arange(300) < 296, "ua", "UA")), rows[:99].assign(carrier="ua")):
