@@ -119,7 +119,7 @@ def beside_sage(names: Sequence[str], timed: bool) -> tuple[Figure, list[Claim]]
     claims += [
         Claim(f"SAGE's sums are what its definition says, within {np.abs(off).max():.1f} standard errors, expected {FAR:g}", np.abs(off).max() < FAR),
         Claim(
-            f"SAGE's sums are no smaller than ours, by {above.min():+.1f} to {above.max():+.1f} standard errors: the smaller sums that the paper "
+            f"SAGE's sums lie {above.min():+.1f} to {above.max():+.1f} standard errors from ours: the smaller sums that the paper "
             "prints in Tables 1 and 3 do not come out with so many permutations and rows, nor can they by SAGE's definition",
             above.min() > -FAR,
         ),
