@@ -7,6 +7,8 @@ from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
 
+import numpy as np
+
 from ..arguments.readers import read_flag
 from ..errors import LeafledgerError, NotThere, RunConflict, SchemaMismatch, StorageError, UsageError
 from ..finished.row_page import FOOTER
@@ -162,7 +164,8 @@ def _read_where(where: Mapping[str, Any]) -> Sought:
     ((column, value),) = where.items()
     if not isinstance(column, str) or value is None or str(value) == "":
         raise UsageError(f"where is {where!r:.80}, expected a column's name and a value; rows without one are nobody's")
-    return Sought(column, value)
+    whole = isinstance(value, float | np.floating) and value.is_integer()  # 17.0, as pandas has ids where one is missing: texts have 17
+    return Sought(column, int(value) if whole else value)
 
 
 def _find(run: ListedRun, sought: Sought) -> Leaving | UntouchedRun:
@@ -261,6 +264,8 @@ def forget(
     """
     read_flag("dry_run", dry_run)
     sought, place, elsewhere = _read_where(where), normalise(str(folder)), [normalise(each) for each in pages]
+    for uri in elsewhere:  # a misspelt one would be searched and prove nothing
+        storage.list_folder(uri)
     runs = list_runs(place)
     if not runs:
         raise UsageError(f"{place}: no runs there, expected a folder of runs")

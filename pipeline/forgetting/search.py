@@ -24,6 +24,8 @@ DISTINCTIVE = 6  # characters from which on a value is looked for anywhere, not 
 MAGIC = b"PAR1"
 TAGS = re.compile(r"<[^>]*>")
 NAMES, LOG = "names it", ".json"
+LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_list_view, pa.types.is_large_list_view)
+BINARIES = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary, pa.types.is_binary_view)
 VALUE = "value_"  # what columns of features' values begin with
 
 
@@ -85,7 +87,7 @@ def list_objects(place: str) -> Iterator[str]:
 
 
 def _texts_in(column: Any) -> Iterator[Any]:
-    """Give the texts that a column of any depth holds, dictionaries of values that no row has among them."""
+    """Give the texts that a column of any depth holds, as bytes too, dictionaries of values that no row has among them."""
     kind = column.type
     if isinstance(column, pa.ChunkedArray):
         for chunk in column.chunks:
@@ -95,12 +97,17 @@ def _texts_in(column: Any) -> Iterator[Any]:
     elif pa.types.is_struct(kind):
         for child in column.flatten():
             yield from _texts_in(child)
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+    elif any(is_kind(kind) for is_kind in LISTS):
         yield from _texts_in(column.flatten())
+    elif pa.types.is_map(kind):
+        yield from _texts_in(column.keys)
+        yield from _texts_in(column.items)
     elif isinstance(kind, pa.BaseExtensionType):
         yield from _texts_in(column.storage)
     elif pa.types.is_string_view(kind):
         yield column.cast(pa.string())
+    elif any(is_kind(kind) for is_kind in BINARIES):
+        yield from _texts_in(pa.array([each if each is None else each.decode(errors="replace") for each in column.to_pylist()], pa.large_string()))
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind):
         yield column
 
@@ -114,7 +121,7 @@ def _count_rows(parquet: pq.ParquetFile, sought: Sought) -> int:
     schema, n = parquet.schema_arrow, 0
     for name in {sought.column, f"{VALUE}{sought.column}"} & {*schema.names}:
         with suppress(UsageError):  # of a type that has no such value
-            condition = read_condition("", schema, name, sought.text)
+            condition = read_condition("", schema, name, sought.value)
             for group in range(parquet.num_row_groups):
                 n += keep_rows(as_plain(parquet.read_row_group(group, [name])), [condition]).num_rows
     return n

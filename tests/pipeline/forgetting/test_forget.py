@@ -4,13 +4,14 @@ import shutil
 from datetime import UTC, datetime
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from leafledger import check_run, drift, explain, forget, list_runs, read_latest, read_manifest, read_run, report
 from leafledger.pipeline.command.cli import main
-from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.errors import NotThere, UsageError
 from leafledger.pipeline.forgetting import exchange as exchange_
 from leafledger.pipeline.forgetting import forget as forget_
 from leafledger.pipeline.forgetting.exchange import find_leaving
@@ -390,3 +391,26 @@ def test_a_value_of_another_type(runs):
     found = forget(runs, {"account": "x"})
     assert [each.why for each in found.untouched] == ["column 'account' is int64, got 'x'"] * 2
     assert not found.proved
+
+
+def test_a_number_as_pandas_has_it_is_looked_for_as_objects_have_it(example, people, tmp_path):
+    """4000000123.0 is the account 4000000123 in pages too, and in what is kept of a run that had it."""
+    explain(example.model, people, tmp_path / "runs" / "run", **OPTIONS)
+    assert main(["show", f"{tmp_path}/runs/run", "--where", f"account={NUMBER}", "--html", f"{tmp_path}/runs/sent.html"]) == 0
+    without = tmp_path / "without"
+    shutil.copytree(people, without)
+    for path in without.glob("*.parquet"):
+        rows = pq.read_table(path)
+        pq.write_table(rows.filter(pc.not_equal(rows["account"], NUMBER)), path)
+    explain(example.model, without, tmp_path / "runs" / "run", if_changed="replace", keep_replaced=True, **OPTIONS)
+    found = forget(tmp_path / "runs", {"account": float(NUMBER)})
+    assert (found.proved, found.value, len(found.kept), found.pages) == (True, str(NUMBER), 1, (f"{tmp_path}/runs/sent.html",))
+    assert not (tmp_path / "runs" / "sent.html").exists()
+
+
+def test_a_folder_of_pages_that_is_not_there_is_refused(runs, tmp_path):
+    """Nothing is searched there, so nothing would be proved; and nothing is changed."""
+    before = objects(runs)
+    with pytest.raises(NotThere, match="mial"):
+        forget(runs, {"customer": PERSON}, pages=[str(tmp_path / "mial")])
+    assert objects(runs) == before

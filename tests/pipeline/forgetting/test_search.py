@@ -90,6 +90,28 @@ def test_texts_of_parquet_are_found_at_any_depth(tmp_path):
     assert found(tmp_path / "others.parquet", Sought("customer", "person-0013")) is None
 
 
+def test_texts_are_found_in_every_kind_of_list_and_in_bytes(tmp_path):
+    """In keys and values of maps, in list views, and where an id is bytes; compressed, so that the object's own bytes do not have it."""
+    text = "".join(f"person-{i:05}" for i in range(1, 200))  # what bytes are compressed by
+    columns = {
+        "keys": pa.array([[(text, "x")], [("person-00123", "x")]], pa.map_(pa.string(), pa.string())),
+        "items": pa.array([[("x", text)], None, [("x", "person-00123")]], pa.map_(pa.string(), pa.string())),
+        "view": pa.array([[text], ["person-00123"]], pa.list_view(pa.string())),
+        "large_view": pa.array([[text], ["person-00123"]], pa.large_list_view(pa.string())),
+        "binary": pa.array([text.encode(), b"\xff person-00123", None]),
+        "large_binary": pa.array([text.encode(), b"person-00123"], pa.large_binary()),
+        "binary_view": pa.array([text.encode(), b"person-00123"], pa.binary_view()),
+        "fixed": pa.array([b"person-00001", b"person-00123"], pa.binary(12)),
+        "coded": pa.array([text.encode(), b"person-00123"]).dictionary_encode(),
+    }
+    for name, column in columns.items():
+        path = tmp_path / f"{name}.parquet"
+        pq.write_table(pa.table({name: column}), path, compression="zstd", write_statistics=False)
+        assert found(path, NAME) == "names it", name
+        pq.write_table(pa.table({name: column.slice(0, 1)}), path, compression="zstd", write_statistics=False)
+        assert name == "coded" or found(path, Sought("customer", "person-90123")) is None, name
+
+
 def test_damaged_objects_are_searched_by_their_bytes(tmp_path):
     """Such as a part that was cut, or a pickle of somebody."""
     pd.to_pickle(["person-00123"], tmp_path / "rows.pickle")
