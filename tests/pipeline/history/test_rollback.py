@@ -64,7 +64,7 @@ def test_a_run_is_put_back(night, capsys):
     assert main(["rollback", run]) == 0
     made, lines = read_manifest(run), capsys.readouterr().out.splitlines()
     assert lines == [
-        f"{run}: the run of before is put back: 3,000 rows in 3 parts, SHA-256 of manifest.json {made.sha256[:12]}",
+        f"{run}: the run of before is put back: 3,000 rows in 3 parts, SHA-256 of manifest.json {made.sha256}",
         f"{run.rpartition('/')[0]}/latest.json names the run by its new manifest",
     ]
     assert_back(*night)
