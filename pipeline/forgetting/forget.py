@@ -158,7 +158,7 @@ class ForgottenRows:
 
 def _read_where(where: Mapping[str, Any]) -> Sought:
     if not isinstance(where, Mapping) or len(where) != 1:
-        raise UsageError(f"where is {where!r:.80}, expected one id column and its value, such as customer_id=4711")
+        raise UsageError(f"where is {where!r:.80}, expected one id column and its value, such as {{'customer_id': 4711}}")
     ((column, value),) = where.items()
     if not isinstance(column, str) or value is None or str(value) == "":
         raise UsageError(f"where is {where!r:.80}, expected a column's name and a value; rows without one are nobody's")
