@@ -9,6 +9,7 @@ from typing import Any
 
 from ..arguments.endpoints import split_address
 from ..arguments.readers import optional, read_flag, read_float, read_number, refuse, shorten
+from ..display.nearest import did_you_mean
 from ..display.text import count
 from ..errors import UsageError
 from ..extras import needing
@@ -124,7 +125,8 @@ def _check_scheduler(address: str | None, plain_tcp: bool, local: Mapping[str, i
     whole = address if "://" in address else f"tcp://{address}"  # as Dask parses it
     where = split_address(whole, f"scheduler is {address!r:.80}, expected an address as tls://host:8786")
     if where.scheme not in (*ENCRYPTED, INSIDE) and not plain_tcp and not _is_this_host(where.hostname or ""):
-        raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own")
+        hint = did_you_mean(address, [SERIAL])
+        raise UsageError(f"{address}: is another host without TLS; use tls://…, or plain_tcp if the network is your own{hint}")
 
 
 def make_placement(

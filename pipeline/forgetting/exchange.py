@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ..display.nearest import did_you_mean
 from ..errors import InvalidRun, UsageError
 from ..runs.execute.drop_rows import drop_rows
 from ..runs.formats.numbers import FORMAT
@@ -60,7 +61,8 @@ def find_leaving(run: str, sought: Sought) -> Leaving:
     if plan.global_only or not manifest.parts:
         return Leaving(run, manifest, {})
     if sought.column not in plan.ids:
-        raise UsageError(f"{run}: has no id column {sought.column!r:.80}, its id columns are {', '.join(plan.ids) or 'none'}")
+        hint = did_you_mean(sought.column, plan.ids)
+        raise UsageError(f"{run}: has no id column {sought.column!r:.80}, its id columns are {', '.join(plan.ids) or 'none'}{hint}")
     parts, rows = [(entry["part"], entry["uri"]) for entry in manifest.parts], dict[int, list[int]]()
     with suppress(NoSuchRow):
         for place in find_rows(run, parts, plan.ids, {sought.column: sought.value}, columns=[sought.column]).places:

@@ -14,11 +14,11 @@ from ..errors import LeafledgerError, NotThere, RunConflict, SchemaMismatch, Sto
 from ..finished.row_page import FOOTER
 from ..history.listed_runs import ListedRun, list_runs
 from ..history.pointers import find_pointers, refresh_pointer
-from ..runs.publish.kept_run import remove_kept
+from ..runs.publish.kept_run import list_kept, remove_kept
 from ..runs.publish.settle import settle
 from ..runs.publish.table_commit import find_table
 from ..runs.records.derived import TABLE, read_after
-from ..runs.records.folder import KEPT, SHORT
+from ..runs.records.folder import KEPT, SHORT, RunFolder
 from ..stores import commit, storage
 from ..stores.uris import normalise
 from ..tables.writing import TablePlace
@@ -113,7 +113,7 @@ class ForgottenRows:
     pages : tuple of str
         Pages of such rows, as ``show --html`` writes them, that were removed, or would be.
     kept : tuple of str
-        Runs that others had replaced and that were kept, with such rows: removed whole, or would be.
+        Runs that others had replaced and that were kept, with such rows or in the folder of a run that changes: removed whole, or would be.
     pointers : tuple of str
         Objects that name the latest run, and name it by its new manifest now.
     n_objects : int
@@ -160,7 +160,7 @@ class ForgottenRows:
 
 def _read_where(where: Mapping[str, Any]) -> Sought:
     if not isinstance(where, Mapping) or len(where) != 1:
-        raise UsageError(f"where is {where!r:.80}, expected one id column and its value, such as customer_id=4711")
+        raise UsageError(f"where is {where!r:.80}, expected one id column and its value, such as {{'customer_id': 4711}}")
     ((column, value),) = where.items()
     if not isinstance(column, str) or value is None or str(value) == "":
         raise UsageError(f"where is {where!r:.80}, expected a column's name and a value; rows without one are nobody's")
@@ -274,15 +274,16 @@ def forget(
     untouched = [each for _, each in found if isinstance(each, UntouchedRun)]
     searched = [(run, each) for run, each in found if isinstance(each, Leaving)]
     day, pointers = datetime.now(UTC).date().isoformat(), {*latest, *find_pointers(place, (run.name for run in runs))}
-    gone, refreshed = list[ForgottenRun](), list[str]()
+    gone, refreshed, lost = list[ForgottenRun](), list[str](), set[str]()
     for run, each in searched:
-        told = [_tell(run, each)] if each.rows else []
+        told, below = ([_tell(run, each)], list_kept(run.run)) if each.rows else ([], ())
         try:
             refreshed += [] if dry_run else _change(each, day, pointers)
         except (UsageError, RunConflict, SchemaMismatch) as error:  # others are at work on the run, or on its table
             untouched.append(UntouchedRun(run.name, str(error)))
         else:
             gone += told
+            lost |= {RunFolder(run.run).kept(name).uri for name in below}
     n_objects, holding = _search_all([place, *elsewhere], tables, sought)
     pages_found = [each.uri for each in holding if _is_page(each.uri)]
     for uri in pages_found:
@@ -303,7 +304,7 @@ def forget(
         tuple(gone),
         tuple(untouched),
         tuple(pages_found),
-        tuple(kept),
+        tuple(sorted({*kept, *lost})),
         tuple(refreshed),
         n_objects,
         tuple(each for each in holding if each.uri not in pages_found),

@@ -93,6 +93,17 @@ def test_what_passes_is_not_told(state):
     assert night(state, write_program(state / "program", text)) == (0, None, None)
 
 
+@pytest.mark.parametrize(
+    ("second", "code", "subject"), [(0, 4, "leafledger: drifted (exit code 4)"), (6, 6, "leafledger: data have not come (exit code 6)")]
+)
+def test_drift_is_told_whichever_try_found_it(state, second, code, subject):
+    """The next try passes over a night that drifted, and its own lines do not say so; a good night of the first try is not told again."""
+    lines = ["2026-11-02 runs/2026-11-02: explained (9 rows in 1 part); 1 alarm against runs/2026-11-01: margin: mean 2, was 1"]
+    good, then = "2026-11-01 runs/2026-11-01: explained (9 rows in 1 part)", "2026-11-02 runs/2026-11-02: finished before (9 rows in 1 part)"
+    text = f'#!/bin/sh\n[ -e "$STATE/came" ] && echo "{then}" && exit {second}\ntouch "$STATE/came"\necho "{good}"\necho "{lines[0]}"\nexit 6\n'
+    assert night(state, write_program(state / "program", text), TRIES="2") == (code, subject, [*lines, then])
+
+
 def test_two_do_not_work_at_once(state):
     """The second tells that the first is at work, and leaves it alone."""
     program = write_program(state / "program", '#!/bin/sh\ntouch "$STATE/begun"\n')

@@ -182,7 +182,7 @@ def _explain(job: Any, comparison: Any, how: _How) -> Outcome:
     notes = [*note_columns(done.model)]
     if not how.several:
         _show(job, run, done, stays, notes, open_console(how.silent))
-        _show_changes(done.compared.verdict, open_console(how.silent))
+        _show_changes(done.compared, how.against, open_console(how.silent))
     for advisory in done.advisories:
         complain(f"{run}: {advisory}")
     return tell(job.out, done, stays, notes)
@@ -229,9 +229,12 @@ def _show(job: Any, run: str, done: Any, why_stays: str | None, notes: Sequence[
     show_summaries(console, job.out, manifest)
 
 
-def _show_changes(verdict: Any, console: Any) -> None:
-    """Show what changed since another run, if they were compared."""
+def _show_changes(compared: Any, against: str | None, console: Any) -> None:
+    """Show what changed since another run, or that there is none, if that was asked for."""
+    verdict = compared.verdict
     if verdict is None:
+        if against is not None and compared.undone is None:
+            say(console, f"compared with nothing: {against} names no earlier night; leafledger drift compares with any run")
         return
     for line in verdict.differs:
         say(console, f"differs: {line}")

@@ -34,7 +34,7 @@ def _say(found: "ForgottenRows") -> "Iterator[str]":
     for uri in found.pages:
         yield f"{'would remove' if found.dry_run else 'removed'} the page {uri}"
     for uri in found.kept:
-        yield f"{'would remove' if found.dry_run else 'removed'} what is kept of a run that was replaced, {uri}"
+        yield f"{'would remove' if found.dry_run else 'removed'} what is kept of a run that was replaced, {uri}: there is no way back"
     for uri in found.pointers:
         yield f"{uri} names the run by its new manifest"
     what = f"{found.column}={found.value}"

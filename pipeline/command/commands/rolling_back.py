@@ -49,6 +49,6 @@ def rollback(
         write_document({"run": found.run, "finished_before": found.finished_before, **made, "pointers": found.pointers})
     console = open_console(json or quiet)
     done = "was put back before; what was left to do is done" if found.finished_before else "is put back"
-    say(console, f"{found.run}: the run of before {done}: {found.manifest.counted}, SHA-256 of manifest.json {found.manifest.sha256[:12]}")
+    say(console, f"{found.run}: the run of before {done}: {found.manifest.counted}, SHA-256 of manifest.json {found.manifest.sha256}")
     for uri in found.pointers:
         say(console, f"{uri} names the run by its new manifest")

@@ -164,7 +164,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("runs", "array", "`name`, `n_rows`, `n_parts` and `of_parts` of every run that held such rows"),
         Entry("untouched", "array", "`name` and `why` of runs that could not be searched or changed"),
         Entry("pages", "array", "pages of such rows that were removed, or would be"),
-        Entry("kept", "array", "kept runs, which others replaced, with such rows: removed whole, or would be"),
+        Entry("kept", "array", "kept runs, which others replaced, with such rows or beside a run that changes: removed whole, or would be"),
         Entry("pointers", "array", "objects that name the latest run, and name it by its new manifest now"),
         Entry("n_objects", "integer", "objects that were searched at the end"),
         Entry("holding", "array", "`uri` and `what` of those that hold the value; of a dry run all that do now"),

@@ -80,10 +80,10 @@ def refuse_ungrouped(measured: Measured, by: Sequence[str]) -> None:
     there = _find_columns(plan, by)
     lacks = next((name for name in by if name not in there), None)
     if lacks is not None:
-        has = ", ".join((*plan.ids, *(feature.name for feature in plan.features if plan.values))) or "none"
+        known = (*plan.ids, *(feature.name for feature in plan.features if plan.values))
         raise UsageError(
-            f"{measured.uri}: by has {lacks!r}, of which it has no column; expected an id or a value that it wrote: {has:.200}"
-            f"{did_you_mean(lacks, there)}"
+            f"{measured.uri}: by has {lacks!r}, of which it has no column; expected an id or a value that it wrote: {', '.join(known) or 'none':.200}"
+            f"{did_you_mean(lacks, known)}"
         )
 
 

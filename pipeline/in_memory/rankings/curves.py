@@ -12,6 +12,7 @@ from leafledger.kernels.ranking.ranked_curves import PresentPlayers, draw_curves
 from ...arguments.readers import read_names
 from ...dataset.columns.names import name_at
 from ...dataset.columns.partition import Partition
+from ...display.nearest import did_you_mean
 from ...display.text import count
 from ...errors import UsageError
 from .played_rows import PlayedRows, keep_output, play_rows, read_numbers
@@ -147,7 +148,7 @@ def _members(coalitions: Any, players: Sequence[str]) -> np.ndarray:
             raise UsageError(f"coalition {line} is {given!r}, expected a list of features or groups")
         for name in read_names("coalitions", names, "names of features or groups, or their positions") if names else ():
             if name not in place:
-                raise UsageError(f"coalitions name {name!r}, which is no feature or group of the model")
+                raise UsageError(f"coalitions name {name!r}, which is no feature or group of the model{did_you_mean(name, players)}")
             members[line, place[name]] = True
     return members
 

@@ -36,7 +36,8 @@ def read_numbers(given: Any, name: str, shape: tuple[int, ...], players: Sequenc
     try:
         return np.broadcast_to(numbers, shape)
     except ValueError:
-        raise UsageError(f"{name} have shape {np.shape(given)}, expected {shape} or what spreads to it") from None
+        hint = f"; numpy.asarray({name})[:, None] has an axis of one output" if np.shape(given) == shape[::2] else ""
+        raise UsageError(f"{name} have shape {np.shape(given)}, expected {shape} or what NumPy spreads to it{hint}") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from os import PathLike
 from typing import Any, TypedDict
 
 import pyarrow as pa
@@ -216,13 +217,13 @@ def parse_manifest(run: str, data: bytes) -> Manifest:
     return JsonFile(Manifest, "not a manifest", "", _check_sense, take, _complete).parse(data, RunFolder(run).manifest)
 
 
-def read_manifest(run: str) -> Manifest | None:
+def read_manifest(run: str | PathLike) -> Manifest | None:
     """Read the manifest of a finished run.
 
     Parameters
     ----------
-    run : str
-        URI of the run's folder.
+    run : str or path
+        Of the run's folder, a path or a URI.
 
     Returns
     -------
@@ -236,8 +237,8 @@ def read_manifest(run: str) -> Manifest | None:
     StorageError
         The store does not answer.
     """
-    data = storage.read_if_exists(RunFolder(run).manifest)
-    return None if data is None else parse_manifest(run, data)
+    data = storage.read_if_exists(RunFolder(str(run)).manifest)
+    return None if data is None else parse_manifest(str(run), data)
 
 
 @dataclass(frozen=True, slots=True)

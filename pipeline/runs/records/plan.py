@@ -283,7 +283,8 @@ def differences(old: Plan, new: Plan) -> str:
             continue
         if each.name == "items":
             changed = sorted({uri for uri, _ in {*old.files} ^ {*new.files}})
-            changes.append(f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})" if changed else "work items")
+            several = f"input files ({', '.join(changed[:3])}{' …' if len(changed) > 3 else ''})"
+            changes.append(several if changed else "work items, as by --item-rows")
         elif each.name in CHANGED:
             changes.append(CHANGED[each.name])
         elif each.name == "model_digest":

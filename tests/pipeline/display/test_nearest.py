@@ -72,6 +72,14 @@ CALLS = {
         lambda example: leafledger.prediction_gap(example.model, _frame(example), ranking=["dely"]),
         "ranking names 'dely', which is no feature or group of the model; did you mean 'delay'?",
     ),
+    "coalition": (
+        lambda example: leafledger.coalition_values(example.model, _frame(example), [["dely"]]),
+        "coalitions name 'dely', which is no feature or group of the model; did you mean 'delay'?",
+    ),
+    "scheduler": (
+        lambda example: leafledger.explain(example.model, example.data, "nowhere", scheduler="seriel"),
+        "seriel: is another host without TLS; use tls://…, or plain_tcp if the network is your own; did you mean 'serial'?",
+    ),
     "output": (
         lambda example: leafledger.load_ensemble(example.model, outputs=["late"], output="lat"),
         "output is 'lat', expected one of late, or a position; did you mean 'late'?",
@@ -104,6 +112,11 @@ def test_a_run_asks_for_the_nearest_name(example, tmp_path):
         with pytest.raises(leafledger.UsageError) as refusal:
             call()
         assert str(refusal.value) == line
+    (untouched,) = leafledger.forget(tmp_path / "run", {"fligth": 1}, dry_run=True).untouched
+    assert untouched.why == "has no id column 'fligth', its id columns are flight; did you mean 'flight'?"
+    leafledger.explain(example.model, example.data, tmp_path / "other", ids="flight", scheduler="serial")
+    with pytest.raises(leafledger.UsageError, match=r"expected an id or a value that it wrote: flight; did you mean 'flight'\?$"):
+        leafledger.drift(tmp_path / "run", against=tmp_path / "other", by="fligth")
 
 
 def test_options_are_asked_for(example, tmp_path, monkeypatch, capsys):

@@ -30,7 +30,7 @@ def run(example, tmp_path_factory):
 
 def test_everything_that_was_published_is_read(run):
     found = read_run(run)
-    assert found.manifest == read_manifest(str(run))
+    assert found.manifest == read_manifest(str(run)) == read_manifest(run)
     assert repr(found) == f"FinishedRun({run}, 3,000 rows, 4 parts, 1 output, method shapley)"
     assert found.attributions().equals(attributions(run))
     assert found.dataset().count_rows() == 3000

@@ -64,7 +64,7 @@ def test_a_run_is_put_back(night, capsys):
     assert main(["rollback", run]) == 0
     made, lines = read_manifest(run), capsys.readouterr().out.splitlines()
     assert lines == [
-        f"{run}: the run of before is put back: 3,000 rows in 3 parts, SHA-256 of manifest.json {made.sha256[:12]}",
+        f"{run}: the run of before is put back: 3,000 rows in 3 parts, SHA-256 of manifest.json {made.sha256}",
         f"{run.rpartition('/')[0]}/latest.json names the run by its new manifest",
     ]
     assert_back(*night)
@@ -197,10 +197,13 @@ def test_damaged_ones_are_not_put_back(night):
 
 
 def test_a_person_is_forgotten_in_what_is_kept_too(example, people, night, tmp_path):
-    """It goes with the exchange; and where the run of now has no such row, it goes by itself."""
+    """It goes with the exchange, which is told as before; and where the run of now has no such row, it goes by itself."""
     run, *_ = night
+    dry, kept = forget(f"{run}/..", {"customer": PERSON}, dry_run=True), [f"{run}/_kept/{path.name}" for path in Path(run, "_kept").iterdir()]
     found = forget(f"{run}/..", {"customer": PERSON})
     assert (found.proved, found.n_rows) == (True, 6)
+    assert len(kept) == 1
+    assert [*dry.kept] == [*found.kept] == kept
     assert holders(f"{run}/..", PERSON) == []
     data, out = shutil.copytree(people, tmp_path / "data"), str(tmp_path / "other" / "run")
     given = {"ids": ["account"], "scheduler": "serial", "if_changed": "replace"}

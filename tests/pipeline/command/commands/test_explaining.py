@@ -192,7 +192,8 @@ def nights(example, tmp_path):
 def test_a_night_is_compared_with_the_one_before(nights, tmp_path, capsys):
     """Below what a run shows, what changed; the exit code is drift's, also of the same command again, and in a log the alarms are warnings."""
     code, said, _ = run(capsys, *nights, "--date", "2026-01-01")
-    assert (code, said.splitlines()[-1]) == (0, "└──────┴──────────┴────────────┴──────────┴───────┴───────┘")
+    nothing = f"compared with nothing: {nights[-1]} names no earlier night; leafledger drift compares with any run"
+    assert (code, said.splitlines()[-2:]) == (0, ["└──────┴──────────┴────────────┴──────────┴───────┴───────┘", nothing])
     few = tmp_path / "few.toml"
     few.write_text("distance = 0.2\nshare = 0.5\n")
     code, said, _ = run(capsys, *nights, "--date", "2026-01-02", "--thresholds", tmp_path / "few.toml")
@@ -211,6 +212,8 @@ def test_a_night_is_compared_with_the_one_before(nights, tmp_path, capsys):
     drift = json.loads(said)["drift"]
     assert (code, drift) == (4, {"reference": f"{tmp_path}/runs/2026-01-02", "alarms": found["alarms"], "differs": found["differs"]})
     assert json.loads((tmp_path / "runs/latest.json").read_text())["run"] == f"{tmp_path}/runs/2026-01-03"
+    code, said, _ = run(capsys, *nights, "--date", "2026-01-03", "--values", "--replace")  # latest names this very night
+    assert (code, said.splitlines()[-1]) == (0, nothing)
 
 
 def test_a_night_that_cannot_be_compared_is_not_in_full(nights, tmp_path, capsys):

@@ -38,5 +38,7 @@ def test_outputs_are_chosen_by_margins(several, rows):
 def test_numbers_spread_to_every_row():
     """What NumPy can broadcast; another shape is refused."""
     assert_array_equal(read_numbers([1.0, 2.0], "scores", (3, 1, 2), ("a", "b")), np.broadcast_to([1.0, 2.0], (3, 1, 2)))
-    with pytest.raises(UsageError, match=r"scores have shape \(3,\), expected \(3, 1, 2\) or what spreads to it"):
+    with pytest.raises(UsageError, match=r"scores have shape \(3,\), expected \(3, 1, 2\) or what NumPy spreads to it$"):
         read_numbers(np.zeros(3), "scores", (3, 1, 2), ("a", "b"))
+    with pytest.raises(UsageError, match=r"scores have shape \(3, 2\), .*; numpy\.asarray\(scores\)\[:, None\] has an axis of one output$"):
+        read_numbers(np.zeros((3, 2)), "scores", (3, 1, 2), ("a", "b"))
