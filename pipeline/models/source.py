@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..errors import InvalidModel, NotAFile, StorageError, UnusablePlace
+from ..errors import InvalidModel, NotAFile, NotThere
 from ..stores import storage
 from ..stores.uris import normalise
 from .mlflow import is_logged, pin, read_logged
@@ -50,7 +50,7 @@ def read_source(uri: str) -> Source:
         if size > MAX_BYTES:
             raise InvalidModel(f"{uri}: {size} bytes, expected at most {MAX_BYTES}")
         return Source(storage.read(uri), uri, None)
-    except StorageError as error:
-        if isinstance(error, UnusablePlace) or not storage.exists(uri) or not storage.is_folder(uri):
+    except (NotThere, NotAFile) as error:
+        if not storage.exists(uri) or not storage.is_folder(uri):
             raise
         raise NotAFile(f"{uri}: is a folder, expected a model's file; are model and data swapped?") from error

@@ -4,16 +4,19 @@ import hashlib
 import json
 from contextlib import redirect_stdout
 from datetime import timedelta
-from io import StringIO
+from io import BytesIO, StringIO
 
+import pandas as pd
 import pytest
 
+import leafledger
 from leafledger.flows.stages import RETRY_SECONDS
 from leafledger.pipeline.command.cli import main
 from tests.docs.blocks import read_blocks
+from tests.earlier.moving import RUNS
 from tests.flows.conftest import wait_for
 from tests.flows.telling import TOLD_SECONDS
-from tests.flows.week import LATEST, MONDAY, PAGE, ZONE, beginning, live, settle
+from tests.flows.week import LATEST, MONDAY, N_ROWS, PAGE, ZONE, beginning, live, settle
 
 pytestmark = pytest.mark.long
 NOT_THERE = "s3://flights/date=2026-03-23: cannot list: no such file or object"
@@ -186,6 +189,39 @@ def test_the_folder_lists_the_week(week):
     for each in listed[:3]:  # of a model that is not there any more
         assert ask("check", each["run"])[0] == 0
     assert ask("check", "--latest", LATEST)[0] == 0
+
+
+def test_a_night_is_put_back_to_the_last_bit(week):
+    """Readers of the folder find the rows that it had before another model took its place, and no others."""
+    explained, back = week.rows["explained"], week.rows["put back"]
+    assert len(explained) == N_ROWS
+    pd.testing.assert_frame_equal(back, explained, check_exact=True)
+    assert week.objects.glob("s3://bycron/2026-03-28/_kept/*") == []
+
+
+def test_a_forgotten_person_is_in_no_night(week):
+    """By pandas, of every Parquet file below the folder of nights; all other rows are what they were."""
+    week.objects.invalidate_cache()
+    frames = [pd.read_parquet(BytesIO(week.objects.cat_file(path))) for path in week.objects.find("s3://bycron") if path.endswith(".parquet")]
+    flights = [frame["flight"] for frame in frames if "flight" in frame]
+    assert sum(map(len, flights)) == 27_000 - 9  # of seven nights with nine files
+    assert not any((each == 1117).any() for each in flights)
+    expected = week.rows["explained"]
+    expected = expected[expected["flight"] != 1117].reset_index(drop=True)
+    pd.testing.assert_frame_equal(week.rows["forgotten"], expected, check_exact=True)
+
+
+def test_a_night_of_an_earlier_version_is_last_nights(week):
+    """The first night of this version is compared with it, and its folder has the bytes that it was copied with."""
+    before, tonight = "s3://bycron/orders/2026-03-28", "s3://bycron/orders/2026-03-29"
+    versions = [leafledger.read_manifest(run).version for run in (before, tonight)]
+    assert versions == ["0.2.0", leafledger.__version__]
+    verdict = json.loads(week.objects.cat_file(f"{tonight}/after/drift.json"))
+    assert (verdict["reference"], verdict["alarms"]) == (before, [])
+    kept = RUNS / "0.2.0" / "next"
+    files = [str(path.relative_to(kept)) for path in kept.rglob("*") if path.is_file()]
+    assert sorted(week.objects.find(before)) == sorted(f"{before.removeprefix('s3://')}/{name}" for name in files)
+    assert all(week.objects.cat_file(f"{before}/{name}") == (kept / name).read_bytes() for name in files)
 
 
 def test_the_page_says_what_was_seen(week):

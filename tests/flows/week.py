@@ -12,7 +12,7 @@ import sys
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from io import StringIO
+from io import BytesIO, StringIO
 from logging import ERROR, WARNING, getLevelName
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -27,6 +27,7 @@ import yaml
 import leafledger
 from tests.docs.blocks import read_blocks
 from tests.docs.reader import Reader
+from tests.flows.by_cron import live_by_cron
 from tests.flows.conftest import call_prefect, free_port, run_server, wait_for
 from tests.flows.telling import automated, receive, tell
 
@@ -46,21 +47,12 @@ VARIES = {  # from one week to the next, or from machine to machine: left open o
     r'endpoint URL: "[^"]*"': 'endpoint URL: "…"',
     r"SHA-256 of manifest.json: \w{64}": "SHA-256 of manifest.json: …",
     r"SHA-256 \w{12} (\(.*?\)), it was \w{12}": r"SHA-256 … \1, it was …",
+    r"put back: (.*) manifest.json \w{12}\n": r"put back: \1 manifest.json …\n",
+    r"this is [\d.]+": "this is …",
     r"within [\d.e-]+ of": "within … of",
     r"│ \w{12} │": "│ …            │",
     r"│ +[\d.]+e-\d\d │": "│        … │",
 }
-NIGHTS = """[explain]
-model = "s3://models/arrival-delay.json"
-data = "s3://flights/date={date}"
-out = "s3://bycron/{date}"
-latest = "s3://bycron/latest.json"
-against = "s3://bycron/latest.json"
-id = ["flight"]
-values = true
-scheduler = "serial"
-metrics-file = "nights.prom"
-"""  # of a machine with cron
 PATIENCE = {"config_kwargs": {"connect_timeout": 2, "read_timeout": 5, "retries": {"mode": "legacy", "total_max_attempts": 1}}}
 KEYS = {"AWS_ACCESS_KEY_ID": "canary-id", "AWS_SECRET_ACCESS_KEY": "canary-secret", "AWS_DEFAULT_REGION": "us-east-1"}
 HURRIED, SOCKET = str(ROOT / "tests" / "flows" / "hurried.py"), "hurried"
@@ -127,18 +119,19 @@ class Week:
         import s3fs
 
         self.store, self.client, self.told, self.said = store, client, told, []
-        self.mornings = {}
+        self.mornings, self.brought, self.rows = {}, {}, {}
         self._folder, self.objects, self._reader, self._deployment = folder, s3fs.S3FileSystem(), Reader(folder), deployment
-        for bucket in ("models", "flights", "explained", "bycron"):
+        for bucket in ("models", "flights", "explained", "bycron", "orders"):
             self.objects.mkdir(bucket)
 
-    def bring_model(self, trees):
-        """Put a model where the deployment looks for it."""
+    def bring_model(self, trees, where=MODEL):
+        """Put a model where the deployment looks for it, or elsewhere."""
         train(self._folder / "model.json", trees)
-        self.objects.put_file(str(self._folder / "model.json"), MODEL)
+        self.objects.put_file(str(self._folder / "model.json"), where)
 
     def bring(self, day, *frames, cut=None):
         """Put the rows of the day before a night into the store, a file for each frame; all bytes but the first ``cut`` of the last one get lost."""
+        self.brought[day] = frames
         for name, frame in zip("abc", frames, strict=False):
             data = frame.to_parquet(None, index=False)
             self.objects.pipe_file(f"s3://flights/date={day - timedelta(days=1)}/{name}.parquet", data[: cut if frame is frames[-1] else None])
@@ -172,6 +165,12 @@ class Week:
     def type(self, *commands):
         """Type commands, as the page shows them."""
         self.said.append("".join(f"$ {command}\n{self._reader.type(command)}" for command in commands))
+
+    def keep(self, name, run):
+        """Keep the rows of a run, as whoever reads its folder finds them."""
+        self.objects.invalidate_cache()
+        found = [BytesIO(self.objects.cat_file(path)) for path in sorted(self.objects.glob(f"{run}/attributions/*.parquet"))]
+        self.rows[name] = pd.concat(map(pd.read_parquet, found), ignore_index=True)
 
     def write(self, name, text):
         """Write a file, as the page shows it."""
@@ -348,14 +347,7 @@ def live(week):
     week.type("leafledger drift s3://explained/2026-03-28 --against s3://explained/2026-03-27 --quiet", "echo $?")
     week.type("leafledger runs s3://explained")
 
-    week.write("nights.toml", NIGHTS)
-    explain, log = "leafledger explain --config nights.toml", "2> night.log"
-    week.type(f"{explain} --dates 2026-03-22..2026-03-28 {log}", "echo $?")
-    week.type(f"{explain} --dates 2026-03-23..2026-03-29 {log}", "echo $?", "grep '^leafledger:' night.log")
-    week.type("grep '^leafledger_run_finished' nights.prom")
-    drift = "leafledger drift 's3://bycron/{date}' --against 's3://bycron/{date-1d}' --date 2026-03-28 --metrics-file nights.prom"
-    week.type(f"{drift} | tail -n 5", "grep '^leafledger_drift' nights.prom")
-    week.type("leafledger check 's3://bycron/{date}'", "echo $?", "leafledger check 's3://bycron/{date}' --date 2026-03-28")
+    live_by_cron(week)
 
 
 def settle(said):
