@@ -264,9 +264,7 @@ def explain(
             if report:
                 artifacts.show_page(write_page(job))
             attempt.undone += _move(log, run, manifest)
-            undigested = undigested_warning(run)
-            if undigested is not None:
-                attempt.warned.append(undigested)
+            attempt.warned += filter(None, (undigested_warning(run), run.returning))
     except LeafledgerError as error:
         time.sleep(HEARD_SECONDS)
         return Failed(message=printable(str(error)), data=error)

@@ -37,6 +37,7 @@ class Leaving:
     run: str
     manifest: Manifest
     rows: Mapping[int, tuple[int, ...]]  # none of a part whose dictionary alone has the value
+    written: frozenset[str] = frozenset()  # the value as the parts have it
 
     @property
     def n_rows(self) -> int:
@@ -50,15 +51,20 @@ def _refuse_named(run: str, plan: Plan, sought: Sought) -> None:
     if any(column.name == sought.column for column in plan.by):
         raise UsageError(f"{run}: its summaries have groups by {sought.column!r}, of which one may be this; {again}")
     for item in plan.items:
-        if (sought.column, sought.text) in item.partition:
+        if any((sought.column, written) in item.partition for written in sought.texts):
             raise UsageError(f"{run}: the path of {item.uri} names it, and so does the plan; {again}")
 
 
 def find_leaving(run: str, sought: Sought) -> Leaving:
     """Find the rows of a finished run that have the value; a UsageError where it has no such id column, or names the value otherwise than in rows."""
     manifest, plan = read_finished(run)
+    places = [] if plan.global_only else [(entry["part"], RunFolder(run).listed(entry)) for entry in manifest.parts]
+    with ThreadPoolExecutor(READERS) as readers:
+        texts = readers.map(lambda place: sought.written_in(place[1]), places if sought.column in plan.ids else ())
+        written = frozenset(text for text in texts if text is not None)
+    sought = replace(sought, written=written)
     _refuse_named(run, plan, sought)
-    if plan.global_only or not manifest.parts:
+    if not places:
         return Leaving(run, manifest, {})
     if sought.column not in plan.ids:
         hint = did_you_mean(sought.column, plan.ids)
@@ -67,11 +73,11 @@ def find_leaving(run: str, sought: Sought) -> Leaving:
     with suppress(NoSuchRow):
         for place in find_rows(run, parts, plan.ids, {sought.column: sought.value}, columns=[sought.column]).places:
             rows.setdefault(place.part, []).append(place.row)
-    others = [(part, RunFolder(run).listed(entry)) for entry in manifest.parts if (part := entry["part"]) not in rows]
+    others = [(part, uri) for part, uri in places if part not in rows]
     with ThreadPoolExecutor(READERS) as readers:
         kept = readers.map(lambda each: is_in_dictionaries(each[1], sought), others)
         rows |= {part: [] for (part, _), held in zip(others, kept, strict=True) if held}
-    return Leaving(run, manifest, {part: tuple(rows[part]) for part in sorted(rows)})
+    return Leaving(run, manifest, {part: tuple(rows[part]) for part in sorted(rows)}, written)
 
 
 def check_table(run: str) -> None:

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from os import PathLike
 from typing import Any
@@ -263,9 +263,14 @@ def forget(
         The store does not answer.
     """
     read_flag("dry_run", dry_run)
-    sought, place, elsewhere = _read_where(where), normalise(str(folder)), [normalise(each) for each in pages]
+    for name, given in (("latest", latest), ("pages", pages)):
+        if isinstance(given, str | PathLike):
+            raise UsageError(f"{name} is {given!r:.80}, expected a list of places")
+    sought, place, elsewhere = _read_where(where), normalise(str(folder)), [normalise(str(each)) for each in pages]
     for uri in elsewhere:  # a misspelt one would be searched and prove nothing
         storage.list_folder(uri)
+    for uri in latest:
+        storage.read(str(uri))
     runs = list_runs(place)
     if not runs:
         raise UsageError(f"{place}: no runs there, expected a folder of runs")
@@ -273,6 +278,7 @@ def forget(
     tables = list(dict.fromkeys(table for run in runs if (table := find_table(run.run)) is not None))
     untouched = [each for _, each in found if isinstance(each, UntouchedRun)]
     searched = [(run, each) for run, each in found if isinstance(each, Leaving)]
+    sought = replace(sought, written=frozenset().union(*(each.written for _, each in searched)))
     day, pointers = datetime.now(UTC).date().isoformat(), {*latest, *find_pointers(place, (run.name for run in runs))}
     gone, refreshed, lost = list[ForgottenRun](), list[str](), set[str]()
     for run, each in searched:

@@ -53,26 +53,48 @@ class Sought:
     column : str
     value : Any
         Of the column's type, or its text.
+    written : frozenset of str
+        The value as columns of the runs have it, such as 17 for a given 017.
     """
 
     column: str
     value: Any
+    written: frozenset[str] = frozenset()
 
     @property
     def text(self) -> str:
-        """The value as texts have it."""
+        """The value as it was given."""
         return str(self.value)
 
     @property
+    def texts(self) -> list[str]:
+        """All texts of the value."""
+        return sorted({self.text, *self.written})
+
+    @property
+    def distinctive(self) -> list[str]:
+        """Texts that are long enough to be told from other texts and numbers wherever they stand."""
+        return [text for text in self.texts if len(text) >= DISTINCTIVE]
+
+    @property
     def anywhere(self) -> bool:
-        """It is long enough to be told from other texts and numbers wherever it stands."""
-        return len(self.text) >= DISTINCTIVE
+        """The value is looked for anywhere."""
+        return bool(self.distinctive)
 
     def is_in(self, text: str) -> bool:
         """Tell whether a text has the value, as a word: anywhere, or beside the column's name."""
-        word = rf"{re.escape(self.text)}(?![0-9A-Za-z_])"
-        before = "(?<![0-9A-Za-z_])" if self.anywhere else rf"{re.escape(self.column)}\W{{1,8}}"
-        return self.text in text and re.search(before + word, text) is not None
+        return any(written in text and self._is_word(written, text) for written in self.texts)
+
+    def _is_word(self, written: str, text: str) -> bool:
+        before = "(?<![0-9A-Za-z_])" if len(written) >= DISTINCTIVE else rf"{re.escape(self.column)}\W{{1,8}}"
+        return re.search(rf"{before}{re.escape(written)}(?![0-9A-Za-z_])", text) is not None
+
+    def written_in(self, uri: str) -> str | None:
+        """Write the value as a part's column has it; None where it has no such column or value."""
+        with opened_part(uri) as (parquet, _), suppress(UsageError):
+            if self.column in parquet.schema_arrow.names:
+                return str(read_condition("", parquet.schema_arrow, self.column, self.value).value.as_py())
+        return None
 
 
 def list_objects(place: str) -> Iterator[str]:
@@ -132,9 +154,10 @@ def _has_text(parquet: pq.ParquetFile, sought: Sought) -> bool:
     for group in range(parquet.num_row_groups if names and sought.anywhere else 0):
         for column in parquet.read_row_group(group, names).columns:
             for texts in _texts_in(column):
-                near = texts.filter(pc.fill_null(pc.match_substring(texts, sought.text), False))
-                if any(sought.is_in(each) for each in near.unique().to_pylist()):
-                    return True
+                for written in sought.distinctive:
+                    near = texts.filter(pc.fill_null(pc.match_substring(texts, written), False))
+                    if any(sought.is_in(each) for each in near.unique().to_pylist()):
+                        return True
     return False
 
 
@@ -146,7 +169,7 @@ def is_in_dictionaries(uri: str, sought: Sought) -> bool:
             table = parquet.read_row_group(group, names)
             for name in names:
                 texts = {str(each) for chunk in table[name].chunks for each in chunk.dictionary.to_pylist()}
-                if (name == sought.column and sought.text in texts) or (sought.anywhere and any(map(sought.is_in, texts))):
+                if (name == sought.column and not texts.isdisjoint(sought.texts)) or (sought.anywhere and any(map(sought.is_in, texts))):
                     return True
     return False
 
@@ -167,10 +190,10 @@ def _is_named(entry: Any, sought: Sought, key: str = "") -> bool:
     if isinstance(entry, dict):
         return any((sought.anywhere and sought.is_in(name)) or _is_named(each, sought, name) for name, each in entry.items())
     if isinstance(entry, list):
-        if len(entry) == 2 and entry[0] == sought.column and str(entry[1]) == sought.text:
+        if len(entry) == 2 and entry[0] == sought.column and str(entry[1]) in sought.texts:
             return True
         return any(_is_named(each, sought, key) for each in entry)
-    if key == sought.column and str(entry) == sought.text:
+    if key == sought.column and str(entry) in sought.texts:
         return True
     return isinstance(entry, str) and sought.is_in(entry)
 
@@ -204,7 +227,7 @@ def search_object(uri: str, sought: Sought) -> Holding | None:
             what = _search_parquet(data, sought)
         except (pa.ArrowException, OSError):  # damaged: its bytes are searched
             what = _search_text(data, sought)
-        if what is None and sought.anywhere and sought.text.encode() in data:
+        if what is None and any(written.encode() in data for written in sought.distinctive):
             what = NAMES
     else:
         what = _search_text(data, sought)

@@ -81,9 +81,7 @@ def explain_job(
         attempt.verdict = compared.verdict
         latest, unlogged = update_latest(run, manifest), log_run(job.options.mlflow_run, job.out, manifest)
         attempt.undone += filter(None, (why_latest_stays(job.options, manifest, latest), unlogged))
-        undigested = undigested_warning(run)
-        if undigested is not None:
-            attempt.warned.append(undigested)
+        attempt.warned += filter(None, (undigested_warning(run), run.returning))
     advisories = () if run.finished is None else advise(run.out, manifest)
     return RunResult(manifest, run.finished is not None, run.kept, latest, run.model, unlogged, attempt.inputs or inputs, advisories, compared)
 

@@ -30,7 +30,8 @@ def _say(found: "ForgottenRows") -> "Iterator[str]":
     for run in found.runs:
         made = f"; {', '.join(run.removed)} removed, make {'it' if len(run.removed) == 1 else 'them'} again" if run.removed else ""
         parts = f"{run.n_parts:,} of {count(run.of_parts, 'part')} written anew"
-        yield f"{would} {count(run.n_rows, 'row')} of {run.name or found.folder}: {parts}{made}"
+        what = count(run.n_rows, "row") if run.n_rows else "what lists it beside rows"
+        yield f"{would} {what} of {run.name or found.folder}: {parts}{made}"
     for uri in found.pages:
         yield f"{'would remove' if found.dry_run else 'removed'} the page {uri}"
     for uri in found.kept:
@@ -45,7 +46,7 @@ def _say(found: "ForgottenRows") -> "Iterator[str]":
         for each in found.holding:
             yield f"  {each.uri}: {each.what}"
     elif not found.holding:
-        yield f"{n} searched byte by byte: none holds it"
+        yield f"{n} searched byte by byte: none holds it{', but not all runs could be searched for its rows' if found.untouched else ''}"
     for older in found.older:
         yield from _say_older(older)
 

@@ -9,6 +9,7 @@ from ...arguments.choices import CUDA, OWN, Device
 from ...cluster.card import choose_device, fit_device
 from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import Listing
+from ...display.text import count
 from ...errors import UsageError
 from ...methods.parameters import find_method
 from ...methods.precision import check_precision
@@ -77,6 +78,14 @@ class Run:
     def undigested(self) -> bool:
         """Whether inputs have to be digested: by option, or because an earlier attempt did."""
         return self.finished is None and (self.job.options.digest_inputs or self.digested is not None)
+
+    @property
+    def returning(self) -> str | None:
+        """Warning that a replacement explains rows that were forgotten in the run it replaces, where the data still have them; None of other runs."""
+        standing = None if self.finished is not None or self.replaced is None else self.replaced.standing
+        n = 0 if standing is None or standing.manifest is None else standing.manifest.n_forgotten
+        again = "explained again where the data still have them"
+        return f"{self.out}: {count(n, 'row')} that had been forgotten in the run it replaces {'is' if n == 1 else 'are'} {again}" if n else None
 
     @property
     def uncounted(self) -> bool:

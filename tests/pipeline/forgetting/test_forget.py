@@ -414,3 +414,32 @@ def test_a_folder_of_pages_that_is_not_there_is_refused(runs, tmp_path):
     with pytest.raises(NotThere, match="mial"):
         forget(runs, {"customer": PERSON}, pages=[str(tmp_path / "mial")])
     assert objects(runs) == before
+
+
+def test_a_value_is_found_as_columns_write_it_too(runs):
+    """`0` before a number is no part of it: pages have the number."""
+    before = read_parts(runs / "date=2026-11-01")
+    found = forget(runs, {"account": f"0{NUMBER}"})
+    assert found.proved
+    assert found.pages == (f"{runs}/pages/person.html",)
+    assert_forgotten(runs, before)
+
+
+def test_a_replacement_says_that_forgotten_rows_come_back(example, people, runs, caplog):
+    """Where the data still have the person."""
+    run = f"{runs}/date={DAYS[0]}"
+    assert forget(runs, {"customer": PERSON}).proved
+    explain(example.model, people, run, date=DAYS[0], trees=3, if_changed="replace", **OPTIONS)
+    said = f"{run}: 6 rows that had been forgotten in the run it replaces are explained again where the data still have them"
+    assert said in caplog.messages
+    assert read_manifest(run).n_rows == 3000
+
+
+def test_places_that_are_none_are_refused(runs):
+    """Nothing would be searched, or put right, there."""
+    before = objects(runs)
+    with pytest.raises(NotThere, match=r"none\.json: cannot read"):
+        forget(runs, {"customer": PERSON}, latest=[f"{runs}/none.json"])
+    with pytest.raises(UsageError, match="pages is 'sent', expected a list of places"):
+        forget(runs, {"customer": PERSON}, pages="sent")
+    assert objects(runs) == before
