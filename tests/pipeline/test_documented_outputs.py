@@ -130,7 +130,8 @@ def test_fields_of_the_manifest(runs):
     pages = documented(section("outputs.md", "## manifest.json"))
     for name in names:
         written = set(json.loads((out / name / "manifest.json").read_text()))
-        assert written | {"missing"} == set(pages) - {"uri", "size", "sha256"}  # which these runs have no number for
+        # These runs have no number for missing values, and no rows were forgotten.
+        assert written | {"missing", "forgotten"} == set(pages) - {"uri", "size", "sha256"}
 
 
 def test_columns_of_comparisons(runs):

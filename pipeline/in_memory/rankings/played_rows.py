@@ -101,7 +101,7 @@ class PlayedRows:
         def work(part: slice, bins: np.ndarray) -> None:
             margin = np.zeros((len(self.model.outputs), bins.shape[1]))
             add_margins(bins, tables, margin)
-            found[part] = asked.choose(margin[:, : part.stop - part.start], part.start)
+            found[part] = asked.choose(margin[:, : part.stop - part.start], np.arange(part.start, part.stop))
 
         self.spread(work, 2 * len(self.model.outputs))
         return found

@@ -220,6 +220,7 @@ def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -
             thread.join()
         if path is not None:
             metrics.read_night()
+            attempt.take_moved()
             try:
                 write_metrics(path, metrics)
             except (OSError, ValueError) as error:  # names that are not UTF-8 cannot be encoded

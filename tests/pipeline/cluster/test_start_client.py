@@ -184,7 +184,7 @@ def test_a_script_that_is_not_guarded_is_told_so(example, tmp_path):
     assert said.returncode == 1
     lines = said.stderr.splitlines()
     guard = "a script that calls Leafledger must do so under if __name__ == '__main__'"
-    assert f"leafledger.pipeline.errors.UsageError: a worker imports the script that started it, which calls Leafledger again; {guard}" in lines
+    assert f"leafledger.UsageError: a worker imports the script that started it, which calls Leafledger again; {guard}" in lines
     assert lines[-1].startswith("leafledger.UnfitCluster: the local cluster's workers do not start (")
     assert lines[-1].endswith(f"; {guard}, since every worker imports it")
     assert not (tmp_path / "out" / "manifest.json").exists()
@@ -197,7 +197,7 @@ def test_a_script_from_standard_input_is_told_so(example, tmp_path):
     said = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=240, check=False)
     assert said.returncode == 1
     assert said.stderr.splitlines()[-1] == (
-        "leafledger.pipeline.errors.UsageError: the script is read from <stdin>, and a local cluster's workers import it: write it to a file, or "
+        "leafledger.UsageError: the script is read from <stdin>, and a local cluster's workers import it: write it to a file, or "
         "leave out workers"
     )
     subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=240, check=True)

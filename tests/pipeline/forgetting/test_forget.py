@@ -411,8 +411,8 @@ def test_a_number_as_pandas_has_it_is_looked_for_as_objects_have_it(example, peo
 def test_a_folder_of_pages_that_is_not_there_is_refused(runs, tmp_path):
     """Nothing is searched there, so nothing would be proved; and nothing is changed."""
     before = objects(runs)
-    with pytest.raises(NotThere, match="mial"):
-        forget(runs, {"customer": PERSON}, pages=[str(tmp_path / "mial")])
+    with pytest.raises(NotThere, match="nowhere"):
+        forget(runs, {"customer": PERSON}, pages=[str(tmp_path / "nowhere")])
     assert objects(runs) == before
 
 
