@@ -197,8 +197,7 @@ def test_a_script_from_standard_input_is_told_so(example, tmp_path):
     said = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=240, check=False)
     assert said.returncode == 1
     assert said.stderr.splitlines()[-1] == (
-        "leafledger.UsageError: the script is read from <stdin>, and a local cluster's workers import it: write it to a file, or "
-        "leave out workers"
+        "leafledger.UsageError: the script is read from <stdin>, and a local cluster's workers import it: write it to a file, or leave out workers"
     )
     subprocess.run([sys.executable, "-c", script], capture_output=True, timeout=240, check=True)
     assert (tmp_path / "out" / "manifest.json").exists()
