@@ -148,7 +148,7 @@ sys.exit(main())
 
 @pytest.fixture
 def bucket(monkeypatch):
-    """Buckets of flights, models and runs, and an environment that leads to them."""
+    """Buckets of flights, models and runs, by names that no other test uses, since moto servers of a process share them; an environment that leads there."""
     import s3fs
 
     with run_moto() as url:
@@ -157,7 +157,7 @@ def bucket(monkeypatch):
             monkeypatch.setenv(name, value)
         s3fs.S3FileSystem.clear_instance_cache()
         found = s3fs.S3FileSystem()
-        for name in ("flights", "models", "explained"):
+        for name in ("cron-flights", "cron-models", "cron-explained"):
             found.mkdir(name)
         yield found
         s3fs.S3FileSystem.clear_instance_cache()
@@ -171,21 +171,21 @@ def test_a_week_by_cron(state, bucket):
     write_nights(frame, state / "written")
 
     def bring(day, which):
-        bucket.put_file(str(state / f"written/2026-01-0{which}/month=1/data.parquet"), f"flights/{day}/month=1/data.parquet")
+        bucket.put_file(str(state / f"written/2026-01-0{which}/month=1/data.parquet"), f"cron-flights/{day}/month=1/data.parquet")
 
     def bring_model(**parameters):
         train(frame, **parameters).save_model(state / "model.txt")
-        bucket.put_file(str(state / "model.txt"), "models/model.txt")
+        bucket.put_file(str(state / "model.txt"), "cron-models/model.txt")
 
     def say(day, what, detail=" (1,000 rows in 1 part)"):
-        return f"{day} s3://explained/{day}: {what}{detail}"
+        return f"{day} s3://cron-explained/{day}: {what}{detail}"
 
     bring_model()
     for day in days[:6]:
         bring(day, 1)
     (state / "nights.toml").write_text(
-        '[explain]\nmodel = "s3://models/model.txt"\ndata = "s3://flights/{date}"\nout = "s3://explained/{date}"\nlatest = "s3://explained/latest.json"\n'
-        'against = "s3://explained/latest.json"\nscheduler = "serial"\nif-changed = "keep"\n'
+        '[explain]\nmodel = "s3://cron-models/model.txt"\ndata = "s3://cron-flights/{date}"\nout = "s3://cron-explained/{date}"\nlatest = "s3://cron-explained/latest.json"\n'
+        'against = "s3://cron-explained/latest.json"\nscheduler = "serial"\nif-changed = "keep"\n'
     )
     (state / "killed.py").write_text(KILLED)
     program, killed = (
@@ -194,9 +194,9 @@ def test_a_week_by_cron(state, bucket):
     )
     where = {"NIGHTS": str(state / "nights.toml"), "TRIES": "1", "PYTHONPATH": str(ROOT)}
     assert night(state, killed, **where) == (137, "leafledger: failed (exit code 137)", [])
-    assert not bucket.exists(f"explained/{days[0]}/manifest.json")
+    assert not bucket.exists(f"cron-explained/{days[0]}/manifest.json")
 
-    late = f"s3://flights/{days[6]}: cannot list: no such file or object"
+    late = f"s3://cron-flights/{days[6]}: cannot list: no such file or object"
     code, subject, lines = night(state, program, **where)
     assert (code, subject) == (6, "leafledger: data have not come (exit code 6)")
     explained, before = ([say(day, what) for day in days[:6]] for what in ("explained", "finished before"))
@@ -207,7 +207,7 @@ def test_a_week_by_cron(state, bucket):
     code, subject, lines = night(state, program, **where)
     assert (code, subject) == (4, "leafledger: drifted (exit code 4)")
     assert lines[:6] + lines[7:] == [*before, "7 nights: 1 explained, 6 finished before, 0 failed; 1 drifted"]
-    assert re.fullmatch(rf"{re.escape(say(days[6], 'explained'))}; \d alarms against s3://explained/{days[5]}: \S.* and \d more", lines[6])
+    assert re.fullmatch(rf"{re.escape(say(days[6], 'explained'))}; \d alarms against s3://cron-explained/{days[5]}: \S.* and \d more", lines[6])
     assert night(state, program, **where) == (0, None, None)
 
     bring_model(num_leaves=4)
