@@ -148,7 +148,7 @@ sys.exit(main())
 
 @pytest.fixture
 def bucket(monkeypatch):
-    """Buckets of flights, models and runs, by names that no other test uses, since moto servers of a process share them; an environment that leads there."""
+    """Buckets of flights, models and runs, and an environment that leads there."""
     import s3fs
 
     with run_moto() as url:
@@ -157,6 +157,7 @@ def bucket(monkeypatch):
             monkeypatch.setenv(name, value)
         s3fs.S3FileSystem.clear_instance_cache()
         found = s3fs.S3FileSystem()
+        # No other test has these names: moto servers of a process share their buckets.
         for name in ("cron-flights", "cron-models", "cron-explained"):
             found.mkdir(name)
         yield found
