@@ -163,7 +163,7 @@ def not_finished(run: str) -> NotFinished:
     if plan is None:
         return NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
     done = count_done(run, plan)
-    how_far = f"{done.n_parts} of {count(len(plan.items), 'part')} are there"
+    how_far = f"{done.n_parts} of {count(len(plan.items), 'part')} {'is' if len(plan.items) == 1 else 'are'} there"
     return NotFinished(f"{run}: not a finished run, {how_far}; the command that explains it goes on from there")
 
 

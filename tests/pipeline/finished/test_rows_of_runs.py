@@ -93,5 +93,5 @@ def test_what_no_run_can_answer_is_refused(nights, tmp_path, capsys):
     assert typed(capsys, "show", tmp_path / "empty", "--where", "flight=1")[0] == 6
     (tmp_path / "2026-11-02" / "manifest.json").unlink()
     code, _, log = typed(capsys, "show", tmp_path / "2026-11-02", "--where", "flight=1")
-    said = "not a finished run, 1 of 1 part are there; the command that explains it goes on from there"
+    said = "not a finished run, 1 of 1 part is there; the command that explains it goes on from there"
     assert (code, log) == (6, f"leafledger: {tmp_path}/2026-11-02: {said}\n")
