@@ -6,7 +6,8 @@ import sys
 
 import pytest
 
-from leafledger.kernels.jit.collector import loading
+from leafledger.kernels.jit import collector
+from leafledger.kernels.jit.collector import loading, own_process
 
 
 def fail():
@@ -33,3 +34,15 @@ def test_the_command_keeps_what_it_has_loaded_from_the_collector():
     """Its modules' objects are frozen, and the collector works on."""
     code = "import gc, leafledger.__main__; print(gc.get_freeze_count() > 10_000, gc.isenabled())"
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "True True\n"
+
+
+def test_a_process_that_is_the_command_s_freezes_what_is_loaded(monkeypatch):
+    """Whatever there is once loading is over."""
+    monkeypatch.setattr(collector, "_process_is_ours", False)
+    own_process()
+    try:
+        with loading():
+            kept = [[] for _ in range(100)]
+        assert gc.get_freeze_count() > len(kept)
+    finally:
+        gc.unfreeze()
