@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from leafledger.kernels.marginal.presence import ROWS, add_gradient, add_steps, read_codes
+from leafledger.kernels.marginal.presence import ROWS, add_expectations, add_gradient, add_steps, read_codes
 from tests import naive
 from tests.kernels.attributing import ATOL
 from tests.kernels.marginal.against import against
@@ -55,3 +55,18 @@ def test_steps_are_what_players_change_when_they_join(data, ensemble):
     for i, k in np.ndindex(len(rows), ensemble.base.size):
         for found, definition in zip(curves[k, :, i], (naive.insertion, naive.deletion), strict=True):
             assert_allclose(found, np.array(definition(ensemble, rows[i], scores[i, k], k, background), float), rtol=0, atol=ATOL)
+
+
+@given(data=st.data(), ensemble=forests(max_trees=2, max_features=4))
+def test_expectations_are_those_of_the_definition(data, ensemble):
+    """Of players that are present once in four times."""
+    rows, background = data.draw(batches(ensemble)), data.draw(batches(ensemble, max_rows=4))
+    tables, players, bins = presence(ensemble, background, rows)
+    margin = np.zeros((ensemble.base.size, bins.shape[1]))
+    phi = np.zeros((ensemble.base.size, players.size, bins.shape[1]))
+    add_expectations(bins, tables, np.full(phi.shape, 0.25), phi, margin)
+    for i, k in np.ndindex(len(rows), ensemble.base.size):
+        z = np.full(ensemble.n_features, 0.25)
+        assert_allclose(margin[k, i], float(naive.extension(ensemble, rows[i], z, k, background)), rtol=0, atol=ATOL)
+        expected = np.array(naive.gradient(ensemble, rows[i], z, k, background), float)
+        assert_allclose(phi[k, :, i], expected[players], rtol=0, atol=ATOL)
