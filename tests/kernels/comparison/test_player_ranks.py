@@ -56,3 +56,11 @@ def test_ranks_among_some(places):
 def test_equal_scores_keep_the_order_of_players():
     """Also where a zero is negative."""
     assert place_scores(np.array([0.0, 1.0, -0.0, 1.0])[None, :, None], np.arange(4), 4).by_score[0, :, 0].tolist() == [3, 1, 4, 2]
+
+
+def test_players_are_selected_with_their_ranks():
+    """In the order that is asked for."""
+    found = place_scores(np.array([2.0, -1.0, 0.5])[None, :, None], np.arange(3, dtype=np.int32), 4)
+    some = found.of_players(np.array([2, 0]))
+    assert_array_equal(some.by_score, found.by_score[:, [2, 0]])
+    assert_array_equal(some.by_size, found.by_size[:, [2, 0]])

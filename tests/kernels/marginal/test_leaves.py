@@ -6,9 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafledger.kernels.errors import InvalidParameters
-from leafledger.kernels.marginal.leaves import number_leaves, probe, reach_leaves
+from leafledger.kernels.marginal.leaves import find_leaves, number_leaves, probe, reach_leaves
 from leafledger.kernels.trees.ensemble import bit_set
 from leafledger.kernels.trees.forest import make_forest
+from tests.kernels.marginal.cutting import binned
 from tests.naive import goes_left
 from tests.strategies import batches, forests
 from tests.trees import chain, join, one_tree, symmetric
@@ -93,3 +94,12 @@ def test_trees_that_are_not_symmetric_are_refused():
     twice = one_tree([0, 0, 1, -1, -1, -1, -1], 0.5, [1, 3, 5, -1, -1, -1, -1], [2, 4, 6, -1, -1, -1, -1], range(7), [2, 1, 1, 1, 0, 1, 0], 2)
     with pytest.raises(InvalidParameters, match=r"^tree 0: rows that compare in 4 ways at its splits reach 3 leaves, expected one for each$"):
         reached(twice, 0)
+
+
+@given(data=st.data(), ensemble=forests(max_depth=1))
+def test_leaves_of_rows_are_those_that_they_reach(data, ensemble):
+    """Of binned rows as of the rows themselves."""
+    rows, (tables, forest) = data.draw(batches(ensemble)), make_forest(ensemble)
+    bins = binned(tables, rows)
+    for tree in range(ensemble.root.size):
+        assert find_leaves(forest, bins, tree)[: len(rows)].tolist() == [descended(ensemble, tree, row) for row in rows]

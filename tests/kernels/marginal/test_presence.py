@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from leafledger.kernels.marginal.presence import ROWS, add_expectations, add_gradient, add_steps, read_codes
+from leafledger.kernels.ranking.ranked_curves import PresentPlayers, draw_curves
 from tests import naive
 from tests.kernels.attributing import ATOL
 from tests.kernels.marginal.against import against
@@ -52,6 +53,11 @@ def test_steps_are_what_players_change_when_they_join(data, ensemble):
     steps = np.zeros((ensemble.base.size, 2, bins.shape[1], n + 1))
     add_steps(bins, tables, place, steps)
     curves = np.cumsum(steps, axis=3) + tables.base[:, None, None, None]
+    ranked = np.zeros((ensemble.base.size, players.size, bins.shape[1]))
+    ranked[:, :, : len(rows)] = scores[:, :, players].transpose(1, 2, 0)
+    areas, drawn = draw_curves(bins, PresentPlayers(tables, players), players, n, ranked)
+    assert areas.shape == (*drawn.shape[:2], bins.shape[1])
+    assert_allclose(drawn[..., [0, -1]], curves[..., [0, -1]], rtol=0, atol=ATOL)  # by the empty and by the full prefix
     for i, k in np.ndindex(len(rows), ensemble.base.size):
         for found, definition in zip(curves[k, :, i], (naive.insertion, naive.deletion), strict=True):
             assert_allclose(found, np.array(definition(ensemble, rows[i], scores[i, k], k, background), float), rtol=0, atol=ATOL)
