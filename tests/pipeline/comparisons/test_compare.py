@@ -12,7 +12,7 @@ from scipy import stats
 
 import leafledger
 from leafledger.pipeline.comparisons.compare import compare
-from leafledger.pipeline.errors import ClusterLost, InvalidLabel, LeafledgerError, RunConflict, UnsupportedModel, UsageError
+from leafledger.pipeline.errors import InvalidLabel, RunConflict, UnsupportedModel, UsageError
 from leafledger.pipeline.in_memory.rankings.prediction_gap import rank_players
 from tests import naive
 from tests.pipeline.conftest import FEATURES, TRAINING, train, write_data
@@ -304,23 +304,6 @@ def test_removal_is_the_error_of_the_mean_prediction(example, tmp_path):
     assert_allclose(row["mean"], np.sqrt(errors["shapley", 1].mean()) - np.sqrt(errors[given["methods"][1], 1].mean()), rtol=1e-7, atol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
-    [
-        ({"label": "carrier"}, "column 'carrier' is large_string, expected numbers"),
-        ({"label": "nothing"}, "column 'nothing' missing"),
-        ({"ids": "nothing"}, "column 'nothing' missing"),
-        ({"ids": "row"}, "ids has 'row', as a column of the rows is called; rename it"),
-        ({"differing_rows": 0}, "differing_rows is 0, expected a number of at least 1"),
-    ],
-)
-def test_labels_and_ids_that_cannot_be_used_are_refused(example, tmp_path, given, says):
-    """Before any row is read."""
-    with pytest.raises(LeafledgerError, match=says):
-        compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), scheduler="serial", **given)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_labels_without_a_meaning_are_refused(example, several, tmp_path):
     """A classifier's margin predicts no label, and a label that no row has says nothing."""
     model, data = several
@@ -392,16 +375,6 @@ def test_a_comparison_is_written_once(example, tmp_path):
         compare(example.model, example.data, out, methods=("banzhaf",), scales=(), scheduler="serial")
     facts = json.loads(pq.read_schema(out).metadata[b"leafledger"])
     assert [ranking["name"] for ranking in facts["rankings"]] == ["shapley"]
-
-
-@pytest.mark.slow
-def test_a_scheduler_elsewhere_needs_tls_or_leave(example, tmp_path):
-    """As a run does."""
-    given = {"methods": ("shapley",), "scales": (), "scheduler": "tcp://192.0.2.1:8786"}
-    with pytest.raises(UsageError, match="is another host without TLS"):
-        compare(example.model, example.data, tmp_path / "out.parquet", **given)
-    with pytest.raises(ClusterLost, match="no Dask scheduler answers there"):
-        compare(example.model, example.data, tmp_path / "out.parquet", plain_tcp=True, **given)
 
 
 def test_other_rows_are_refused(example, several, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 import leafledger
 from leafledger.pipeline.comparisons.compare import compare
-from leafledger.pipeline.errors import LeafledgerError, NotFinished, SchemaMismatch, UsageError
+from leafledger.pipeline.errors import ClusterLost, LeafledgerError, NotFinished, SchemaMismatch, UsageError
 from tests.pipeline.conftest import WRONG, write_data
 
 
@@ -90,3 +90,30 @@ def test_a_wrong_type_is_told_in_one_line(example, tmp_path, name, wrong):
         compare(**(given | {name: wrong}))
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"label": "carrier"}, "column 'carrier' is large_string, expected numbers"),
+        ({"label": "nothing"}, "column 'nothing' missing"),
+        ({"ids": "nothing"}, "column 'nothing' missing"),
+        ({"ids": "row"}, "ids has 'row', as a column of the rows is called; rename it"),
+        ({"differing_rows": 0}, "differing_rows is 0, expected a number of at least 1"),
+    ],
+)
+def test_labels_and_ids_that_cannot_be_used_are_refused(example, tmp_path, given, says):
+    """Before any row is read."""
+    with pytest.raises(LeafledgerError, match=says):
+        compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), scheduler="serial", **given)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_a_scheduler_elsewhere_needs_tls_or_leave(example, tmp_path):
+    """As a run does."""
+    given = {"methods": ("shapley",), "scales": (), "scheduler": "tcp://192.0.2.1:8786"}
+    with pytest.raises(UsageError, match="is another host without TLS"):
+        compare(example.model, example.data, tmp_path / "out.parquet", **given)
+    with pytest.raises(ClusterLost, match="no Dask scheduler answers there"):
+        compare(example.model, example.data, tmp_path / "out.parquet", plain_tcp=True, **given)
