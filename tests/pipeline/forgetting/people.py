@@ -1,9 +1,13 @@
 """Nights of a few hundred people, some of whom are to be forgotten, and what of them is left in any object."""
 
+from datetime import UTC, datetime
+
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from leafledger import check_run, drift, explain, read_latest, read_manifest, read_run, report
+from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.stores.open_store import open_filesystem
 
 PERSON, NUMBER = "person-00123", 4_000_000_123
@@ -69,3 +73,34 @@ def without(table, **where):
     """Rows that have other values."""
     ((name, value),) = where.items()
     return table.filter(pc.invert(pc.equal(table[name], value))).combine_chunks()
+
+
+DAYS = ("2026-11-01", "2026-11-02")
+
+
+OPTIONS = {"ids": ["customer", "account"], "values": True, "top": 2, "columns": "both", "item_rows": "file", "scheduler": "serial"}
+
+
+def make_nights(example, people, root, **more):
+    """Two nights with reports, what drifted between them, a page of the person, and a pointer to the latest."""
+    for day in DAYS:
+        explain(example.model, people, f"{root}/date={day}", date=day, latest=f"{root}/latest.json", **(OPTIONS | more))
+        report(f"{root}/date={day}")
+    drift(f"{root}/date={DAYS[1]}", against=f"{root}/date={DAYS[0]}")
+    assert main(["show", f"{root}/date={DAYS[0]}", "--where", f"customer={PERSON}", "--html", f"{root}/pages/{PERSON[:6]}.html"]) == 0
+    return root
+
+
+def assert_forgotten(root, before):
+    """Nothing holds the person by any of the ids; all other rows are as they were, in their order; every run is sound and says what it lacks."""
+    assert holders(root, PERSON, NUMBER) == []
+    today = datetime.now(UTC).date().isoformat()
+    for day in DAYS:
+        run = f"{root}/date={day}"
+        assert read_parts(run).equals(without(before, customer=PERSON))
+        assert plain(read_run(run).attributions()).equals(read_parts(run))
+        assert {entry.day for entry in read_manifest(run).forgotten} == {today}
+        found = check_run(run, all_rows=True)
+        assert (found.sound, found.left, found.n_rows, found.n_forgotten, found.n_again) == (True, (), 2994, 6, 2994)
+    latest = read_latest(f"{root}/latest.json")
+    assert (latest.manifest, latest.n_rows, latest.share) == (read_manifest(latest.run).sha256, 2994, 1.0)
