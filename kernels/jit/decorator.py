@@ -99,7 +99,7 @@ def _compile(function: Callable[..., Any], inline: bool, keep: bool) -> Any:
 
     # Wrappers take time to compile too. Numba's stubs know neither these options nor the inlining, hence the type that is ignored.
     wrappers: dict[str, bool] = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inline}
-    return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"}, forceinline=inline, **wrappers)(function)  # type: ignore[call-overload]
+    return njit(nogil=True, cache=keep, error_model="numpy", fastmath={"contract"}, forceinline=inline, **wrappers)(function)  # type: ignore[call-overload]  # by names in wrappers
 
 
 def _compile_and_keep(function: Callable[..., Any], inline: bool) -> Any:
