@@ -109,7 +109,7 @@ def test_what_drift_cannot_write_is_refused_before_it_compares(nights, tmp_path,
     expected = "expected a file in a folder of this machine, from where node_exporter reads it"
     for file, says in (  # of a value 80 characters are shown
         ("x.prom", f"{tmp_path}/x.prom: has metrics of {tmp_path}/{{date}}, expected those of {tmp_path}/2026-01-03, or a file of its own"),
-        ("x.txt", f"metrics_file is '{tmp_path}/x.txt', expected NAME.prom: node_exporter passes over files of other names"),
+        ("x.txt", f"metrics_file is {f'{tmp_path}/x.txt'!r:.80}, expected NAME.prom: node_exporter passes over files of other names"),
         ("no/x.prom", f"metrics_file is {f'{tmp_path}/no/x.prom'!r:.80}, {expected}"),
     ):
         assert cli.main([*told, f"{tmp_path}/{file}"]) == Exit.USAGE
