@@ -190,8 +190,8 @@ def two_step(ensemble, row, group, background=None):
 
 
 def asymmetric(ensemble, row, group, sequence, background=None):
-    """Asymmetric Shapley values by their definition (Frye, Rowat and Feige 2020), ``(outputs, features)``: the mean over all orders of features in which
-    those of an earlier group come before those of a later one."""
+    """Asymmetric Shapley values by their definition (Frye, Rowat and Feige 2020), ``(outputs, features)``: the mean over all orders of features in
+    which those of an earlier group come before those of a later one."""
     phi, members = np.zeros((ensemble.base.size, ensemble.n_features)), _members(group)
     orders = [sum(parts, ()) for parts in itertools.product(*(itertools.permutations(members[g]) for g in sequence))]
     for k in range(ensemble.base.size):

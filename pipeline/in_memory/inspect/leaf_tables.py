@@ -219,7 +219,7 @@ def leaf_tables(
     model : Model, str, path or model object
         A loaded model, or whatever `load_ensemble` takes.
     method : str
-        One whose values are sums over trees: "shapley", "banzhaf", "beta", "semivalue", "probabilistic", "owen" or "two_step".
+        One whose values are sums over trees: "shapley", "banzhaf", "beta", "semivalue", "probabilistic", "owen", "two_step" or "asymmetric".
     parameters : mapping, optional
         Parameters of the method by name, such as ``{"p": 0.3}``.
     partition : mapping, str or path, optional

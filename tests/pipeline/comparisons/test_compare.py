@@ -180,6 +180,7 @@ def test_rankings_place_features_that_no_split_asks_for(wide, tmp_path):
 
 
 GROUPS = {"who": ["carrier", "constant"], "when": ["delay", "empty"]}  # a feature of splits and one of none each
+SEQUENCE = ["when", "month", "who", "distance"]
 
 
 def test_every_method_can_be_compared(wide, tmp_path):
@@ -231,7 +232,7 @@ def test_a_partition_is_for_methods_that_take_groups(example, tmp_path):
     asked = {"scales": (), "scheduler": "serial"}
     with pytest.raises(UsageError, match="method 'owen' needs a partition of the features"):
         compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley", "owen"), **asked)
-    with pytest.raises(UsageError, match="partition is given, and no method takes groups of features, expected owen or two_step or asymmetric among methods"):
+    with pytest.raises(UsageError, match="partition is given, and no method takes groups of features, expected owen or two_step or asym"):
         compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), partition={"where": ["distance"]}, **asked)
 
 
