@@ -147,7 +147,7 @@ def explain(
         Parameters of the method by name.
     partition : mapping, str or path, optional
         Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
-        groups', with methods "owen" and "two_step" the features' within their groups.
+        groups', with methods "owen", "two_step" and "asymmetric" the features' within their groups.
     interactions : int or "all", optional
         Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
         not zero.

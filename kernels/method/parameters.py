@@ -1,6 +1,7 @@
 """Parameters of methods: numbers, names, lists and points, read from text or Python values."""
 
 import itertools
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +22,15 @@ class Parameter:
         converts text or a Python value, or raises ValueError with what was expected
     meaning : str
         for the command's help
+    of_groups : bool
+        the value is a sequence of all groups of a partition, by name; methods take their numbers
     """
 
     name: str
     default: Any
     read: Callable[[Any], Any]
     meaning: str
+    of_groups: bool = False
 
 
 def _float(given: Any, instead: str = "") -> float:
@@ -141,6 +145,31 @@ def numbers(name: str, meaning: str) -> Parameter:
         return values
 
     return Parameter(name, (), read, meaning)
+
+
+def sequence_of_groups(name: str, meaning: str) -> Parameter:
+    """Declare a sequence of all groups of a partition: a list of names, or text with commas, or a JSON list where names have commas.
+
+    Returns
+    -------
+    Parameter
+        of tuple of str
+    """
+    expected = "expected names of groups, as text with commas between them, or a JSON list"
+
+    def read(given: Any) -> tuple[str, ...]:
+        try:
+            if isinstance(given, str):
+                names = json.loads(given) if given.lstrip().startswith("[") else [entry.strip() for entry in given.split(",")]
+            else:
+                names = _entries(given, expected)
+        except (ValueError, RecursionError):
+            raise ValueError(expected) from None
+        if isinstance(given, set | frozenset) or not all(isinstance(each, str) and each for each in names):
+            raise ValueError(expected)
+        return tuple(str(each) for each in names)
+
+    return Parameter(name, (), read, meaning, of_groups=True)
 
 
 def points(name: str, meaning: str) -> Parameter:

@@ -17,6 +17,7 @@ from ..dataset.columns.players import number_players
 from ..errors import UnsupportedModel, UsageError
 from ..models.model import Feature, Model
 from ..models.objectives import OF_CLASSES, Margin
+from .parameters import number_groups
 
 _OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}), whose margin is the score or the probability of a class"
 _MEANINGLESS = {
@@ -212,7 +213,15 @@ def prepare_model(
     shared = find_shared(model, method, groups, interactions, own)
     numbers = number_players(model, groups).numbers
     with refused():
-        return prepare(model.ensemble, method, parameters, numbers, interactions=interactions, background=background, shared=shared)
+        return prepare(
+            model.ensemble,
+            method,
+            number_groups(method, parameters, groups),
+            numbers,
+            interactions=interactions,
+            background=background,
+            shared=shared,
+        )
 
 
 def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, str], ...]:

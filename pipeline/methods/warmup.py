@@ -36,6 +36,7 @@ BUDGET = 1 << 28  # memory for tables in bytes
 NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of methods without usable defaults, by number of players
     "semivalue": lambda n_players: {"atoms": ((0.5, 1.0),)},
     "probabilistic": lambda n_players: {"sizes": (1.0 / n_players,) * n_players},
+    "asymmetric": lambda n_players: {"sequence": tuple(range(n_players))},
 }
 
 

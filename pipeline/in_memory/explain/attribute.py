@@ -49,7 +49,7 @@ def attribute(
         Parameters of the method by name, such as ``{"p": 0.3}``.
     partition : mapping, str or path, optional
         Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
-        groups', with methods "owen" and "two_step" the features' within their groups.
+        groups', with methods "owen", "two_step" and "asymmetric" the features' within their groups.
     interactions : int or "all", optional
         Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all; those of
         the other pairs are 0.

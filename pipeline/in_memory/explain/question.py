@@ -26,7 +26,7 @@ from ...errors import SchemaMismatch, UsageError
 from ...methods.background_counts import BackgroundCounts, measure_rows, merge_counts
 from ...methods.open_parameters import tune
 from ...methods.output_space import choose_link
-from ...methods.parameters import check_parameters, find_method
+from ...methods.parameters import check_parameters, find_method, number_groups
 from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
 from ...methods.unseen_categories import refuse_counted
 from ...models.model import Feature, Model
@@ -196,6 +196,7 @@ def ask(
     placed = known.by_position and not model.by_position
     named = known if placed else model
     groups = read_groups(None if partition is None else read_partition("partition", partition), named.features)
+    number_groups(chosen, given, groups)  # refuses others, before a background is counted
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
     read_choice("space", space, SPACES)
     link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)

@@ -95,11 +95,12 @@ class Options:
     """Which values rows get."""
 
     parameters: Mapping[str, Any] | None = None
-    """Parameters of the method, NAME=VALUE: p=0.3; a list of numbers as sizes=0.5,0.25,0.25; points t:height as density=0:0,0.5:2,1:0."""
+    """Parameters of the method, NAME=VALUE: p=0.3; a list of numbers as sizes=0.5,0.25,0.25, of groups as sequence=first,then; points t:height as
+    density=0:0,0.5:2,1:0."""
 
     partition: Mapping[str, Iterable[str | int]] | str | None = None
-    """Groups of features, {"group": ["feature", …]}, by name or position, or a JSON file of such an object. Values are the groups', with owen and
-    two_step the features' within their groups. A feature that is not named is a group of its own."""
+    """Groups of features, {"group": ["feature", …]}, by name or position, or a JSON file of such an object. Values are the groups', with owen,
+    two_step and asymmetric the features' within their groups. A feature that is not named is a group of its own."""
 
     interactions: int | str | None = None
     """Also the interactions of every two features or groups: how many of a row to keep, the largest, or "all"."""
