@@ -7,6 +7,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.kernels.methods import METHODS
     from leafledger.pipeline.comparisons.compare import compare
     from leafledger.pipeline.drift.drift import Drift, drift
+    from leafledger.pipeline.effects.partial_dependence import PartialDependence, partial_dependence
     from leafledger.pipeline.errors import (
         AdditivityBreach,
         ClusterLost,
@@ -91,6 +92,7 @@ __all__ = [
     "NotRepeatable",
     "NotThere",
     "OtherVersion",
+    "PartialDependence",
     "Plan",
     "PredictionMismatch",
     "Provenance",
@@ -123,6 +125,7 @@ __all__ = [
     "leaf_tables",
     "list_runs",
     "load_ensemble",
+    "partial_dependence",
     "prediction_gap",
     "prepare",
     "prune",
@@ -141,6 +144,7 @@ _HOMES = {
     "leafledger.kernels.methods": ("METHODS",),
     "leafledger.pipeline.comparisons.compare": ("compare",),
     "leafledger.pipeline.drift.drift": ("Drift", "drift"),
+    "leafledger.pipeline.effects.partial_dependence": ("PartialDependence", "partial_dependence"),
     "leafledger.pipeline.errors": (
         "AdditivityBreach",
         "ClusterLost",
