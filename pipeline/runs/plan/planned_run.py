@@ -11,7 +11,7 @@ from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import Listing
 from ...display.text import count
 from ...errors import UsageError
-from ...methods.parameters import find_method
+from ...methods.parameters import find_method, place_features
 from ...methods.precision import check_precision
 from ...methods.tables import prepare_model
 from ...methods.unseen_categories import check_predictions
@@ -141,6 +141,7 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     found = list_for(job, job.data, model, asked_columns(job))
     model = found.model
     groups = read_groups(job.options.partition, model.features)
+    job = replace(job, parameters=tuple(place_features(method, dict(job.parameters), model.features).items()))
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     finished = find_finished(job, model, groups, found) if unfinished else None
     if finished is not None:
