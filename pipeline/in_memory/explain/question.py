@@ -26,7 +26,7 @@ from ...errors import SchemaMismatch, UsageError
 from ...methods.background_counts import BackgroundCounts, measure_rows, merge_counts
 from ...methods.open_parameters import tune
 from ...methods.output_space import choose_link
-from ...methods.parameters import check_parameters, find_method, number_groups
+from ...methods.parameters import check_parameters, find_method, number_groups, place_features
 from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
 from ...methods.unseen_categories import refuse_counted
 from ...models.model import Feature, Model
@@ -199,6 +199,7 @@ def ask(
     number_groups(chosen, given, groups)  # refuses others, before a background is counted
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
     read_choice("space", space, SPACES)
+    given = place_features(chosen, given, named.features)
     link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)

@@ -11,7 +11,7 @@ from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import Listing
 from ...display.text import count
 from ...errors import UsageError
-from ...methods.parameters import find_method, number_groups
+from ...methods.parameters import find_method, number_groups, place_features
 from ...methods.precision import check_precision
 from ...methods.tables import prepare_model
 from ...methods.unseen_categories import check_predictions
@@ -142,6 +142,7 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     model = found.model
     groups = read_groups(job.options.partition, model.features)
     number_groups(method, dict(job.parameters), groups)  # refuses others, before a background is counted
+    job = replace(job, parameters=tuple(place_features(method, dict(job.parameters), model.features).items()))
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     finished = find_finished(job, model, groups, found) if unfinished else None
     if finished is not None:
