@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from .figure import Column, Figure, Link, Mark, Network, Node, Sets, Table, say_left_out
-from .scale import WHOLE, make_axis, shorten_names, write_number
+from .scale import NAME, WHOLE, make_axis, shorten_names, write_number
 
 SETS = 15  # that have a bar,
 PLAYERS = 12  # and members of these
 NAMES = 22  # characters of a name
-LINES = 30  # of a network
-LEAST = 0.05  # size of a line relative to the largest
+LINES, AREAS = 30, 5  # of a network
+LEAST = 0.05  # size of one relative to the largest
 ONE_WAY = 1 / 3  # of its mean size an interaction has as its mean, if it has one sign mostly
 KINDS = {"up": "raises on the whole", "down": "lowers on the whole", "before": "both"}  # what the members do together
 BARE, WIDEST, CLEAREST = 5.0, 9.0, 0.4  # radius of a small node, width of the largest line, opacity of the largest area
@@ -36,9 +36,11 @@ class PlayerSet:
 
 
 def read_sets(rows: Sequence[Row]) -> list[PlayerSet]:
-    """Read a summary's interactions of two players or more, the largest first; without those of no size."""
-    found = [PlayerSet((row["first"], row["second"]), float(row["mean_abs"] or 0.0), row) for row in sorted(rows, key=lambda row: row["rank"])]
-    return [each for each in found if each.size > 0]
+    """Read a summary's interactions, of pairs or of sets, the largest first; without single features, and what has no size."""
+    ranked = sorted(rows, key=lambda row: row["rank"])
+    members = (tuple(row["features"]) if "features" in row else (row["first"], row["second"]) for row in ranked)
+    found = (PlayerSet(names, float(row["mean_abs"] or 0.0), row) for names, row in zip(members, ranked, strict=True))
+    return [each for each in found if each.size > 0 and len(each.members) > 1]
 
 
 def _choose(found: Sequence[PlayerSet]) -> tuple[list[PlayerSet], list[str]]:
@@ -53,14 +55,19 @@ def _choose(found: Sequence[PlayerSet]) -> tuple[list[PlayerSet], list[str]]:
     return shown, sorted(total, key=lambda name: -total[name])
 
 
-def _tabulate(shown: Sequence[PlayerSet], n: int, noun: str) -> Table:
-    names = iter(shorten_names([name for each in shown for name in each.members], WHOLE))
+def name_sets(sets: Sequence[PlayerSet], most: int = NAME) -> list[str]:
+    """Name sets by their members, so that different ones stay different."""
+    names = iter(shorten_names([name for each in sets for name in each.members], most))
+    return [" and ".join(next(names) for _ in each.members) for each in sets]
+
+
+def tabulate_sets(shown: Sequence[PlayerSet], n: int, noun: str) -> Table:
+    """Tabulate the first of n sets."""
     rows = tuple(
-        (" and ".join(next(names) for _ in each.members), *(write_number(each.row[key]) for key in ("mean_abs", "mean", "min", "max")))
-        for each in shown
+        (name, *(write_number(each.row[key]) for key in ("mean_abs", "mean", "min", "max")))
+        for name, each in zip(name_sets(shown, WHOLE), shown, strict=True)
     )
-    left = f"{n - len(shown):,} smaller ones are left out." if len(shown) < n else ""
-    return Table((noun, "mean size", "mean", "lowest", "highest"), rows, left)
+    return Table(("features", "mean size", "mean", "lowest", "highest"), rows, say_left_out(len(shown), n, noun))
 
 
 def _keys(kinds: set[str]) -> tuple[tuple[str, str], ...]:
@@ -102,7 +109,7 @@ def draw_sets(rows: Sequence[Row], unit: str) -> Figure | None:
         f"whole, blue ones lower it; grey ones do both, with a mean of less than a third of the mean size. "
         + say_left_out(len(shown), len(found), "interactions")
     )
-    return Figure("The largest interactions", described.strip(), drawing, _tabulate(shown, len(found), "features"))
+    return Figure("The largest interactions", described.strip(), drawing, tabulate_sets(shown, len(found), "interactions"))
 
 
 def _place(names: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -128,25 +135,28 @@ def draw_network(rows: Sequence[Row], sizes: Mapping[str, float], unit: str) -> 
     """
     found = read_sets(rows)
     names = _choose(found)[1]
-    between = [each for each in found if set(each.members) <= set(names)]
-    drawn = [each for each in between if each.size >= LEAST * between[0].size][:LINES]
     if len(names) < 3:
         return None
-    at, largest, most = _place(names), between[0].size, max(sizes.get(name, 0.0) for name in names)
-    links = {2: list[Link](), 3: list[Link]()}
+    between = [each for each in found if set(each.members) <= set(names)]
+    pairs, larger = ([each for each in between if (len(each.members) > 2) == several] for several in (False, True))
+    at, most = _place(names), max(sizes.get(name, 0.0) for name in names)
+    drawn = [each for some, n in ((pairs, LINES), (larger, AREAS)) for each in some[:n] if each.size >= LEAST * some[0].size]
+    lines, areas = list[Link](), list[Link]()
     for each in reversed(drawn):  # the largest on top
-        path, share = "M" + "L".join(f"{x:g} {y:g}" for x, y in (at[name] for name in each.members)), each.size / largest
-        several = len(each.members) > 2
-        links[3 if several else 2].append(Link(each.kind, path + "z" * several, round((CLEAREST if several else WIDEST) * share, 2)))
+        path = "M" + "L".join(f"{x:g} {y:g}" for x, y in (at[name] for name in sorted(each.members, key=names.index)))
+        if each in larger:
+            areas.append(Link(each.kind, f"{path}z", round(CLEAREST * each.size / larger[0].size, 2)))
+        else:
+            lines.append(Link(each.kind, path, round(WIDEST * each.size / pairs[0].size, 2)))
     nodes = []
     for name, label in zip(names, shorten_names(names, NAMES), strict=True):
         share = sizes.get(name, 0.0) / most if most > 0 else 0.0
         nodes.append(Node(label, *at[name], round(BARE + LARGEST * math.sqrt(share), 1), "right" if at[name][0] > 50 else "left"))
-    areas = " Areas are interactions of three features, the clearer, the larger." if links[3] else ""
-    some = f" {len(drawn):,} of {len(found):,} interactions are drawn." if len(drawn) < len(found) else ""
-    described = (
-        f"A line is as wide as the mean size of an interaction, the widest {write_number(largest)} in units of the {unit}; a circle is the larger, "
-        f"the larger its feature's attributions are.{areas}{some}"
+    said = (
+        f"A line is as wide as the mean size of an interaction, the widest {write_number(pairs[0].size)} in units of the {unit}. " if lines else "",
+        f"An area is one of three features or more, the clearer, the larger, up to {write_number(larger[0].size)}. " if areas else "",
+        "A circle is the larger, the larger its feature's attributions are.",
+        f" {len(drawn):,} of {len(found):,} interactions are drawn." if len(drawn) < len(found) else "",
     )
-    drawing = Network(tuple(nodes), tuple(links[2]), tuple(links[3]), _keys({each.kind for each in drawn}))
-    return Figure("How features hang together", described, drawing, _tabulate(drawn, len(found), "features"))
+    drawing = Network(tuple(nodes), tuple(lines), tuple(areas), _keys({each.kind for each in drawn}))
+    return Figure("How features hang together", "".join(said), drawing, tabulate_sets(drawn, len(found), "interactions"))

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from leafledger.pipeline.report.figures.matrix import draw_interactions
 from leafledger.pipeline.report.figures.sets import draw_network, draw_sets
 
 SIZES = {"a": 4.0, "b": 1.0, "c": 0.0}
@@ -37,7 +38,7 @@ def test_a_network_has_a_line_as_wide_as_each_interaction():
     nodes = {node.label: node for node in figure.drawing.nodes}
     assert [node.radius for node in figure.drawing.nodes] == [14.0, 9.5, 5.0, 5.0]
     at = {label: f"{node.x:g} {node.y:g}" for label, node in nodes.items()}
-    assert [line.path for line in figure.drawing.lines] == [f"M{at[first]}L{at[second]}" for first, second in ("bc", "ca", "ab")]
+    assert [line.path for line in figure.drawing.lines] == [f"M{at[first]}L{at[second]}" for first, second in ("bc", "ac", "ab")]
     assert [(line.size, line.kind) for line in figure.drawing.lines] == [(2.25, "down"), (4.5, "before"), (9.0, "up")]
     assert all(node.side == ("right" if node.x > 50 else "left") for node in nodes.values())
     assert "the widest 4 in units of the margin" in figure.description
@@ -53,7 +54,7 @@ def test_of_many_interactions_the_largest_are_shown():
     assert len(figure.drawing.columns) == len(figure.table.rows) == 11  # of the first feature with eleven others
     assert len(set(figure.drawing.names)) == len(figure.drawing.names) == len(network.drawing.nodes) == 12
     assert "The first 11 of 780 interactions." in figure.description
-    assert figure.table.note == "769 smaller ones are left out."
+    assert figure.table.note == "The first 11 of 780 interactions."
     assert len(network.drawing.lines) <= 30
     assert all(0 <= place <= 100 for node in network.drawing.nodes for place in (node.x, node.y))
 
@@ -68,3 +69,33 @@ def test_two_features_are_no_network():
     """A bar says it all."""
     assert draw_network([pair("a", "b", 1.0, 1)], SIZES, "margin") is None
     assert draw_sets([pair("a", "b", 1.0, 1)], "margin").drawing.names == ("a", "b")
+
+
+def of_sets(features, size, rank, mean=0.0):
+    return {"features": features, "mean_abs": size, "mean": mean, "min": -1.0, "max": 1.0, "rank": rank}
+
+
+def test_sets_of_three_are_areas():
+    """Bars have three members, the network an area as clear as an interaction is large; a feature by itself is no interaction."""
+    rows = [of_sets(["a"], 9.0, 1), of_sets(["a", "c"], 4.0, 2), of_sets(["a", "b", "c"], 2.0, 3, -2.0), of_sets(["d", "b", "c", "a"], 1.0, 4)]
+    figure, network = draw_sets(rows, "margin"), draw_network(rows, SIZES, "margin")
+    assert figure.drawing.names == ("a", "c", "b", "d")
+    assert [column.members for column in figure.drawing.columns] == [(0, 1), (0, 1, 2), (0, 1, 2, 3)]
+    assert [row[0] for row in figure.table.rows] == ["a and c", "a and b and c", "d and b and c and a"]
+    at = {node.label: f"{node.x:g} {node.y:g}" for node in network.drawing.nodes}
+    corners = ["L".join(at[name] for name in names) for names in ("acbd", "acb")]  # in their order on the circle, so that sides do not cross
+    assert [(area.path, area.size, area.kind) for area in network.drawing.areas] == [
+        (f"M{corners[0]}z", 0.2, "before"),
+        (f"M{corners[1]}z", 0.4, "down"),
+    ]
+    assert [line.size for line in network.drawing.lines] == [9.0]
+    assert "line" not in draw_network(rows[2:], SIZES, "margin").description
+    assert "An area is one of three features or more, the clearer, the larger, up to 2." in network.description
+
+
+def test_the_matrix_of_pairs_has_those_of_sets_of_two():
+    """Others have no cell."""
+    figure = draw_interactions([of_sets(["a"], 9.0, 1), of_sets(["a", "c"], 4.0, 2), of_sets(["a", "b", "c"], 2.0, 3)], "margin")
+    assert (figure.drawing.names, figure.drawing.cells) == (("a", "c"), ((-1,), (6, -1)))
+    assert len(figure.table.rows) == 1
+    assert draw_interactions([of_sets(["a", "b", "c"], 2.0, 1)], "margin") is None
