@@ -62,7 +62,7 @@ FLOORS = {
     "kernels": (
         ("errors", "jit"),
         ("arrays", "game_values"),
-        ("trees",),
+        ("trees", "set_indices"),
         ("path_dependent", "slices"),
         ("reductions", "compiled"),
         ("method", "distributions"),

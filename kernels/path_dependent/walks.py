@@ -295,7 +295,7 @@ def _grow(points: Points, q: int) -> Points:
     return Points(np.concatenate((points.nodes, np.full((more, points.nodes.shape[1]), 0.5))), np.concatenate((points.weights, np.zeros(more))))
 
 
-def _merged(cost: np.ndarray) -> np.ndarray:
+def merge_sizes(cost: np.ndarray) -> np.ndarray:
     """Choose the number of nodes that walks of each number are padded to, ``(MAX_NODES + 1,)``.
 
     ``cost (MAX_NODES + 1,)`` is the total cost of walks by number of nodes. Walks too few to be worth compiling a kernel take more nodes.
@@ -325,7 +325,7 @@ def lay_out_walks(game: Game, trees: Iterable[int]) -> WalkTables:
     cost = np.zeros(MAX_NODES + 1)
     for walk in walks:
         cost[walk.points.weights.size] += splits.n_steps[game.ensemble.root[walk.tree]] * (walk.points.weights.size + STEP_COST)
-    sizes = _merged(cost)
+    sizes = merge_sizes(cost)
     groups: dict[int, list[_Walk]] = {q: [] for q in range(1, MAX_NODES + 1)}
     for walk in walks:
         q = int(sizes[walk.points.weights.size])

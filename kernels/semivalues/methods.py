@@ -46,6 +46,7 @@ def _semivalue(
     *,
     check: Check | None = None,
     parameters: tuple[Parameter, ...] = (),
+    index: str = "",
 ) -> Method:
     """Declare a method whose value is a quadrature of the game."""
     return Method(
@@ -58,6 +59,7 @@ def _semivalue(
                 tables=lambda game, given: _against(game, everyone, Levels(None, weigh_by_value(value(given))), game.forest.n_players),
             ),
             value=value,
+            index=index,
         ),
         kernel=_attribute,
         parameters=parameters,
@@ -70,6 +72,7 @@ SHAPLEY = _semivalue(
     "Shapley values; they add up to margin minus base value",
     lambda _: game_values.shapley,
     check=ADDITIVE,
+    index="k-SII",
 )
 BANZHAF = _semivalue(
     "banzhaf",

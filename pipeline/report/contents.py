@@ -19,6 +19,7 @@ from .figures.dependence import draw_dependence
 from .figures.figure import Figure, Table, Tracks, say_left_out
 from .figures.matrix import draw_interactions, draw_lines
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
+from .figures.sets import draw_network, draw_sets
 from .figures.swarm import draw_swarm
 from .page import Page, Section
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
@@ -89,7 +90,9 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # groups planes and boxes
         figures += fields
     if "interactions" in summaries:
-        figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
+        acting = _of(summaries["interactions"], output)
+        sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries["importance"], output)}
+        figures += [draw_interactions(acting, plan.space), draw_sets(acting, plan.space), draw_network(acting, sizes, plan.space)]
     if "objective" in summaries:
         figures.append(_draw_objective(_of(summaries["objective"], output)))
     if "curves" in summaries:

@@ -147,6 +147,7 @@ def attribute_rows(
         groups=names.groups,
         interactions=None if question.keep is None else np.zeros((n, outputs, n_pairs)),
         pairs=None if question.keep is None else pair_names(prepared, names.players),
+        n_kept=0 if question.keep is None else count_kept(n_pairs, question.keep),
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
         outputs=named,
         output=None if row_output is None else np.zeros(n, classes.dtype),

@@ -24,7 +24,11 @@ def test_the_sections_are_those_of_the_run(reported):
     run = read_run(reported)
     page = compose(Material(run, read_summaries(run), {}, ()), LIMITS)
     assert [section.id for section in page.sections] == ["output-1", "inputs", "provenance"]
-    assert [figure.title for figure in page.sections[0].figures] == ["How much each feature moves predictions", "Which features act together"]
+    assert [figure.title for figure in page.sections[0].figures] == [
+        "How much each feature moves predictions",
+        "Which features act together",
+        "The largest interactions",
+    ]
 
 
 def test_of_no_rows_nothing_is_shown(reported):
