@@ -1,7 +1,7 @@
 """The function ``nearest_changes``: of rows in memory, what one feature would have to be for the row to cross a threshold."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ from ...display.text import count
 from ...errors import UsageError
 from ...models import load_ensemble
 from ...models.model import Model
+from ...runs.columns.change_columns import read_changes
+from ...runs.columns.reasons_file import load_settings
+from ...runs.job.options import ReasonsFile
 from ..rows.arrow_batches import as_batch
 from ..rows.given_rows import ROWS, bin_batch, refuse_unknown, spell_features
 
@@ -156,13 +159,32 @@ def _read_features(asked: Asked | None, model: Model, read: np.ndarray) -> tuple
     return tuple(map(Change, listed))
 
 
+def _read_asked(
+    threshold: float | None, space: Space | None, features: Asked | None, reasons: ReasonsFile | None, model: Model, read: np.ndarray
+) -> Changes:
+    """Read what is asked for: arguments before what the file says."""
+    said = None
+    if reasons is not None:
+        found, _, where = load_settings(reasons, "reasons")
+        said = read_changes(found, model.features, where)
+        if said is None:
+            raise UsageError(f"{where}: says nothing of changes; expected a table 'changes' and [[change]] of features")
+    number, of = read_threshold(
+        said.threshold if said is not None and threshold is None else threshold, said.space if said is not None and space is None else space
+    )
+    if said is not None and features is None:
+        return replace(said, threshold=number, space=of)
+    return Changes(number, of, TEXT if said is None else said.text, _read_features(features, model, read))
+
+
 def nearest_changes(
     model: Model | Any,
     rows: Any,
     *,
-    threshold: float,
+    threshold: float | None = None,
     features: Asked | None = None,
-    space: Space = "margin",
+    space: Space | None = None,
+    reasons: ReasonsFile | None = None,
     output: str | int | None = None,
     allow_unseen: bool = False,
 ) -> NearestChanges:
@@ -177,14 +199,17 @@ def nearest_changes(
         A loaded model, or whatever `load_ensemble` takes.
     rows : data frame, Arrow table or array
         n rows, as `attribute` takes them.
-    threshold : float
-        A row is on one side if its prediction is at least this, on the other if it is less.
+    threshold : float, optional
+        A row is on one side if its prediction is at least this, on the other if it is less. By default that of ``reasons``.
     features : iterable of str or int, or mapping of these to mappings, optional
         Features that may be changed, by name or position; by default all that some split asks for. A mapping also says of each ``direction``, "up",
         "down" or "both"; ``at_least`` and ``at_most``, bounds of the new value; ``step``, of which it has to be a multiple; or of categories ``to``,
         those it may become, the best first.
-    space : "margin", "probability" or "response"
-        What the threshold is of.
+    space : "margin", "probability" or "response", optional
+        What the threshold is of; by default margins, or what ``reasons`` says.
+    reasons : mapping, str or path, optional
+        A TOML or JSON file of reasons, or such an object, that says which features may be changed, in which words, and the threshold: what else is
+        given here comes before.
     output : str or int, optional
         The output that it is of, by name or position; needed where the model has several.
     allow_unseen : bool
@@ -199,10 +224,10 @@ def nearest_changes(
     LeafledgerError
         One line: what was got, what was expected, where. UsageError where all of the model's predictions are on one side of the threshold.
     """
-    number, of = read_threshold(threshold, space)
     loaded = spell_features(load_ensemble(model, output=output), rows)
     bins, forest = make_forest(loaded.ensemble)
-    changes = Changes(number, of, TEXT, _read_features(features, loaded, bins.read))
+    changes = _read_asked(threshold, space, features, reasons, loaded, bins.read)
+    of = changes.space
     tables, link = make_tables(loaded, changes), find_link(loaded, of)
     read, batch = as_batch(loaded, rows, bins.read.tolist())
     refuse_unknown(read, bins, batch, ROWS, read_flag("allow_unseen", allow_unseen))
@@ -231,7 +256,7 @@ def nearest_changes(
         prediction, changed = predict(link, prediction), predict(link, changed)
     return NearestChanges(
         features=tuple(change.feature for change in changes.features),
-        threshold=number,
+        threshold=changes.threshold,
         space=of,
         prediction=prediction,
         changed=changed,

@@ -6,6 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from leafledger.kernels.changes.supported import Grid
 from tests import naive
 from tests.kernels.changes.changing import change_rows
 from tests.strategies import N_CATEGORIES, batches, forests
@@ -57,6 +58,15 @@ def test_until_says_where_the_crossing_ends():
     found, _ = change_rows(ensemble, np.array([[2.9]]), 0.5, 0.5, down=False)
     assert_array_equal(found.value[0], above[2:])
     assert_array_equal(found.until, [[np.nan]])
+
+
+def test_bins_without_a_supported_value_are_passed_over():
+    """Whole numbers alone, of which two thresholds between 1 and 2 leave none: on the way to the first that crosses, and on the way to the end."""
+    ensemble = stumps([(0, 0.5, 0.0, 1.0), (0, 1.2, 0.0, -1.0), (0, 1.4, 0.0, 1.0), (0, 2.5, 0.0, -1.0)], 1)
+    whole = Grid(1.0, np.float64)
+    found, _ = change_rows(ensemble, np.array([[0.0], [3.0]]), 0.5, 0.5, grid=whole)
+    assert_array_equal(found.value, [[1.0, 2.0]])
+    assert_array_equal(found.until, [[2.0, 1.0]])
 
 
 def test_of_equally_near_numbers_the_smaller():
