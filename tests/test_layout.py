@@ -20,6 +20,7 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "kernels/jit/notices.py": "test_code_files.py",
     "kernels/jit/widths.py": "test_lanes.py",
     "pipeline/arguments/choices.py": "../runs/job/test_options.py",
+    "pipeline/changes/find.py": "../in_memory/changes/test_nearest_changes.py",
     "pipeline/command/app.py": "test_cli.py",
     "pipeline/finished/row_data.py": "test_row_view.py",
     "pipeline/finished/row_json.py": "test_row_view.py",
@@ -63,7 +64,7 @@ FLOORS = {
         ("errors", "jit"),
         ("arrays", "game_values"),
         ("trees", "set_indices"),
-        ("path_dependent", "slices"),
+        ("changes", "path_dependent", "slices"),
         ("reductions", "compiled"),
         ("method", "distributions"),
         ("marginal", "r2"),
@@ -81,6 +82,7 @@ FLOORS = {
         ("cluster", "models"),
         ("dataset",),
         ("methods",),
+        ("changes",),
         ("runs",),
         ("in_memory", "comparisons", "drift", "history"),
         ("explain", "finished", "effects"),
@@ -107,7 +109,7 @@ FLOORS = {
     "pipeline/dataset": (("columns",), ("files",)),
     "pipeline/drift": (("measure",), ("compare",), ("drift",), ("verdict",), ("against",)),
     "pipeline/report": (("counts",), ("figures",), ("page", "grids"), ("changes", "words"), ("contents",), ("report",)),
-    "pipeline/in_memory": (("rows",), ("explain", "inspect"), ("rankings",)),
+    "pipeline/in_memory": (("rows",), ("changes", "explain", "inspect"), ("rankings",)),
     "pipeline/command": (("app",), ("terminal",), ("commands",), ("cli",)),
 }
 
