@@ -61,7 +61,7 @@ class RowTables(NamedTuple):
 class Moments(NamedTuple):
     """Means of some rows, and sums of squared distances from them."""
 
-    n: np.ndarray  # float64, rows; broadcasts to the others
+    n: np.ndarray  # (1,) float64, rows; or of every interval, (intervals,)
     mean: np.ndarray  # float64
     spread: np.ndarray  # float64
 
@@ -140,7 +140,7 @@ def choose_edges(share: np.ndarray, n_intervals: int) -> np.ndarray:
 def find_moments(values: np.ndarray) -> Moments:
     """Find the moments of ``values (outputs, n, …)`` over rows, the second axis."""
     mean = values.mean(axis=1) if values.shape[1] else np.zeros((values.shape[0], *values.shape[2:]))
-    return Moments(np.array(float(values.shape[1])), mean, ((values - mean[:, None]) ** 2).sum(axis=1))
+    return Moments(np.array([float(values.shape[1])]), mean, ((values - mean[:, None]) ** 2).sum(axis=1))
 
 
 @jit
@@ -198,7 +198,7 @@ def _sum_rises(curves: np.ndarray, states: np.ndarray, edges: np.ndarray) -> Mom
         found.append(find_moments(curves[:, rows, edges[m + 1]] - curves[:, rows, edges[m]]))
     if not found:
         return Moments(np.zeros(0), np.zeros((len(curves), 0)), np.zeros((len(curves), 0)))
-    return Moments(np.array([float(each.n) for each in found]), *(np.stack([each[part] for each in found], axis=1) for part in (1, 2)))
+    return Moments(np.concatenate([each.n for each in found]), *(np.stack([each[part] for each in found], axis=1) for part in (1, 2)))
 
 
 def _sum_axis(tables: RowTables, asked: RowAxis, bins: np.ndarray, states: np.ndarray, carry: Carry | None) -> tuple[AxisSums, np.ndarray]:

@@ -24,6 +24,7 @@ from ..methods.output_space import choose_link
 from ..models import load_ensemble
 from .asked import AskedEffects, ask_effects
 from .counted import COUNTED_FOR, Margins, draw_covered, draw_weighed
+from .figure import draw_curve
 from .named_axis import NamedAxis, describe, list_states
 from .passed import as_curve, prepare_rows
 from .rows_in_memory import Background, read_background
@@ -133,6 +134,24 @@ class PartialDependence:
             rows; of a pair kind, lower, upper and category have the suffixes _1 and _2.
         """
         return self.to_arrow(name).to_pandas()
+
+    def figure(self, name: str) -> str:
+        """Draw a curve as a picture: the mean at every value, and below it where the background's values lie.
+
+        Parameters
+        ----------
+        name : str
+            Of a feature or a group.
+
+        Returns
+        -------
+        str
+            An SVG document.
+        """
+        places, curve = self._find(name)
+        if len(places) > 1:
+            raise UsageError(f"{shorten(name)} is a pair, expected one feature or group")
+        return draw_curve(self.axes[places[0]], curve, self.shares[places[0]] if self.shares else None, self.outputs, self.space)
 
     def to_arrow(self, name: Name) -> pa.Table:
         """Turn a curve or a surface into a table of Arrow, with the columns of `to_frame`.

@@ -70,6 +70,6 @@ def slice_rows(tables: RowTables) -> int:
 
 def as_curve(found: Moments, shape: tuple[int, ...]) -> Curve:
     """Turn moments into means and their standard errors, of the rows as a sample."""
-    n = float(found.n)
+    n = float(found.n[0])
     error = np.sqrt(found.spread / (n * (n - 1))) if n > 1 else np.full(found.spread.shape, np.nan)
     return Curve(found.mean.reshape(-1, *shape), error.reshape(-1, *shape))

@@ -24,6 +24,6 @@ def test_h_is_the_share_of_what_is_together_alone():
     surface = np.stack([np.outer(x, x), np.add.outer(x, x), np.zeros((2, 2))])
     first = np.stack([np.zeros(2), x, np.zeros(2)])
     assert_allclose(against_one(corners, surface, first, first), [1.0, 0.0, np.nan])
-    part = Moments(np.array(4.0), np.zeros(3), np.array([2.0, 0.0, 0.0]))
-    whole = Moments(np.array(4.0), np.zeros(3), np.array([8.0, 1.0, 0.0]))
+    part = Moments(np.array([4.0]), np.zeros(3), np.array([2.0, 0.0, 0.0]))
+    whole = Moments(np.array([4.0]), np.zeros(3), np.array([8.0, 1.0, 0.0]))
     assert_allclose(against_all(AxisSums(part, np.zeros(0), part, part), whole), [0.25, 0.0, np.nan])
