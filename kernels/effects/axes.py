@@ -92,6 +92,12 @@ def hot_axis(tables: BinTables, used: np.ndarray) -> Axis:
     return Axis(np.asarray(used, np.int64), np.ascontiguousarray(bins[used]))
 
 
+def both_axes(first: Axis, second: Axis) -> Axis:
+    """Make the axis of two together: a state for every two of theirs, those of the second adjacent."""
+    left, right = np.repeat(first.bins, second.n_states, axis=1), np.tile(second.bins, first.n_states)
+    return Axis(np.concatenate((first.member, second.member)), np.ascontiguousarray(np.concatenate((left, right))))
+
+
 def find_states(axis: Axis, bins: np.ndarray) -> np.ndarray:
     """Find the state of every row.
 

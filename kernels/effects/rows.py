@@ -3,7 +3,6 @@
 import numpy as np
 
 from ..jit.decorator import jit
-from ..trees.forest import Forest
 from .axes import Axis, Nodes, Runs, goes_left
 
 
@@ -33,12 +32,11 @@ def _follow(nodes: Nodes, runs: Runs, free: np.ndarray, bins: np.ndarray, levels
                         out[nodes.output[t] + k, i, runs.stop[r]] -= nodes.value[v, k]
 
 
-def row_curves(forest: Forest, nodes: Nodes, axis: Axis, runs: Runs, bins: np.ndarray, n_rows: int) -> np.ndarray:
-    """Compute the margins ``(outputs, n_rows, states)`` that the first of ``bins (used, n)`` would have in every state."""
-    base = forest.ensemble.base
-    steps, free = np.zeros((base.size, n_rows, axis.n_states + 1)), np.zeros(max(1, forest.n_used), np.bool_)
+def row_curves(nodes: Nodes, base: np.ndarray, axis: Axis, runs: Runs, bins: np.ndarray, n_rows: int) -> np.ndarray:
+    """Compute the margins ``(outputs, n_rows, states)`` that the first of ``bins (used, n)`` would have in every state; ``base (outputs,)``."""
+    steps, free = np.zeros((base.size, n_rows, axis.n_states + 1)), np.zeros(max(1, len(bins)), np.bool_)
     free[axis.member] = True
-    _follow(nodes, runs, free, bins, int(forest.trace.levels.max(initial=0)), steps)
+    _follow(nodes, runs, free, bins, int(nodes.level.max(initial=0)), steps)
     curves = steps[:, :, :-1]
     curves[:, :, 0] += base[:, None]
     return np.cumsum(curves, axis=2, out=curves)

@@ -2,38 +2,26 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from leafledger.kernels.effects.axes import Axis, find_states
 from leafledger.kernels.effects.curves import Curve, draw_curve, draw_surface
 from leafledger.kernels.effects.shares import as_shares, count_shares, weigh_shares
+from leafledger.kernels.effects.sums import CountedRows
 from leafledger.kernels.method.jackknife import N_GROUPS, JackknifeGroups
 from leafledger.kernels.method.method import BackgroundQuery
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.trees.binning import bin_dtype, bin_rows, padded
 
 from ..errors import UsageError
-from ..methods.background_counts import BackgroundCounts
 from ..methods.tables import ask_model, weigh_model
 from ..methods.unseen_categories import count_unseen
 from .asked import AskedEffects
 
 COUNTED_FOR = "shapley"  # method whose counts have all that curves need
 CELLS = 1 << 24  # numbers of shares held at a time
-
-
-class StateCounts(NamedTuple):
-    """What was counted of some rows."""
-
-    leaves: BackgroundCounts
-    states: tuple[np.ndarray, ...]  # (states,) int64, rows in each state of every axis
-
-    def merge(self, others: Sequence["StateCounts"]) -> "StateCounts":
-        """Add the counts of other rows: whole numbers, the same in any order."""
-        each_axis = zip(self.states, *(other.states for other in others), strict=True)
-        return StateCounts(self.leaves.merge([other.leaves for other in others]), tuple(np.sum(each, axis=0) for each in each_axis))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +49,7 @@ def find_own(axis: Axis, binned: np.ndarray, n_rows: int, name: str) -> np.ndarr
     return states
 
 
-def count_values(query: BackgroundQuery, named: Sequence[tuple[str, Axis]], values: np.ndarray, first_row: int) -> StateCounts:
+def count_values(query: BackgroundQuery, named: Sequence[tuple[str, Axis]], values: np.ndarray, first_row: int) -> CountedRows:
     """Count rows of a background, ``values (used, n)``, and find the states of named axes; ``first_row`` is the first one's number in the whole."""
     n_rows = values.shape[1]
     seen = count_unseen(query.bins, values)
@@ -69,7 +57,7 @@ def count_values(query: BackgroundQuery, named: Sequence[tuple[str, Axis]], valu
     bins = np.zeros(values.shape, bin_dtype(query.bins))
     bin_rows(values, query.bins, bins)
     states = tuple(np.bincount(find_own(axis, bins, n_rows, name), minlength=axis.n_states) for name, axis in named)
-    return StateCounts(BackgroundCounts(query.measure(values, bins, n_rows, first_row), seen), states)
+    return CountedRows(query.measure(values, bins, n_rows, first_row), states, seen)
 
 
 def _draw(asked: AskedEffects, weigh: Callable[[np.ndarray], np.ndarray], sizes: np.ndarray) -> tuple[tuple[Curve, ...], tuple[Curve, ...]]:
@@ -87,9 +75,9 @@ def _draw(asked: AskedEffects, weigh: Callable[[np.ndarray], np.ndarray], sizes:
     return tuple(found[: len(axes)]), tuple(found[len(axes) :])
 
 
-def draw_counted(asked: AskedEffects, query: Any, counted: StateCounts) -> Margins:
+def draw_counted(asked: AskedEffects, query: Any, counted: CountedRows) -> Margins:
     """Draw partial dependence from a background's counts."""
-    statistics, n_nodes = counted.leaves.statistics, asked.nodes.feature.size
+    statistics, n_nodes = counted.statistics, asked.nodes.feature.size
     if isinstance(statistics, JackknifeGroups):
         lots, sizes, partitioning = statistics.parts, statistics.n_rows.astype(np.float64), query.query.partitioning
     else:

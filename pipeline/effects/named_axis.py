@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from leafledger.kernels.effects.axes import Axis, feature_axis, find_states, hot_axis
 from leafledger.kernels.trees.binning import BinTables
@@ -159,14 +160,26 @@ def name_axis(model: Model, tables: BinTables, forest: Forest, groups: Groups, n
     return NamedAxis(name, hot_axis(tables, np.array(used)), player, (CATEGORY,) * len(categories), nothing, nothing, categories, features, None)
 
 
-def choose_names(given: Any, model: Model, groups: Groups) -> tuple[str, ...]:
-    """Read which features and groups are asked for; all where none is said.
+def list_states(axis: NamedAxis) -> np.ndarray:
+    """List the states that rows can be in: not the missing value of a feature whose library predicts no such row."""
+    kept = [state for state, kind in enumerate(axis.kinds) if kind != MISSING or not axis.features[0].refuses_missing]
+    return np.array(kept, np.int64)
 
-    Raises
-    ------
-    UsageError
-        One is no feature and no group, or a feature of a group.
-    """
+
+def describe(axes: Sequence[NamedAxis], states: Sequence[np.ndarray], outputs: Sequence[str]) -> dict[str, Any]:
+    """Make the columns that say which states of one axis, or two, the rows of a table are of; all of them for every output."""
+    found: dict[str, Any] = {"output": np.repeat(np.array(outputs, object), states[0].size)}
+    for k, (axis, some) in enumerate(zip(axes, states, strict=True), 1):
+        suffix, of_all = "" if len(axes) == 1 else f"_{k}", np.tile(some, len(outputs))
+        found[f"kind{suffix}"] = np.array(axis.kinds, object)[of_all]
+        found |= {f"lower{suffix}": axis.lower[of_all], f"upper{suffix}": axis.upper[of_all]}
+        words = [axis.categories[state] for state in of_all]
+        found[f"category{suffix}"] = pa.array([None if word is None else str(word) for word in words], pa.string())
+    return found
+
+
+def choose_names(given: Any, model: Model, groups: Groups) -> tuple[str, ...]:
+    """Read which features and groups are asked for; all where none is said. Refuse what is none, or is a feature of a group."""
     known = tuple(group for group, _ in groups) or tuple(feature.name for feature in model.features)
     if given is None:
         return known
@@ -186,13 +199,7 @@ def _find(name: Any, known: Sequence[str], groups: Groups, what: str) -> str:
 
 
 def choose_pairs(given: Any, model: Model, groups: Groups) -> tuple[tuple[str, str], ...]:
-    """Read which pairs of features or groups are asked for.
-
-    Raises
-    ------
-    UsageError
-        One is no pair of two different features or groups, or stands twice.
-    """
+    """Read which pairs of different features or groups are asked for."""
     known, found = choose_names(None, model, groups), list[tuple[str, str]]()
     places = {name: j for j, name in enumerate(known)}
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):

@@ -1,31 +1,33 @@
 """The function ``partial_dependence``: what a model predicts on average as one feature changes, or two, exact at every threshold."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from leafledger.kernels.effects.curves import Curve
-from leafledger.kernels.trees.binning import read_columns
+from leafledger.kernels.effects.sums import EffectSums
+from leafledger.kernels.methods import METHODS
 
-from ..arguments.choices import MODEL
-from ..arguments.readers import optional, read_flag, read_partition, shorten
+from ..arguments.choices import MARGIN, MODEL, SPACES, Space
+from ..arguments.readers import optional, read_choice, read_flag, read_partition, shorten
 from ..cluster.resources import table_budget
-from ..cluster.threads import do_all
 from ..dataset.columns.partition import Partition, read_groups
-from ..dataset.columns.values import read_features
 from ..display.nearest import did_you_mean
 from ..display.text import count, list_some
 from ..errors import UsageError
 from ..in_memory.explain.explainer import say_compiling
-from ..in_memory.rows.arrow_batches import as_batch
-from ..in_memory.rows.given_rows import BACKGROUND, SLICE_ROWS, fill_columns, spell_features
-from ..methods.unseen_categories import refuse_counted
+from ..in_memory.rows.given_rows import BACKGROUND, spell_features
+from ..methods.output_space import choose_link
 from ..models import load_ensemble
 from .asked import AskedEffects, ask_effects
-from .counted import Margins, ask_background, count_values, draw_counted, draw_covered, draw_weighed
-from .named_axis import MISSING, NamedAxis
+from .counted import COUNTED_FOR, Margins, draw_covered, draw_weighed
+from .figure import draw_curve
+from .named_axis import NamedAxis, describe, list_states
+from .passed import as_curve, prepare_rows
+from .rows_in_memory import Background, read_background
 
 INITIAL = "the model's initial prediction is in here, which scikit-learn's method 'recursion' leaves out"
 Name = str | tuple[str, str]  # of a feature or group, or of two
@@ -52,6 +54,8 @@ class PartialDependence:
         What absent features are averaged over, in words.
     notes : tuple of str
         What is flat, which pairs never meet, what a number leaves out.
+    space : str
+        "margin", "probability" or "response": what curves are of.
     """
 
     axes: tuple[NamedAxis, ...]
@@ -62,17 +66,18 @@ class PartialDependence:
     outputs: tuple[str, ...]
     game: str
     notes: tuple[str, ...] = ()
+    space: Space = MARGIN
 
     def __repr__(self) -> str:
         counts = count(len(self.axes), "feature"), count(len(self.pairs), "pair"), count(len(self.outputs), "output")
-        return "\n".join((f"PartialDependence({', '.join(counts)}, {self.game})", *self.notes))
+        return "\n".join((f"PartialDependence({', '.join(counts)}, {self.space}, {self.game})", *self.notes))
 
     @property
     def names(self) -> tuple[Name, ...]:
         """Names of features and groups, then pairs of them."""
         return (*(each.name for each in self.axes), *((self.axes[a].name, self.axes[b].name) for a, b in self.pairs))
 
-    def _find(self, name: Any) -> tuple[tuple[NamedAxis, ...], Curve]:
+    def _find(self, name: Any) -> tuple[tuple[int, ...], Curve]:
         """Find one axis and its curve, or two and their surface."""
         wanted = tuple(name) if isinstance(name, list | tuple) else name
         if wanted not in self.names:
@@ -80,9 +85,8 @@ class PartialDependence:
             raise UsageError(f"{shorten(name)} was not asked for{hint}")
         place = self.names.index(wanted)
         if place < len(self.axes):
-            return (self.axes[place],), self.curves[place]
-        pair = self.pairs[place - len(self.axes)]
-        return tuple(self.axes[each] for each in pair), self.surfaces[place - len(self.axes)]
+            return (place,), self.curves[place]
+        return self.pairs[place - len(self.axes)], self.surfaces[place - len(self.axes)]
 
     def at(self, name: Name, values: Any) -> np.ndarray:
         """Read partial dependence off at some values.
@@ -104,7 +108,8 @@ class PartialDependence:
         LeafledgerError
             It was not asked for, or values are none of the feature's.
         """
-        axes, curve = self._find(name)
+        places, curve = self._find(name)
+        axes = [self.axes[place] for place in places]
         columns = [values] if len(axes) == 1 else list(values)
         if len(columns) != len(axes):
             raise UsageError(f"values of a pair are {count(len(columns), 'sequence')}, expected two")
@@ -128,55 +133,74 @@ class PartialDependence:
             one), category, value, standard_error (NaN where the background has no rows, or fewer than 40), and of a single feature the share of its
             rows; of a pair kind, lower, upper and category have the suffixes _1 and _2.
         """
-        import pandas as pd
+        return self.to_arrow(name).to_pandas()
 
-        axes, curve = self._find(name)
-        grid = np.meshgrid(*(_told(axis) for axis in axes), indexing="ij")
-        states = [each.reshape(-1) for each in grid]
-        found: dict[str, Any] = {"output": np.repeat(np.array(self.outputs, object), states[0].size)}
-        for k, (axis, some) in enumerate(zip(axes, states, strict=True), 1):
-            suffix, of_all = ("" if len(axes) == 1 else f"_{k}"), np.tile(some, len(self.outputs))
-            found |= {
-                f"kind{suffix}": np.array(axis.kinds, object)[of_all],
-                f"lower{suffix}": axis.lower[of_all],
-                f"upper{suffix}": axis.upper[of_all],
-            }
-            found[f"category{suffix}"] = [axis.categories[state] for state in of_all]
-        found |= {
-            "value": np.concatenate([each[tuple(states)] for each in curve.value]),
-            "standard_error": np.concatenate([each[tuple(states)] for each in curve.error]),
-        }
-        if len(axes) == 1 and self.shares:
-            found["share"] = np.tile(self.shares[self.names.index(name)][states[0]], len(self.outputs))
-        return pd.DataFrame(found)
+    def figure(self, name: str) -> str:
+        """Draw a curve as a picture: the mean at every value, and below it where the background's values lie.
+
+        Parameters
+        ----------
+        name : str
+            Of a feature or a group.
+
+        Returns
+        -------
+        str
+            An SVG document.
+        """
+        places, curve = self._find(name)
+        if len(places) > 1:
+            raise UsageError(f"{shorten(name)} is a pair, expected one feature or group")
+        return draw_curve(self.axes[places[0]], curve, self.shares[places[0]] if self.shares else None, self.outputs, self.space)
+
+    def to_arrow(self, name: Name) -> pa.Table:
+        """Turn a curve or a surface into a table of Arrow, with the columns of `to_frame`.
+
+        Parameters
+        ----------
+        name : str, or two of them
+            Of a feature or a group, or of a pair.
+
+        Returns
+        -------
+        pyarrow.Table
+        """
+        places, curve = self._find(name)
+        axes = [self.axes[place] for place in places]
+        states = tuple(each.reshape(-1) for each in np.meshgrid(*map(list_states, axes), indexing="ij"))
+        found = describe(axes, states, self.outputs)
+        for column, numbers in (("value", curve.value), ("standard_error", curve.error)):
+            found[column] = np.concatenate([each[states] for each in numbers])
+        if len(places) == 1 and self.shares:
+            found["share"] = np.tile(self.shares[places[0]][states[0]], len(self.outputs))
+        return pa.table(found)
 
 
-def _told(axis: NamedAxis) -> np.ndarray:
-    """Return the states that rows can be in: not the missing value of a feature whose library predicts no such row."""
-    kept = [state for state, kind in enumerate(axis.kinds) if kind != MISSING or not axis.features[0].refuses_missing]
-    return np.array(kept, np.int64)
+def ask_in_memory(
+    model: Any, background: Any, features: Any, pairs: Any, partition: Any, output: Any, what: str
+) -> tuple[AskedEffects, Background | None]:
+    """Read a model, what is asked of it, and the background, if it is rows."""
+    loaded = load_ensemble(model, output=output)
+    rows = None if background is None or isinstance(background, str) else background
+    if rows is None and background not in (None, MODEL):
+        raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}")
+    known = loaded if rows is None else spell_features(loaded, rows, where=BACKGROUND)
+    groups = read_groups(optional(read_partition)("partition", partition), known.features)
+    asked = ask_effects(known, groups, features, pairs, what)
+    return asked, None if rows is None else read_background(asked, rows)
 
 
-def _count(asked: AskedEffects, background: Any, allow_unseen: bool) -> tuple[AskedEffects, Margins]:
-    """Count background rows, slice by slice, and draw; categories are spelled as in the rows."""
-    features, batch = as_batch(asked.model, background, read_columns(asked.model.ensemble).tolist(), BACKGROUND)
-    if not batch.num_rows:
-        raise UsageError("the background has no rows, expected at least one")
-    query, named = ask_background(asked, batch.num_rows, table_budget()), [(each.name, each.axis) for each in asked.axes]
+def show_margins(asked: AskedEffects, found: Margins, game: str, notes: tuple[str, ...]) -> PartialDependence:
+    """Show partial dependence of margins."""
+    return PartialDependence(asked.axes, found.curves, asked.pairs, found.surfaces, found.shares, asked.model.outputs, game, notes)
 
-    def work(first: int) -> Any:
-        part = batch.slice(first, SLICE_ROWS)
-        values = np.zeros((query.bins.column.size, part.num_rows))
-        fill_columns(features, query.bins, part, values)
-        return count_values(query, named, values, first)
 
-    first, *others = do_all(work, range(0, batch.num_rows, SLICE_ROWS))
-    counted = first.merge(others) if others else first
-    if not allow_unseen:
-        some = batch.slice(0, SLICE_ROWS)
-        refuse_counted(counted.leaves.seen, read_features(features, query.bins), BACKGROUND, lambda name: some.column(name).to_pylist())
-    spelled = [each if each.bins is None or each.ordered else each.spelled(batch.column(each.name).unique().to_pylist()) for each in asked.axes]
-    return replace(asked, axes=tuple(spelled)), draw_counted(asked, query, counted)
+def show_sums(asked: AskedEffects, found: Margins, sums: EffectSums, space: Space, game: str, notes: tuple[str, ...]) -> PartialDependence:
+    """Show partial dependence of predictions, as a pass over rows has summed it."""
+    curves = tuple(as_curve(each.curve, (axis.n_states,)) for axis, each in zip(asked.axes, sums.axes, strict=True))
+    shapes = ((asked.axes[a].n_states, asked.axes[b].n_states) for a, b in asked.pairs)
+    surfaces = tuple(as_curve(each, shape) for each, shape in zip(sums.surfaces, shapes, strict=True))
+    return PartialDependence(asked.axes, curves, asked.pairs, surfaces, found.shares, asked.model.outputs, game, notes, space)
 
 
 def partial_dependence(
@@ -188,6 +212,7 @@ def partial_dependence(
     partition: Partition | None = None,
     allow_unseen: bool = False,
     output: str | int | None = None,
+    space: Space = MARGIN,
 ) -> PartialDependence:
     """Compute what a model predicts on average as one feature changes, or two, exact at every threshold.
 
@@ -210,11 +235,13 @@ def partial_dependence(
         Take a background of which the model knows hardly any category of some feature; by default it is refused.
     output : str or int, optional
         The only output, by its name or position; by default all.
+    space : "margin", "probability" or "response"
+        What curves are of. The mean of predictions is no sum over trees: it takes a pass over the background's rows, each of which is predicted in
+        every state of every feature. Margins take none.
 
     Returns
     -------
     PartialDependence
-        In margin units.
 
     Raises
     ------
@@ -222,20 +249,18 @@ def partial_dependence(
         One line: what was got, what was expected, where.
     """
     say_compiling()
-    loaded, unseen = load_ensemble(model, output=output), read_flag("allow_unseen", allow_unseen)
-    rows = None if background is None or isinstance(background, str) else background
-    known = loaded if rows is None else spell_features(loaded, rows, where=BACKGROUND)
-    groups = read_groups(optional(read_partition)("partition", partition), known.features)
-    asked = ask_effects(known, groups, features, pairs, "partial_dependence")
-    notes = asked.notes()
-    if background is None:
-        found, game = draw_covered(asked), "averaged by covers"
-        notes = (*notes, INITIAL) if known.ensemble.base.any() else notes
-    elif rows is None:
-        if background != MODEL:
-            raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}")
-        found, game = draw_weighed(asked, table_budget()), "background of the model's leaf weights"
-    else:
-        asked, found = _count(asked, rows, unseen)
+    asked, rows = ask_in_memory(model, background, features, pairs, partition, output, "partial_dependence")
+    read_choice("space", space, SPACES)
+    notes, unseen = asked.notes(), read_flag("allow_unseen", allow_unseen)
+    link = choose_link(space, asked.model, METHODS[COUNTED_FOR], {}, False)
+    if rows is not None:
+        found = rows.count(unseen)
         game = f"background of {count(found.n_rows or 0, 'row')}"
-    return PartialDependence(asked.axes, found.curves, asked.pairs, found.surfaces, found.shares, known.outputs, game, notes)
+        if link is None:
+            return show_margins(rows.asked, found, game, notes)
+        return show_sums(rows.asked, found, rows.sum(prepare_rows(rows.asked, found, link, 0), link), space, game, notes)
+    if link is not None:
+        raise UsageError(f"space {space!r} takes a background of rows, each of which is predicted; expected rows, or space 'margin'")
+    if background is not None:
+        return show_margins(asked, draw_weighed(asked, table_budget()), "background of the model's leaf weights", notes)
+    return show_margins(asked, draw_covered(asked), "averaged by covers", (*notes, INITIAL) if asked.model.ensemble.base.any() else notes)

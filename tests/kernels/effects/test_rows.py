@@ -16,7 +16,7 @@ def test_a_row_s_curve_is_its_margin_with_the_feature_set(data, ensemble):
     """In every state, of every output."""
     grown, rows = Grown(ensemble), data.draw(batches(ensemble, max_rows=3))
     for j, (axis, runs) in enumerate(zip(grown.axes, grown.runs, strict=True)):
-        found = row_curves(grown.forest, grown.nodes, axis, runs, grown.bins(rows), len(rows))
+        found = row_curves(grown.nodes, grown.forest.ensemble.base, axis, runs, grown.bins(rows), len(rows))
         for state, value in enumerate(grown.values(j)):
             assert_allclose(found[:, :, state].T, grown.changed(rows, {grown.forest.column[j]: value}), rtol=0, atol=ATOL)
 
@@ -30,7 +30,7 @@ def test_a_group_s_columns_change_together(data, ensemble):
     if not used:
         return
     axis, runs = grown.hot(used)
-    found, columns = row_curves(grown.forest, grown.nodes, axis, runs, grown.bins(rows), len(rows)), grown.forest.column[used]
+    found, columns = row_curves(grown.nodes, grown.forest.ensemble.base, axis, runs, grown.bins(rows), len(rows)), grown.forest.column[used]
     for state in range(axis.n_states):
         settings = {column: float(place == state) for place, column in enumerate(columns)}
         assert_allclose(found[:, :, state].T, grown.changed(rows, settings), rtol=0, atol=ATOL)

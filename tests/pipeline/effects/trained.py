@@ -66,3 +66,12 @@ FORESTS = {
     "histograms": lambda rows, target: HistGradientBoostingRegressor(max_iter=6, random_state=0).fit(rows, target),
     "classifier": lambda rows, target: HistGradientBoostingClassifier(max_iter=6, random_state=0).fit(rows, target > 0),
 }
+
+
+def train_classes(kind, rows):
+    """A model whose predictions are no margins."""
+    target = make_target(rows)
+    given = {"verbosity": -1, "num_threads": 1, "num_leaves": 6, "min_data_per_group": 5, "cat_smooth": 1.0}
+    labels = {"binary": target > 0.5, "multiclass": np.digitize(target, [-0.5, 0.8]), "poisson": np.round(np.exp(target / 3))}[kind]
+    given |= {"objective": kind} | ({"num_class": 3} if kind == "multiclass" else {})
+    return lightgbm.train(given, lightgbm.Dataset(rows, np.asarray(labels, float)), 6)
