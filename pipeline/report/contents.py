@@ -88,7 +88,7 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
         fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # groups planes and boxes
         figures += fields
-    if "interactions" in summaries:
+    if "interactions" in summaries and plan.sets is None:
         figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
     if "objective" in summaries:
         figures.append(_draw_objective(_of(summaries["objective"], output)))

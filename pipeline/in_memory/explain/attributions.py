@@ -20,7 +20,7 @@ from ...display.text import count as count_nouns
 from ...display.waterfall import Step, Waterfall, plain, shorten_steps
 from ...errors import UsageError
 from ...extras import needing
-from ...methods.interaction_lists import make_column
+from ...methods.interaction_lists import make_column, name_entries
 from ...methods.output_space import TOTALS
 from ...methods.summary_tables import read_totals
 from ...models.row_output import OUTPUT
@@ -54,10 +54,9 @@ def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
         columns[name] = pa.array(values.astype(np.int32) if ranks else values, from_pandas=method.labelled)
     if found.errors is not None:
         columns |= {name: pa.array(found.errors[:, number // n_players, number % n_players]) for number, name in enumerate(errors)}
-    if found.interactions is not None and found.pairs is not None:
-        players = [pa.array([pair[side] for pair in found.pairs], pa.string()) for side in (0, 1)]
-        for k, name in enumerate(pairs):
-            columns[name] = make_column(np.ascontiguousarray(found.interactions[:, k].T), len(found.pairs), NUMBER, players)
+    if found.interactions is not None and found.sets is not None:
+        for values, name in zip(found.interactions.transpose(1, 2, 0), pairs, strict=True):
+            columns[name] = make_column(np.ascontiguousarray(values), len(found.sets), NUMBER, name_entries(found.sets, found.pairs is None))
     return pa.table(columns)
 
 
@@ -88,9 +87,9 @@ class Attributions:
     groups : tuple
         The partition, if any: every group with its features.
     interactions : (n, outputs, pairs) float64, or None
-        Where they were asked for. Two players that are no pair do not interact.
-    pairs : tuple, or None
-        Names of the two players of every pair.
+        Where they were asked for, of pairs or, with an order, of ``sets``. Players that are no pair or set do not interact.
+    pairs, sets : tuple, or None
+        Names of the two players of every pair, and None with an order; of every pair, or set of any size.
     path : (n, outputs, steps) float64, or None
         What method "ranker" made larger, at each of its steps; of method "curves" the points of both curves.
     summaries : mapping of str to pyarrow.Table
@@ -135,6 +134,7 @@ class Attributions:
     rows: Any = None
     places: np.ndarray | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    sets: tuple[tuple[str, ...], ...] | None = None
 
     def __len__(self) -> int:
         """Rows."""
