@@ -113,7 +113,7 @@ def _prepare(run: Run, game: MarginalPlan, counted: BackgroundStatistics | None)
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
     asked = plan.interactions is not None, bool(plan.combinations)
-    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, *asked, (game.query, statistics))
+    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, *asked, (game.query, statistics), plan.sets)
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:

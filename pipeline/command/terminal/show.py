@@ -17,12 +17,14 @@ from ...runs.records.folder import RunFolder
 from ...stores import storage
 from .terminal import print_whole, say
 
-TOP = 10  # features and pairs shown
+TOP = 10  # features, pairs and sets shown
+TIMES = " × "  # between the players of a set
 WIDE = 170  # characters of a table with a column per measure, without a terminal
 
 
 def _write_cell(value: Any, form: str | None) -> str | Text:
-    return "–" if value is None else Text(printable(value)) if form is None else format(value, form)
+    text = TIMES.join(value) if isinstance(value, list) else value  # players of a set
+    return "–" if value is None else Text(printable(text)) if form is None else format(value, form)
 
 
 def _show_summary(console: Console, uri: str, name: str, display: Sequence[Shown]) -> None:
