@@ -89,8 +89,9 @@ def _check_sense(plan: Plan) -> None:
     if plan.interactions is not None and json.dumps(read_interactions("interactions", plan.interactions)) != json.dumps(plan.interactions):
         raise ValueError(f"interactions are {plan.interactions!r}, of another type than is written")
     sets = plan.sets
-    if sets is not None and sets != choose_sets(find_method(plan.method), plan.interactions, sets.order, sets.index or None):
-        raise ValueError(f"sets are {sets}, of method {plan.method!r}")
+    asked = None if sets is None else choose_sets(find_method(plan.method), plan.interactions, sets.order, sets.index or None)
+    if asked != sets:
+        raise ValueError(f"sets are {sets}, expected {asked}")
     if plan.labels is not None:
         read_choice("missing", plan.labels.missing, get_args(MissingLabels))
     check_by(METHODS[plan.method], read_names("by", tuple(column.name for column in plan.by)))
