@@ -58,6 +58,8 @@ def explain(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    order: int | None = None,
+    index: str | None = None,
     space: Space = "margin",
     combinations: Combinations = "shared",
     background: str | PathLike | None = None,
@@ -151,6 +153,11 @@ def explain(
     interactions : int or "all", optional
         Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
         not zero.
+    order : int, optional
+        Interactions of sets of up to so many features or groups, single ones too, in the place of pairs.
+    index : str, optional
+        Which interaction index of sets: "SII", "k-SII", "STII", "FSII", "BII", "FBII", "Moebius" or "Co-Moebius"; by default "k-SII". Methods other
+        than "shapley" weigh sets by their own measure.
     space : {"margin", "probability", "response"}
         What to attribute: margins, classes' probabilities, or predictions in the label's units, along the straight line of margins from base value to
         row.

@@ -138,8 +138,8 @@ def product_points(of_others: Quadrature, of_own: Quadrature) -> Points:
 
 
 def points_in_sequence(of_own: Quadrature) -> Points:
-    """Make points at which players of later groups are absent, own ones have a probability, and those of earlier groups are present."""
-    return Points(np.stack((np.zeros_like(of_own.nodes), of_own.nodes, np.ones_like(of_own.nodes)), axis=1), of_own.weights)
+    """Make points at which own players have a probability, those of earlier groups are present, and those of later ones absent."""
+    return Points(np.stack((of_own.nodes, np.ones_like(of_own.nodes), np.zeros_like(of_own.nodes)), axis=1), of_own.weights)
 
 
 def points_of_trees(make: Callable[..., Points], *numbers: np.ndarray) -> tuple[Points, ...]:
@@ -251,7 +251,7 @@ def play_in_sequence(forest: Forest, place: np.ndarray, within: GameValue) -> Ga
         node=cut.node,
         source=trees,
         gain=np.where(mine, feature, forest.n_used).astype(np.int32),
-        presence=(np.sign(ahead) + 1).astype(np.int8),
+        presence=(np.sign(ahead) % 3).astype(np.int8),
         points=points_of_trees(
             lambda n_own: points_in_sequence(within(n_own)),
             most_on_a_path(cut.ensemble, traced, first_splits(cut.ensemble, traced) & mine),

@@ -9,7 +9,7 @@ import pyarrow as pa
 from leafledger.kernels.methods import METHODS
 
 from ...dataset.columns import schema
-from ...methods.interaction_lists import make_column
+from ...methods.interaction_lists import make_column, name_entries
 from ...methods.output_space import TOTALS
 from ...models.row_output import OUTPUT
 from ..rows.named_column import take_column
@@ -41,8 +41,7 @@ def as_table(found: Any, ids: Sequence[str]) -> pa.Table:
         columns[name] = pa.array(values.astype(np.int32) if ranks else values, from_pandas=method.labelled)
     if found.errors is not None:
         columns |= {name: pa.array(found.errors[:, number // n_players, number % n_players]) for number, name in enumerate(errors)}
-    if found.interactions is not None and found.pairs is not None:
-        players = [pa.array([pair[side] for pair in found.pairs], pa.string()) for side in (0, 1)]
-        for k, name in enumerate(pairs):
-            columns[name] = make_column(np.ascontiguousarray(found.interactions[:, k].T), len(found.pairs), NUMBER, players)
+    if found.interactions is not None and found.sets is not None:
+        for values, name in zip(found.interactions.transpose(1, 2, 0), pairs, strict=True):
+            columns[name] = make_column(np.ascontiguousarray(values), len(found.sets), NUMBER, name_entries(found.sets, found.pairs is None))
     return pa.table(columns)

@@ -23,7 +23,7 @@ from ...methods.output_space import TOTALS
 from ...methods.summary_tables import read_totals
 from ...models.selection import find_output
 from .arrow_table import as_table
-from .frames import as_frame, lay_out_matrix, list_largest
+from .frames import as_frame, lay_out_matrix, list_largest, name_levels
 
 SIGNS: tuple[str, ...] = get_args(Sign)
 NUMBERS = "biuf"  # kinds of numeric dtypes
@@ -52,9 +52,9 @@ class Attributions:
     groups : tuple
         The partition, if any: every group with its features.
     interactions : (n, outputs, pairs) float64, or None
-        Where they were asked for. Two players that are no pair do not interact.
-    pairs : tuple, or None
-        Names of the two players of every pair.
+        Where they were asked for, of pairs or, with an order, of ``sets``. Players that are no pair or set do not interact.
+    pairs, sets : tuple, or None
+        Names of the two players of every pair, and None with an order; of every pair, or set of any size.
     n_kept : int
         How many interactions of a row and output there are at most that are not 0.
     path : (n, outputs, steps) float64, or None
@@ -102,6 +102,7 @@ class Attributions:
     rows: Any = None
     places: np.ndarray | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    sets: tuple[tuple[str, ...], ...] | None = None
 
     def __len__(self) -> int:
         """Rows."""
@@ -191,7 +192,7 @@ class Attributions:
         -------
         pandas.DataFrame
             A row for every row, with its index, and a column for every player; of several outputs, columns have two levels, output and player.
-            Of interactions a column for every pair, with the levels "first" and "second".
+            Of interactions a column for every pair or set, with the levels "first", "second" and so on, "" behind a smaller set.
 
         Raises
         ------
@@ -200,8 +201,8 @@ class Attributions:
         """
         if not read_flag("interactions", interactions):
             return as_frame(self.phi, self.index, self.outputs, {None: self.players})
-        values, pairs = self._find_pairs("to_frame")
-        return as_frame(values, self.index, self.outputs, {"first": [first for first, _ in pairs], "second": [second for _, second in pairs]})
+        values, sets = self._find_interactions("to_frame")
+        return as_frame(values, self.index, self.outputs, name_levels(sets))
 
     def interaction_matrix(self, halves: bool = True) -> np.ndarray:
         """Lay out the interactions of pairs as symmetric matrices.
@@ -219,9 +220,11 @@ class Attributions:
         Raises
         ------
         UsageError
-            Interactions were not asked for, or with halves not all of them, of which something is left.
+            Interactions were not asked for, or are of sets; or with halves not all of them, of which something is left.
         """
-        values, pairs = self._find_pairs("interaction_matrix")
+        values, pairs = self._find_interactions("interaction_matrix")
+        if self.pairs is None:
+            raise UsageError("interaction_matrix is of pairs, but interactions are of sets of players; leave out the order")
         if read_flag("halves", halves) and self.n_kept < len(pairs):
             raise UsageError(
                 f"the diagonal is what all {len(pairs)} interactions leave of attributions, but the {self.n_kept} largest of a row were kept; give "
@@ -354,10 +357,10 @@ class Attributions:
             output_names=list(self.outputs) if several else None,
         )
 
-    def _find_pairs(self, what: str) -> tuple[np.ndarray, tuple[tuple[str, str], ...]]:
-        if self.interactions is None or self.pairs is None:
+    def _find_interactions(self, what: str) -> tuple[np.ndarray, tuple[tuple[str, ...], ...]]:
+        if self.interactions is None or self.sets is None:
             raise UsageError(f"{what} needs interactions, and none were asked for; give interactions='all'")
-        return self.interactions, self.pairs
+        return self.interactions, self.sets
 
     def _find_player(self, name: Any, names: Sequence[str]) -> int:
         if name not in names:

@@ -8,6 +8,8 @@ import numpy as np
 from ...arguments.choices import Sign
 from ...display.waterfall import plain
 
+LEVELS = ("first", "second", "third")  # names of members, and others by their numbers
+
 
 def as_frame(values: np.ndarray, index: Any, outputs: Sequence[str], levels: Mapping[str | None, Sequence[str]]) -> Any:
     """Make a data frame of ``values (n, outputs, columns)``, whose columns are called by ``levels``, and of several outputs by these before."""
@@ -21,6 +23,12 @@ def as_frame(values: np.ndarray, index: Any, outputs: Sequence[str], levels: Map
         n = len(names[0])
         called, names = [None, *called], [[output for output in outputs for _ in range(n)], *(level * len(outputs) for level in names)]
     return pd.DataFrame(values.reshape(len(values), len(names[0])), index, pd.MultiIndex.from_arrays(names, names=called))
+
+
+def name_levels(sets: Sequence[Sequence[str]]) -> dict[str | None, list[str]]:
+    """Name the members of pairs or sets, level by level, with "" behind the members of smaller sets."""
+    n = max(map(len, sets), default=2)
+    return {LEVELS[k] if k < len(LEVELS) else f"{k + 1}th": [members[k] if k < len(members) else "" for members in sets] for k in range(n)}
 
 
 def list_largest(

@@ -11,6 +11,7 @@ from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import Listing
 from ...display.text import count
 from ...errors import UsageError
+from ...methods.interaction_lists import choose_sets
 from ...methods.parameters import find_method, number_groups, place_features
 from ...methods.precision import check_precision
 from ...methods.tables import prepare_model
@@ -155,7 +156,8 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
         asked = job.options.interactions is not None, job.options.combinations == OWN
-        game = prepare_model(model, method, dict(job.parameters), groups, *asked)
+        sets = choose_sets(method, job.options.interactions, job.options.order, job.options.index)
+        game = prepare_model(model, method, dict(job.parameters), groups, *asked, sets=sets)
         job = _on_device(job, fit_device(asked_device, job.options.device, method, game))
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
         game = with_changes(game, model, plan.reasons)

@@ -64,6 +64,18 @@ def test_a_frame_of_interactions_has_a_column_for_every_pair():
     assert attribute(flat, FRAME, interactions="all").interaction_matrix().shape == (80, 1, 4, 4)
 
 
+def test_sets_have_a_level_for_every_member():
+    """Those of smaller sets end with nothing; a matrix has no place for them."""
+    found = attribute(TREES, FRAME, interactions="all", order=4)
+    frame = found.to_frame(interactions=True)
+    assert frame.columns.names == ["first", "second", "third", "4th"]
+    assert [tuple(filter(None, column)) for column in frame.columns] == list(found.sets)
+    assert_array_equal(frame.to_numpy(), found.interactions[:, 0])
+    assert frame["a"]["b"].columns.tolist()[0] == ("", "")
+    with pytest.raises(UsageError, match=r"^interaction_matrix is of pairs, but interactions are of sets of players; leave out the order$"):
+        found.interaction_matrix()
+
+
 def test_a_diagonal_needs_all_interactions():
     """What a few of them leave is nobody's number; the few themselves can be laid out."""
     few = attribute(TREES, FRAME, interactions=2)
