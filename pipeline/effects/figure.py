@@ -43,24 +43,7 @@ def _scale(values: np.ndarray, low: float, high: float, start: float, end: float
 
 
 def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs: Sequence[str], unit: str) -> str:
-    """Draw a curve of every output, up to five, with the histogram of values where it is known.
-
-    Parameters
-    ----------
-    axis : NamedAxis
-    curve : Curve
-        ``(outputs, states)``.
-    share : (states,) float64, optional
-        Of the background's rows in every state.
-    outputs : sequence of str
-    unit : str
-        Of the curve.
-
-    Returns
-    -------
-    str
-        An SVG document.
-    """
+    """Draw a curve of every output, up to five, as an SVG document, with the histogram ``share (states,)`` of values where it is known."""
     states = list_states(axis)
     if not axis.ordered and states.size > MOST:
         states = states[np.sort(np.argsort(-(share[states] if share is not None else np.zeros(states.size)), kind="stable")[:MOST])]

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from ..errors import InvalidRun, RunConflict
+from ..errors import InvalidRun, NotFinished, RunConflict
 from ..json_records import parse_text
 from ..runs.publish.table_objects import create_table
 from ..stores import commit, storage
@@ -119,19 +120,67 @@ def publish(out: str, found: FeatureEffects, facts: Mapping[str, Any], quantiles
     return Published(out, tuple(written), facts["n_rows"], tuple(notes))
 
 
-def read_published(out: str, facts: Mapping[str, Any]) -> Published | None:
-    """Read what is published there, if anything; refuse other effects than those of these facts."""
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Published curves, for a report.
+
+    Attributes
+    ----------
+    model_digest : str
+        SHA-256 of the model's file.
+    space : str
+        What they are of.
+    rows : mapping of (str, str) to list
+        Rows of ``curves.parquet`` by output and feature.
+    """
+
+    model_digest: str
+    space: str
+    rows: Mapping[tuple[str, str], list[dict[str, Any]]]
+
+
+def read_curves(folder: str) -> Curves:
+    """Read the curves that are published in a folder, and verify their digest.
+
+    Raises
+    ------
+    NotFinished
+        There are none.
+    InvalidRun
+        They are damaged.
+    """
+    record, name = _read_record(folder), "curves.parquet"
+    if record is None:
+        raise NotFinished(f"{folder}: holds no finished effects")
+    uri, rows = storage.join(folder, name), dict[tuple[str, str], list[dict[str, Any]]]()
+    with storage.scratch() as local:
+        storage.download(uri, local / name)
+        if storage.sha256(local / name) != record["objects"].get(name, {}).get("sha256"):
+            raise InvalidRun(f"{uri}: is not the table that {RECORD} lists")
+        for row in pq.read_table(local / name).to_pylist():
+            rows.setdefault((row["output"], row["feature"]), []).append(row)
+    return Curves(str(record.get("model_digest")), str(record.get("space")), rows)
+
+
+def _read_record(out: str) -> dict[str, Any] | None:
     uri = storage.join(out, RECORD)
     data = storage.read_if_exists(uri)
     if data is None:
         return None
     try:
         record = parse_text(data)
-        asked = json.loads(json.dumps(facts))
         if not isinstance(record, dict) or not isinstance(record.get("objects"), dict):
             raise ValueError("it lists no objects")
     except ValueError as error:
         raise InvalidRun(f"{uri}: is no record of effects: {' '.join(str(error).split())}") from error
+    return record
+
+
+def read_published(out: str, facts: Mapping[str, Any]) -> Published | None:
+    """Read what is published there, if anything; refuse other effects than those of these facts."""
+    record, asked = _read_record(out), json.loads(json.dumps(facts))
+    if record is None:
+        return None
     other = [name for name in asked if record.get(name) != asked[name]]
     if other:
         raise RunConflict(f"{out}: holds effects with another {other[0]}; choose another output or remove it")
