@@ -16,7 +16,14 @@ from ..display.nearest import did_you_mean
 from ..errors import UsageError
 from ..models.model import Feature
 
+_NO_PARAMETER = re.compile(r"expected no parameter '(?P<name>\w+)', it takes (?P<known>\w+(, \w+)*)")
 OTHERS = "*"  # in the place of a feature's name: all that are not named
+
+
+def _suggest(error: ValueError) -> str:
+    """Name the parameter that was meant, where a method in a text, or in another one, has none of that name."""
+    found = _NO_PARAMETER.match(str(error))
+    return "" if found is None else did_you_mean(found["name"], found["known"].split(", "))
 
 
 def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -42,8 +49,9 @@ def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]
         try:
             values[name] = parameter.read(given[name]) if name in given else parameter.default
         except ValueError as error:
+            hint = _suggest(error)
             shown = "a function" if callable(given[name]) else shorten(given[name])
-            raise UsageError(f"parameter {name!r} is {shown}, {error}") from None
+            raise UsageError(f"parameter {name!r} is {shown}, {error}{hint}") from None
     return values
 
 
@@ -167,7 +175,7 @@ def read_entry(text: str) -> tuple[Method, dict[str, Any]]:
         return read_method(text, METHODS)
     except ValueError as error:
         name = re.split(r"[:(]", text)[0]  # of a method that there is, something else is wrong
-        raise UsageError(f"{shorten(text)}: {error}{did_you_mean(name, {*METHODS} - {name})}") from None
+        raise UsageError(f"{shorten(text)}: {error}{_suggest(error) or did_you_mean(name, {*METHODS} - {name})}") from None
 
 
 def labelled_methods() -> str:

@@ -52,3 +52,4 @@ def rollback(
     say(console, f"{found.run}: the run of before {done}: {found.manifest.counted}, SHA-256 of manifest.json {found.manifest.sha256}")
     for uri in found.pointers:
         say(console, f"{uri} names the run by its new manifest")
+    say(console, "what was found of drift, and a report, are not kept: leafledger drift and leafledger report make them again")
