@@ -26,7 +26,6 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/finished/row_json.py": "test_row_view.py",
     "pipeline/finished/row_page.py": "test_row_html.py",
     "pipeline/finished/row_text.py": "test_row_view.py",
-    "pipeline/command/commands/rolling_back.py": "../../history/test_rollback.py",
     "pipeline/runs/publish/kept_run.py": "../../history/test_rollback.py",
     "pipeline/runs/publish/same_run.py": "../../history/test_rollback.py",
     "pipeline/runs/publish/settle.py": "../../history/test_rollback.py",

@@ -19,9 +19,8 @@ from .commands.forgetting import forget
 from .commands.inspecting import inspect
 from .commands.listing import runs
 from .commands.planning import plan
-from .commands.pruning import prune
+from .commands.pruning import prune, rollback
 from .commands.reporting import report
-from .commands.rolling_back import rollback
 from .commands.showing import show
 from .commands.varying import effects
 from .commands.warming import warm
