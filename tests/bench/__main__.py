@@ -19,6 +19,7 @@ from tests.bench.calls import measure_calls
 from tests.bench.compare import compare
 from tests.bench.forecasts import measure_forecasts
 from tests.bench.gap import SIZES, measure_gaps
+from tests.bench.interaction_sets import measure_sets
 from tests.bench.interactions import measure_interactions
 from tests.bench.machine import describe_machine
 from tests.bench.marginal import BACKGROUNDS, QUICK_BACKGROUNDS, measure_marginal
@@ -126,7 +127,8 @@ def main() -> None:
         keep("rankings", [asdict(found) for found in rankings])
         console.print(show_rankings(rankings[-1]))
     interactions = []
-    for found in measure_interactions(quick, folder, repeats, seconds) if whole or options.interactions else ():
+    asked = (*measure_interactions(quick, folder, repeats, seconds), *measure_sets(folder, repeats, seconds)) if whole or options.interactions else ()
+    for found in asked:
         interactions.append(found)
         keep("interactions", [asdict(each) for each in interactions])
         console.print(show_interactions(found))

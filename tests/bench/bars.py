@@ -10,6 +10,7 @@ from tests.bench.forecasts import Foreseen
 from tests.bench.gap import BAR as GAP_BAR
 from tests.bench.gap import GREEDY, MOST_SECONDS, PLAIN, SET, GapStep
 from tests.bench.gap import TIMES as TIMES_PLAIN
+from tests.bench.interaction_sets import SETS_MARGINAL, SETS_PATH_DEPENDENT
 from tests.bench.interactions import MARGINAL_GAME, OURS, PATH_DEPENDENT, Interactions
 from tests.bench.marginal import TOTAL_BACKGROUND, Marginal, named
 from tests.bench.ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
@@ -44,6 +45,8 @@ PAIR_TIMES = {
     ("xgboost-100x6", PATH_DEPENDENT): {OWN: 30, WOODELF: 10},
     ("xgboost-500x8", PATH_DEPENDENT): {OWN: 15, WOODELF: 12},
     ("xgboost-100x6", MARGINAL_GAME): {WOODELF: 20},
+    ("xgboost-100x6", SETS_PATH_DEPENDENT): {SHAPIQ: 80},
+    ("xgboost-100x6", SETS_MARGINAL): {SHAPIQ: 500},
 }
 RANKER_TIMES = 25  # of Banzhaf values, where these are walked too or looked up, which costs nearly nothing
 AREAS = {"xgboost-100x6": 30}  # microseconds of a row, both curves of a ranking
