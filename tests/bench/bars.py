@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from leafledger.pipeline.display.text import count
 from tests.bench.calls import Calls
+from tests.bench.changes import FEATURES, Changed
+from tests.bench.changes import MOST as MOST_PREDICTIONS
 from tests.bench.compare import PREDICT, Comparison
 from tests.bench.effects import BRUTE, EffectSpeed
 from tests.bench.effects import TIMES as EFFECT_TIMES
@@ -138,6 +140,11 @@ def judge_gaps(steps: Sequence[GapStep]) -> list[Bar]:
 def judge_effects(found: Sequence[EffectSpeed]) -> list[Bar]:
     """Bars of partial dependence."""
     return [Bar(f"effects, {each.n_rows:,} background rows", f"times {BRUTE}", each.ratio, EFFECT_TIMES) for each in found]
+
+
+def judge_changes(found: Sequence[Changed]) -> list[Bar]:
+    """Bars of nearest changes."""
+    return [Bar(each.case, f"predictions that changes of {FEATURES} features take", each.times, MOST_PREDICTIONS, most=True) for each in found]
 
 
 def judge_forecasts(found: Sequence[Foreseen]) -> list[Bar]:
