@@ -62,11 +62,12 @@ FLOORS = {
     "kernels": (
         ("errors", "jit"),
         ("arrays", "game_values"),
-        ("trees",),
+        ("trees", "quotients"),
         ("path_dependent", "slices"),
         ("reductions", "compiled"),
         ("method", "distributions"),
         ("marginal", "r2"),
+        ("weighted",),
         ("semivalues",),
         ("batch", "cuda", "ranking"),
         ("prediction_gap", "prepare"),

@@ -5,7 +5,7 @@ Instead of rows, the model's own leaf weights can serve as background where ever
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,20 @@ class Background(NamedTuple):
     start: np.ndarray  # (deep subtrees + 1,) int64, deep subtree u's patterns are patterns[start[u]:start[u + 1]]
     patterns: np.ndarray  # (patterns, words) int64: codes that occur, ascending, the lowest word first
     times: np.ndarray  # (patterns,) rows with each pattern
+
+    def total(self, counts: np.ndarray) -> Any:
+        """Return how many rows there are.
+
+        Parameters
+        ----------
+        counts : (codes,) or (patterns,) int64 or float64
+            of all codes or patterns of a subtree
+
+        Returns
+        -------
+        int64 or float64
+        """
+        return counts.sum()
 
     def merge(self, others: Sequence["Background"]) -> "Background":
         """Add the counts of other parts: integers, so the same in any order and grouping.

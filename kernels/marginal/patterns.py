@@ -46,7 +46,7 @@ def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: 
         mine, times = view_patterns(background, u, view)
         _, found, times = distinct(np.zeros(len(mine), np.int64), mine, times)
         patterns.append(found)
-        shares.append(times / times.sum())
+        shares.append(times / background.total(times))
     return PatternTables(
         leaves=lay_out_leaves(deep, seen, value, output),
         own=np.array(owns, np.int64).reshape(-1, words),

@@ -99,7 +99,7 @@ def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: n
     sums = np.zeros((ends[-1] * (players.size > 0), 2))
     for leaf, (u, view) in enumerate(seen):
         patterns, times = view_patterns(background, u, view)
-        shares = np.bincount(patterns[:, 0], times, minlength=1 << view.n_players) / times.sum()
+        shares = np.bincount(patterns[:, 0], times, minlength=1 << view.n_players) / background.total(times)
         without, joined = sum_coalitions(shares, (1 << view.rows.size) - 1, view.n_players, weights)
         sums[ends[leaf] : ends[leaf + 1], 0] = joined
         sums[ends[leaf] : ends[leaf + 1], 1] = joined + without
