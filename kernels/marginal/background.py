@@ -81,7 +81,7 @@ def _count(bins: np.ndarray, subtrees: Subtrees, first: np.ndarray, n_rows: int,
 
 
 @jit
-def _pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, out: np.ndarray) -> None:
+def pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, out: np.ndarray) -> None:
     """Write the pattern of every row at deep subtree u to ``out (n, words) int64``."""
     n = bins.shape[1]
     flat = bins.reshape(-1)
@@ -117,7 +117,7 @@ def count_background(bins: np.ndarray, partitioning: Partitioning, n_rows: int) 
     found, times = [np.zeros((0, words), np.int64)], [np.zeros(0, np.int64)]
     rows = np.empty((bins.shape[1], words), np.int64)
     for u in range(partitioning.deep.size):
-        _pattern_rows(bins, partitioning.deep, u, words, rows)
+        pattern_rows(bins, partitioning.deep, u, words, rows)
         if partitioning.deep.bits[u] <= DENSE_BITS:
             some = np.bincount(rows[:n_rows, 0])
             found.append(np.flatnonzero(some)[:, None] * np.eye(1, words, dtype=np.int64))

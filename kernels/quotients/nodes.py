@@ -39,7 +39,7 @@ class Nodes(NamedTuple):
     lower: np.ndarray  # (outputs, K, K) float64, unit lower triangle
     upper: np.ndarray  # (outputs, K, K) float64, upper triangle
     shift: np.ndarray  # (outputs,) float64, margin that others are taken from; 0 of quantities that are not centred
-    exponent: np.ndarray  # (outputs,) int64, of weights
+    exponent: np.ndarray  # (1,) int64, of weights
     rise_exponent: np.ndarray  # (outputs, terms) int64, of the sums of curves
 
 
@@ -176,7 +176,7 @@ def choose_nodes(quantity: Quantity, rows: np.ndarray, background: np.ndarray, n
     width = max(made.margin.size for made in chosen)
     margin, row, term, scale, lower, upper = (np.stack([_fill(width, values) for values in each]) for each in zip(*chosen, strict=True))
     size = np.array([made.margin.size for made in chosen])
-    return Nodes(margin, size, row, term, scale, lower, upper, shift, np.array(exponent), np.array(rise_exponent))
+    return Nodes(margin, size, row, term, scale, lower, upper, shift, np.array([min(exponent)]), np.array(rise_exponent))
 
 
 def rise_of(term: Term, margin: np.ndarray, start: float) -> np.ndarray:
@@ -213,7 +213,7 @@ def weigh_rows(quantity: Quantity, nodes: Nodes, margin: np.ndarray) -> tuple[np
     for k in range(outputs):
         size, own = int(nodes.size[k]), margin[k] - nodes.shift[k]
         chosen = _Output(*(values[k, :size] for values in (nodes.margin, nodes.row, nodes.term, nodes.scale, nodes.lower, nodes.upper)))
-        weights[k, :size] = np.rint(np.ldexp(_weigh(terms, chosen, own), int(nodes.exponent[k])))
+        weights[k, :size] = np.rint(np.ldexp(_weigh(terms, chosen, own), int(nodes.exponent[0])))
         for j, term in enumerate(terms):
             rises[k, j] = np.rint(np.ldexp(rise_of(term, own, chosen.margin[0]), int(nodes.rise_exponent[k, j])))
     return weights, rises

@@ -9,6 +9,7 @@ import numpy as np
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
 from leafledger.kernels.prepare import ask_background, prepare, weigh_leaves
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 
@@ -130,7 +131,14 @@ def find_shared(model: Model, method: Method, groups: Groups, interactions: bool
 
 
 def ask_model(
-    model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool = False, errors: bool = False
+    model: Model,
+    method: Method,
+    groups: Groups,
+    n_rows: int | None,
+    budget: int,
+    interactions: bool = False,
+    errors: bool = False,
+    quantity: Quantity | None = None,
 ) -> BackgroundQuery:
     """Make the background query of a model and a method.
 
@@ -146,6 +154,8 @@ def ask_model(
         Interactions are asked for.
     errors : bool
         Standard errors are asked for.
+    quantity : Quantity, optional
+        That attributions are carried to, background row by background row.
 
     Raises
     ------
@@ -155,7 +165,8 @@ def ask_model(
     check_method(model, method)
     with refused():
         numbers = number_players(model, groups).numbers
-        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions, errors=errors)
+        asked = {"interactions": interactions, "errors": errors}
+        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, **asked, quantity=quantity)
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:

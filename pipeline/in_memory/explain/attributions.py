@@ -12,7 +12,6 @@ from leafledger.kernels.methods import METHODS
 
 from ...arguments.choices import MARGIN, Sign, Space
 from ...arguments.readers import read_choice, read_names, read_number, refuse, shorten
-from ...dataset.columns import schema
 from ...dataset.columns.partition import Groups
 from ...display.nearest import did_you_mean
 from ...display.text import COLUMNS, as_html, list_some
@@ -20,46 +19,10 @@ from ...display.text import count as count_nouns
 from ...display.waterfall import Step, Waterfall, plain, shorten_steps
 from ...errors import UsageError
 from ...extras import needing
-from ...methods.interaction_lists import make_column
 from ...methods.output_space import TOTALS
 from ...methods.summary_tables import read_totals
-from ...models.row_output import OUTPUT
 from ...models.selection import find_output
-from ..rows.named_column import take_column
-
-NUMBER = np.dtype(np.float64)
-
-
-def _take_id(found: "Attributions", name: str) -> pa.ChunkedArray:
-    """Return a column of the explained rows, as given."""
-    column = take_column(found.rows, name, "ids have")
-    return column if found.places is None else column.take(pa.array(found.places))
-
-
-def as_table(found: "Attributions", ids: Sequence[str]) -> pa.Table:
-    """Convert attributions to a table with a run's columns."""
-    method, outputs = METHODS[found.method], found.outputs
-    chosen = () if found.output is None else (OUTPUT,)
-    names, taken = (TOTALS[found.space], method.phi.column), (*ids, *chosen)
-    margins, phi, pairs = schema.output_columns(found.players, outputs, taken, found.interactions is not None, names, len(method.phi.scores))
-    errors = [] if found.errors is None else schema.player_columns(schema.ERROR, found.players, outputs, (*taken, *margins, *phi, *pairs))
-    columns: dict[str, Any] = {name: _take_id(found, name) for name in ids}
-    if found.output is not None:
-        columns[OUTPUT] = pa.array(found.output.tolist(), pa.string())
-    columns |= {name: pa.array(found.prediction[:, k]) for k, name in enumerate(margins)}
-    n_players, n_names = len(found.players), len(found.names)
-    for number, name in enumerate(phi):
-        values = found.phi[:, number // n_players, number % n_players]
-        ranks = method.phi.ranks and number % n_players < n_names
-        columns[name] = pa.array(values.astype(np.int32) if ranks else values, from_pandas=method.labelled)
-    if found.errors is not None:
-        columns |= {name: pa.array(found.errors[:, number // n_players, number % n_players]) for number, name in enumerate(errors)}
-    if found.interactions is not None and found.pairs is not None:
-        players = [pa.array([pair[side] for pair in found.pairs], pa.string()) for side in (0, 1)]
-        for k, name in enumerate(pairs):
-            columns[name] = make_column(np.ascontiguousarray(found.interactions[:, k].T), len(found.pairs), NUMBER, players)
-    return pa.table(columns)
-
+from .as_table import as_table
 
 SIGNS: tuple[str, ...] = get_args(Sign)
 NUMBERS = "biuf"  # kinds of numeric dtypes
@@ -76,11 +39,12 @@ class Attributions:
         Attributions, in the units of the space; NaN where a label is missing. Where the method is additive, ``phi.sum(axis=2) + base`` is
         ``prediction``.
     base : (outputs,) float64, or (n, 1)
-        Prediction with every feature absent; of every row where each has an output of its own.
+        Prediction with every feature absent; of every row where each has an output of its own. Of a loss, the mean loss of the background's
+        predictions for the row's label.
     margin : (n, outputs) float64
         Raw scores.
     prediction : (n, outputs) float64
-        In the units of the space; in space "margin" it is ``margin``.
+        In the units of the space; in space "margin" it is ``margin``, in space "loss" the row's loss, NaN where a label is missing.
     players : tuple of str
         Features or groups, and after them what a ranking method measures.
     method : str
@@ -102,7 +66,10 @@ class Attributions:
     errors : (n, outputs, players) float64, or None
         Standard errors of the attributions, in their units, where they were asked for: of the background as a sample.
     space : str
-        "margin", "probability" or "response": what attributions are of.
+        "margin", "probability", "response" or "loss": what attributions are of.
+    by_row : bool
+        They were carried there background row by background row, so that ``base`` is a mean over the background; otherwise along a straight line
+        from the mean margin, where it is no margin.
     features : tuple of str
         Of the model, in its order.
     rows : data frame, Arrow table, array, or None
@@ -131,6 +98,7 @@ class Attributions:
     output: np.ndarray | None = None
     errors: np.ndarray | None = None
     space: Space = MARGIN
+    by_row: bool = False
     features: tuple[str, ...] = ()
     rows: Any = None
     places: np.ndarray | None = None

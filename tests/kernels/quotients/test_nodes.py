@@ -51,7 +51,7 @@ def test_each_output_has_its_own_margins():
     assert nodes.size.tolist() == [12, 1]
     weights, _ = weigh_rows(quantity, nodes, np.array([[-8.0, 0.0, 8.0], [1.0, 1.0, 1.0]]))
     assert not weights[1, 1:].any()
-    assert np.ldexp(weights[1, 0].astype(float), -int(nodes.exponent[1])) == pytest.approx(1.0)
+    assert np.ldexp(weights[1, 0].astype(float), -int(nodes.exponent[0])) == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("name", KINDS)
