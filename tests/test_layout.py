@@ -21,6 +21,7 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "kernels/jit/widths.py": "test_lanes.py",
     "pipeline/arguments/choices.py": "../runs/job/test_options.py",
     "pipeline/command/app.py": "test_cli.py",
+    "pipeline/in_memory/explain/as_table.py": "test_attributions.py",
     "pipeline/finished/row_data.py": "test_row_view.py",
     "pipeline/finished/row_json.py": "test_row_view.py",
     "pipeline/finished/row_page.py": "test_row_html.py",

@@ -82,7 +82,17 @@ def _count(bins: np.ndarray, subtrees: Subtrees, first: np.ndarray, n_rows: int,
 
 @jit
 def pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, out: np.ndarray) -> None:
-    """Write the pattern of every row at deep subtree u to ``out (n, words) int64``."""
+    """Write the pattern of every row at a deep subtree.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    u : int
+        the subtree
+    n_words : int
+        of a pattern
+    out : (n, words) int64, overwritten
+    """
     n = bins.shape[1]
     flat = bins.reshape(-1)
     patterns, members = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
@@ -110,7 +120,19 @@ def _collect(n_subtrees: int, words: int, subtree: np.ndarray, patterns: np.ndar
 
 
 def count_background(bins: np.ndarray, partitioning: Partitioning, n_rows: int) -> Background:
-    """Count the codes of background rows at every subtree."""
+    """Count the codes of background rows at every subtree.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    n_rows : int
+        how many of the rows count, the first
+
+    Returns
+    -------
+    Background
+        counts are int64
+    """
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1], np.int64)
     _count(bins, partitioning.coded, first, n_rows, counts)

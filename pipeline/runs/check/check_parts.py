@@ -136,6 +136,15 @@ def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_column
     return total, size
 
 
+def _are_null(parquet: pq.ParquetFile, group: int, columns: list[str], n_columns: int) -> np.ndarray:
+    """Return which rows of a row group have no number in any of the columns, ``(n,) bool``: those without a label."""
+    found = np.ones(parquet.metadata.row_group(group).num_rows, bool)
+    for start in range(0, len(columns), n_columns):
+        for column in parquet.read_row_group(group, columns[start : start + n_columns]).columns:
+            found &= column.is_null().to_numpy()
+    return found
+
+
 def _read_outputs(uri: str, plan: Plan, parquet: pq.ParquetFile, group: int, n: int) -> np.ndarray:
     """Return the model output of each margin in a row group, ``(margins, n) int``."""
     if not plan.chosen:
@@ -161,7 +170,7 @@ def _check_sums(uri: str, plan: Plan, asked: CheckTask, parquet: pq.ParquetFile)
             base, bound = (np.array(numbers or np.zeros(len(plan.outputs)))[outputs[k]] for numbers in (asked.base, asked.bound))
             if plan.base_columns:  # of every row its own, and its own scale
                 base, _ = _read_sums(parquet, group, plan.base_columns, 1)
-                unlabelled = np.isnan(total) & np.isnan(base) & np.isnan(stored)
+                unlabelled = _are_null(parquet, group, [*phi, margin, *plan.base_columns], at_a_time)
                 total, size, stored, base = (np.where(unlabelled, 0.0, values) for values in (total, size, stored, base))
                 stored_size, base_size = np.abs(stored), np.abs(base)
                 reach = size + stored_size + base_size

@@ -105,7 +105,8 @@ def recompute_tables(plan: Plan, model: str | None, n_threads: int = 1) -> Recom
     method, asked = find_method(plan.method), plan.interactions is not None
     if (found.features, found.outputs) != (plan.features, plan.outputs):
         raise InvalidRun(f"{plan.model}: has other features or outputs than the run's plan")
-    if choose_space(plan.space, found, method, dict(plan.parameters), asked, plan.background) != (plan.link, plan.quantity):
+    carried = choose_space(plan.space, found, method, dict(plan.parameters), asked, plan.background)
+    if carried != (plan.link, plan.quantity):
         raise InvalidRun(f"{plan.model}: has another link or loss than the run's plan")
     try:
         background = None if plan.background is None else recount_background(plan, found, n_threads)
