@@ -89,7 +89,7 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"interactions are {plan.interactions!r}, of another type than is written")
     if plan.labels is not None:
         read_choice("missing", plan.labels.missing, get_args(MissingLabels))
-    check_by(METHODS[plan.method], read_names("by", tuple(column.name for column in plan.by)))
+    check_by(METHODS[plan.method], read_names("by", tuple(column.name for column in plan.by)), plan.space)
     check_described(plan.by)
     if plan.background_digest is not None and plan.background is None:
         raise ValueError("there is a digest of a background, and no background")
