@@ -3,9 +3,13 @@
 ``python -m docs.pictures`` draws them anew where the demo's flights and models are, and leaves them as they are elsewhere."""
 
 import json
+import re
 import sys
 import tempfile
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from docs.generated import SCALE
@@ -30,6 +34,7 @@ PICTURES = {  # titles of figures
     "drift-columns": "Which columns moved",
 }
 WIDTH, EDGE, HEAD = 720, 20, 56  # pixels: of a picture, around it, and of its title
+RANKED = 60  # features in the picture of shares
 LABEL, NUMBER, GAP = 190, 80, 10  # beside a track
 TRACK, STRIP, FIELD = 23, 40, 260  # heights
 STYLE = """
@@ -197,6 +202,24 @@ def plot_scale() -> Figure:
     return Figure("What a part costs the scheduler and the client", description, plane, Table(("workers", "scheduler", "client"), rows))
 
 
+def plot_shares() -> Figure:
+    """Shares of R² by rank, and their sums, as the recipe of docs/methods/r2.md finds them."""
+    recipe = (Path(__file__).parent / "methods" / "r2.md").read_text().partition("## From shares to a smaller model")[2]
+    names: dict[str, Any] = {}
+    with redirect_stdout(StringIO()):
+        exec(re.findall(r"```python\n(.*?)```", recipe, re.DOTALL)[0], names)  # noqa: S102 - the page's own block: the picture is of what readers type
+    shares = names["shares"]["r2"].to_numpy()[:RANKED]
+    across, upright = make_axis((0, RANKED), zero=True), make_axis((0, float(shares.sum())), zero=True)
+    lines = []
+    for kind, heights in (("mean", shares.cumsum()), ("l1", shares)):
+        points = (f"{across.at(rank):.4g} {100 - upright.at(height):.4g}" for rank, height in enumerate(heights.tolist(), 1))
+        lines.append(Shape(kind, "M" + "L".join(points)))
+    plane = Plane(100, 100, (), tuple(lines), across.ticks(), upright.ticks(4), None, "features by rank", "R²")
+    rows = tuple((str(rank), f"{share:.3f}", f"{shares[:rank].sum():.3f}") for rank, share in enumerate(shares.tolist(), 1))
+    description = "The broken line is the share of a feature, the solid one of all up to it."
+    return Figure("Shares of R² by rank, and what they add up to", description, plane, Table(("rank", "share", "together"), rows))
+
+
 def draw_pictures(demo: Path) -> dict[str, str]:
     """Explain two months of the demo's flights, and draw the figures of their report, by name."""
     where = {"scheduler": "serial", "workers": None, "plain_tcp": False}
@@ -207,7 +230,10 @@ def draw_pictures(demo: Path) -> dict[str, str]:
             explain(demo / "models" / "lightgbm.txt", data, run, ids=["carrier", "flight"], values=True, interactions=3, scheduler="serial")
         page = compose(gather(read_run(february), january, where), LIMITS[0])
     figures = {figure.title: figure for section in page.sections for figure in section.figures}
-    return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()} | {"scale.svg": draw_picture(plot_scale())}
+    return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()} | {
+        "scale.svg": draw_picture(plot_scale()),
+        "shares.svg": draw_picture(plot_shares()),
+    }
 
 
 def main() -> None:

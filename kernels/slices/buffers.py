@@ -53,6 +53,7 @@ class Prepared(NamedTuple):
     n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 without a path
     sharing: Sharing
     without: WithoutGroups
+    changes: Any = ()  # ChangeTables, where nearest changes are asked for
 
     @property
     def n_played(self) -> int:

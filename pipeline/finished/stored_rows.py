@@ -89,8 +89,12 @@ def _read_list(plan: Plan, stored: Mapping[str, Any], k: int) -> list[Step]:
 
 
 def _read_reasons(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[Mapping[str, Any], ...] | None:
-    """Return reasons from a list column, unless the column is an id."""
-    name = schema.name_columns(REASONS, plan.written_outputs, ())[k]
+    """Return an output's reasons."""
+    return _read_entries(plan, stored, schema.name_columns(REASONS, plan.written_outputs, ())[k])
+
+
+def _read_entries(plan: Plan, stored: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], ...] | None:
+    """Return what a list column has, unless the column is an id."""
     listed = None if name in plan.ids else stored.get(name)
     return tuple(listed) if isinstance(listed, list) and all(isinstance(reason, dict) for reason in listed) else None
 
@@ -121,6 +125,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
         n_others=0 if plan.wide else n_named - len(steps),
         interactions=kept,
         reasons=_read_reasons(plan, stored, k),
+        changes=next((_read_entries(plan, stored, name) for name in plan.change_columns), None),
     )
 
 

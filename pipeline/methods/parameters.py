@@ -10,9 +10,20 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.summary import list_grouped
 
 from ..arguments.readers import shorten
+from ..dataset.columns.names import name_at
 from ..dataset.columns.partition import Groups
 from ..display.nearest import did_you_mean
 from ..errors import UsageError
+from ..models.model import Feature
+
+_NO_PARAMETER = re.compile(r"expected no parameter '(?P<name>\w+)', it takes (?P<known>\w+(, \w+)*)")
+OTHERS = "*"  # in the place of a feature's name: all that are not named
+
+
+def _suggest(error: ValueError) -> str:
+    """Name the parameter that was meant, where a method in a text, or in another one, has none of that name."""
+    found = _NO_PARAMETER.match(str(error))
+    return "" if found is None else did_you_mean(found["name"], found["known"].split(", "))
 
 
 def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,7 +49,9 @@ def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]
         try:
             values[name] = parameter.read(given[name]) if name in given else parameter.default
         except ValueError as error:
-            raise UsageError(f"parameter {name!r} is {shorten(given[name])}, {error}") from None
+            hint = _suggest(error)
+            shown = "a function" if callable(given[name]) else shorten(given[name])
+            raise UsageError(f"parameter {name!r} is {shown}, {error}{hint}") from None
     return values
 
 
@@ -83,6 +96,54 @@ def number_groups(method: Method, parameters: Mapping[str, Any], groups: Groups)
     return numbered
 
 
+def spread_by_feature(name: str, given: Mapping[Any, Any], features: Sequence[Feature], unneeded: Any) -> tuple[Any, ...]:
+    """Give every feature the value that is its own by name or position, or that of "*", which is for all others.
+
+    Parameters
+    ----------
+    name : str
+        What they are, for messages.
+    unneeded : Any
+        What categorical features have, which need none.
+
+    Raises
+    ------
+    UsageError
+        One is of no feature, or of one twice; or a numeric feature has none.
+    """
+    places = {feature.name: j for j, feature in enumerate(features)}
+    found = {name_at(key, places, name): value for key, value in given.items()}
+    if len(found) < len(given):
+        raise UsageError(f"{name} has a feature twice, by name and position, expected once: {shorten(list(given))}")
+    for key in found:
+        if key not in places and key != OTHERS:
+            raise UsageError(f"{name} names {shorten(key)}, which is no feature of the model{did_you_mean(key, places)}")
+    left = [feature.name for feature in features if feature.name not in found and not feature.categorical]
+    if left and OTHERS not in found:
+        raise UsageError(f"{name} has none for feature {left[0]!r}, nor for all others, {OTHERS!r}")
+    return tuple(found.get(each.name, unneeded if each.categorical else found.get(OTHERS)) for each in features)
+
+
+def place_features(method: Method, values: Mapping[str, Any], features: Sequence[Feature]) -> dict[str, Any]:
+    """Put what parameters have by name of features into the order of features.
+
+    Parameters
+    ----------
+    values : mapping of str to Any
+        Of all of the method's parameters, as `check_parameters` returns them.
+
+    Raises
+    ------
+    UsageError
+        As of `spread_by_feature`.
+    """
+    by_name = {parameter.name: parameter.by_feature for parameter in method.parameters if parameter.by_feature is not None}
+    return {
+        name: spread_by_feature(f"parameter {name!r}", value, features, by_name[name]) if name in by_name and isinstance(value, Mapping) else value
+        for name, value in values.items()
+    }
+
+
 def find_method(name: str) -> Method:
     """Find a method by its name.
 
@@ -114,7 +175,7 @@ def read_entry(text: str) -> tuple[Method, dict[str, Any]]:
         return read_method(text, METHODS)
     except ValueError as error:
         name = re.split(r"[:(]", text)[0]  # of a method that there is, something else is wrong
-        raise UsageError(f"{shorten(text)}: {error}{did_you_mean(name, {*METHODS} - {name})}") from None
+        raise UsageError(f"{shorten(text)}: {error}{_suggest(error) or did_you_mean(name, {*METHODS} - {name})}") from None
 
 
 def labelled_methods() -> str:

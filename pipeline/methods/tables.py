@@ -91,6 +91,18 @@ def check_method(model: Model, method: Method) -> None:
         refuse_statistics(model, f"method {method.name!r}")
 
 
+def check_groups(method: Method, groups: Groups) -> None:
+    """Refuse a method of groups without a partition.
+
+    Parameters
+    ----------
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    """
+    if not groups and not method.phi.of_groups:
+        raise UsageError(f"method {method.name!r} needs a partition of the features: give --partition, in Python partition=")
+
+
 def check_shared(method: Method, interactions: bool) -> None:
     """Refuse methods whose values cannot be shared among the features of a combination.
 
@@ -165,6 +177,7 @@ def ask_model(
         The method has no marginal game, or tables do not fit in the budget.
     """
     check_method(model, method)
+    check_groups(method, groups)
     with refused():
         numbers = number_players(model, groups).numbers
         order = 0 if sets is None else sets.order
@@ -225,6 +238,7 @@ def prepare_model(
         The parameters, the partition or the background do not fit the model or the method.
     """
     check_method(model, method)
+    check_groups(method, groups)
     shared = find_shared(model, method, groups, interactions, own)
     numbers = number_players(model, groups).numbers
     check_order(sets, model, groups, own)

@@ -28,7 +28,7 @@ from ...methods.background_counts import BackgroundCounts, measure_rows, merge_c
 from ...methods.interaction_lists import check_order, choose_sets
 from ...methods.open_parameters import tune
 from ...methods.output_space import choose_link
-from ...methods.parameters import check_parameters, find_method, number_groups
+from ...methods.parameters import check_parameters, find_method, number_groups, place_features
 from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
 from ...methods.unseen_categories import refuse_counted
 from ...models.model import Feature, Model
@@ -208,6 +208,7 @@ def ask(
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
     check_order(sets, named, groups, own)
     read_choice("space", space, SPACES)
+    given = place_features(chosen, given, named.features)
     link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)

@@ -39,7 +39,7 @@ from ...dataset.columns.row_places import RowPlaces
 from ...errors import UnsupportedModel, UsageError
 from ...methods.parameters import check_parameters, number_groups
 from ...methods.slice_step import check_rows
-from ...methods.tables import check_method, player_names, refuse_statistics, refused
+from ...methods.tables import check_groups, check_method, player_names, refuse_statistics, refused
 from ...models import load_ensemble
 from ...models.model import Model
 from ...models.selection import keep_trees
@@ -119,6 +119,7 @@ def _ask(
     chosen = known[name]
     groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)
     check_method(loaded, chosen)
+    check_groups(chosen, groups)
     names = player_names(chosen, groups, loaded.features, combination_names(loaded, groups))
     players = number_players(loaded, groups)
     bins, forest = make_forest(loaded.ensemble._replace(statistics=NO_STATISTICS), players.numbers)

@@ -37,6 +37,7 @@ from ...models.model import Model
 from ...models.row_output import choose_among
 from ...models.selection import keep_output
 from ...stores import storage
+from ..columns.change_columns import with_changes
 from ..execute.count_background import count_rows, first_rows
 from ..execute.drop_rows import drop_rows
 from ..execute.write_part import write_part
@@ -108,6 +109,7 @@ def recompute_tables(plan: Plan, model: str | None, n_threads: int = 1) -> Recom
     except LeafledgerError as error:
         raise NotRepeatable(str(error)) from error
     prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, asked, bool(plan.combinations), background, plan.sets)
+    prepared = with_changes(prepared, found, plan.reasons)
     return RecomputedTables(prepared, describe_game(found.library, prepared, plan.link))
 
 

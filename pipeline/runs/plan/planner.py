@@ -30,7 +30,7 @@ from ..records.plan import Plan
 STATE_BYTES = 272  # of a player and output in states of summaries: as they are, as they were before a slice, as bytes, as text, and in the footer
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
 LEAST_ROWS, LEAST_GROUPS = 100_000, 4  # rows and row groups of a part that is made of small files, whichever is less
-TOP_LEAVES, REASON_LEAVES = 3, 7  # columns that a list of the largest attributions, and one of reasons, is made of
+TOP_LEAVES, REASON_LEAVES, CHANGE_LEAVES = 3, 7, 4  # columns that a list of the largest attributions, of reasons, and of changes is made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
 def _count_columns(draft: Plan) -> int:
     """Count the columns of a part, as Parquet counts them."""
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns)
-    n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns)
+    n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns) + CHANGE_LEAVES * len(draft.change_columns)
     return n_columns + len(draft.value_columns) + bool(draft.label_column)
 
 
@@ -97,6 +97,7 @@ def measure_row(draft: Plan, tables: Extent) -> RowSize:
     lots = 2 * N_GROUPS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(len(tables.pairs), draft.interactions)
     n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)
+    n_entries += len(draft.reasons.changes.features) if draft.reasons is not None and draft.reasons.changes is not None else 0
     written = 8 * n_columns + ENTRY_BYTES * n_entries * len(draft.written_outputs)
     return RowSize(n_columns, tables.n_players * (1 + lots), n_kept, written)
 

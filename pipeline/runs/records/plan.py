@@ -32,6 +32,7 @@ from ...methods.tables import player_names
 from ...models.model import Feature
 from ...models.row_output import OUTPUT, RowOutput
 from ..columns import reason_columns as told
+from ..columns.change_columns import CHANGES
 from ..columns.reasons import Reasons
 from ..columns.top_attributions import TOP, Top
 from ..formats.earlier import list_scores, list_summaries
@@ -165,11 +166,19 @@ class Plan:
         named = [schema.name_columns(stem, self.written_outputs, taken) for stem in stems]
         return [name for of_output in zip(*named, strict=True) for name in of_output]
 
+    @cached_property
+    def change_columns(self) -> list[str]:
+        """The name of a part's column of nearest changes, if there is one."""
+        asked = self.reasons is not None and self.reasons.changes is not None
+        taken = self._take(self.error_columns, self.top_columns, self.value_columns, self.reason_columns)
+        return schema.name_columns(CHANGES, ("",), taken) if asked else []
+
     @property
     def part_columns(self) -> list[str]:
         """Names of all columns of a part."""
         label = [self.label_column] if self.label_column else []
-        return [*dict.fromkeys(self._take(self.error_columns, self.top_columns, self.reason_columns, self.value_columns, label))]
+        told = [*self.reason_columns, *self.change_columns]
+        return [*dict.fromkeys(self._take(self.error_columns, self.top_columns, told, self.value_columns, label))]
 
     @property
     def written_outputs(self) -> tuple[str, ...]:

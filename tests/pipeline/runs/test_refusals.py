@@ -26,7 +26,7 @@ from leafledger.pipeline.methods import worker_memory as sizes
         (
             {"method": "semivalue", "parameters": {"density": lambda t, rest: t}},
             UsageError,
-            "parameter 'density' is a function, which cannot be written into a plan; give points",
+            "parameter 'density' is a function, which cannot be written into a plan; give numbers in its place",
         ),
         ({"method": "probabilistic", "parameters": {"sizes": "1,0"}}, UsageError, "parameter 'sizes' has 2 numbers, expected one for each of 4"),
         (
