@@ -44,6 +44,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
     from leafledger.pipeline.history.prune import Pruned, prune
     from leafledger.pipeline.history.rollback import RolledBack, rollback
+    from leafledger.pipeline.in_memory.changes.nearest_changes import NearestChanges, nearest_changes
     from leafledger.pipeline.in_memory.explain.attribute import attribute
     from leafledger.pipeline.in_memory.explain.attributions import Attributions
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
@@ -89,6 +90,7 @@ __all__ = [
     "ListedRun",
     "Manifest",
     "Model",
+    "NearestChanges",
     "NoSuchRow",
     "NotAFile",
     "NotFinished",
@@ -130,6 +132,7 @@ __all__ = [
     "leaf_tables",
     "list_runs",
     "load_ensemble",
+    "nearest_changes",
     "partial_dependence",
     "prediction_gap",
     "prepare",
@@ -180,6 +183,7 @@ _HOMES = {
         "WorkersDied",
     ),
     "leafledger.pipeline.explain": ("explain",),
+    "leafledger.pipeline.in_memory.changes.nearest_changes": ("NearestChanges", "nearest_changes"),
     "leafledger.pipeline.in_memory.explain.attribute": ("attribute",),
     "leafledger.pipeline.in_memory.explain.attributions": ("Attributions",),
     "leafledger.pipeline.in_memory.explain.explainer": ("Explainer", "prepare"),

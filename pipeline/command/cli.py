@@ -20,9 +20,8 @@ from .commands.listing import runs
 from .commands.models.inspecting import inspect
 from .commands.models.varying import effects
 from .commands.planning import plan
-from .commands.pruning import prune
+from .commands.pruning import prune, rollback
 from .commands.reporting import report
-from .commands.rolling_back import rollback
 from .commands.showing import show
 from .commands.warming import warm
 from .terminal.documents import write_error

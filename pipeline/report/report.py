@@ -93,7 +93,9 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     parts = list_parts(measured.uri, manifest, plan)
     total = plan.columns[0][0]
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
-    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
+    changes, named = "".join(plan.change_columns), () if plan.reasons is None or plan.reasons.changes is None else plan.reasons.changes.features
+    changeable = tuple(change.feature for change in named)
+    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column, changes, changeable)
     on_done, found = progress(Work("counting", measured.uri, len(parts), sum(part.item.n_rows for part in parts))), nothing(columns)
     for part, made in map_items(placement, count_part, work.warm, asked, parts, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
@@ -147,7 +149,7 @@ def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) 
     left, drawn = iter(counted.counts), {}
     for output, (names, grids) in chosen.items():
         drawn[output] = Drawn(names, grids, tuple(next(left) for _ in grids))
-    return Material(run, summaries, drawn, _draw_rows(run, counted.spots))
+    return Material(run, summaries, drawn, _draw_rows(run, counted.spots), sufficed=counted.sufficed)
 
 
 def _read_changes(run: FinishedRun) -> Changes | None:
