@@ -7,6 +7,9 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.kernels.methods import METHODS
     from leafledger.pipeline.comparisons.compare import compare
     from leafledger.pipeline.drift.drift import Drift, drift
+    from leafledger.pipeline.effects.effects import effects
+    from leafledger.pipeline.effects.feature_effects import FeatureEffects, feature_effects
+    from leafledger.pipeline.effects.partial_dependence import PartialDependence, partial_dependence
     from leafledger.pipeline.errors import (
         AdditivityBreach,
         ClusterLost,
@@ -71,6 +74,7 @@ __all__ = [
     "Curves",
     "Drift",
     "Explainer",
+    "FeatureEffects",
     "FinishedRun",
     "ForgottenRows",
     "FoundInRuns",
@@ -93,6 +97,7 @@ __all__ = [
     "NotRepeatable",
     "NotThere",
     "OtherVersion",
+    "PartialDependence",
     "Plan",
     "PredictionMismatch",
     "Provenance",
@@ -116,8 +121,10 @@ __all__ = [
     "compare",
     "curves",
     "drift",
+    "effects",
     "encoder_groups",
     "explain",
+    "feature_effects",
     "find_in_runs",
     "forget",
     "gradient",
@@ -126,6 +133,7 @@ __all__ = [
     "list_runs",
     "load_ensemble",
     "nearest_changes",
+    "partial_dependence",
     "prediction_gap",
     "prepare",
     "prune",
@@ -144,6 +152,9 @@ _HOMES = {
     "leafledger.kernels.methods": ("METHODS",),
     "leafledger.pipeline.comparisons.compare": ("compare",),
     "leafledger.pipeline.drift.drift": ("Drift", "drift"),
+    "leafledger.pipeline.effects.effects": ("effects",),
+    "leafledger.pipeline.effects.feature_effects": ("FeatureEffects", "feature_effects"),
+    "leafledger.pipeline.effects.partial_dependence": ("PartialDependence", "partial_dependence"),
     "leafledger.pipeline.errors": (
         "AdditivityBreach",
         "ClusterLost",

@@ -189,6 +189,19 @@ def two_step(ensemble, row, group, background=None):
     return phi
 
 
+def asymmetric(ensemble, row, group, sequence, background=None):
+    """Asymmetric Shapley values by their definition (Frye, Rowat and Feige 2020), ``(outputs, features)``: the mean over all orders of features in
+    which those of an earlier group come before those of a later one."""
+    phi, members = np.zeros((ensemble.base.size, ensemble.n_features)), _members(group)
+    orders = [sum(parts, ()) for parts in itertools.product(*(itertools.permutations(members[g]) for g in sequence))]
+    for k in range(ensemble.base.size):
+        v = game(ensemble, row, k, background)
+        for j in range(ensemble.n_features):
+            before = [order[: order.index(j)] for order in orders]
+            phi[k, j] = float(sum(v([*some, j]) - v(some) for some in before) / len(orders))
+    return phi
+
+
 def interactions(ensemble, row, weight, background=None):
     """Interaction index of every two features (Grabisch and Roubens 1999), ``(outputs, features, features)``, 0 on the diagonal.
 

@@ -1,7 +1,7 @@
 """Records of shown rows, and text that text and HTML views share."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ class Wording:
     ranks: bool  # attributions are ranks
     total: str  # "margin" or "prediction"
     additive: bool  # attributions add up to the total
+    sets: bool = False  # interactions are of sets, of any size
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,7 @@ class ShownOutput:
     errors: Mapping[str, float]  # standard errors of attributions, if stored
     scores: Mapping[str, float]  # additional measures of a ranking method
     n_others: int  # players without stored values
-    interactions: tuple[tuple[str, str, float], ...] | None  # the largest first; None if not requested
+    interactions: tuple[tuple[tuple[str, ...], float], ...] | None  # pairs, or sets, and values, the largest first; None if not requested
     reasons: tuple[Mapping[str, Any], ...] | None  # as stored, by rank
     changes: tuple[Mapping[str, Any], ...] | None = None  # as stored: what one feature would have to be; None if there are none to be
 
@@ -51,6 +52,11 @@ class ShownRow:
     ids: Mapping[str, Any]  # by id column
     values: Mapping[str, Any]  # of the features, if stored
     outputs: tuple[ShownOutput, ...]  # by descending margin or prediction
+
+
+def join(names: Sequence[str]) -> str:
+    """Name a pair or a set of players in words."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def row_title(row: ShownRow) -> str:

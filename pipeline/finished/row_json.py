@@ -30,7 +30,8 @@ def _output_dict(wording: Wording, found: ShownOutput) -> dict[str, Any]:
     if found.n_others:
         made["not_kept"] = found.n_others
     if found.interactions is not None:
-        made["interactions"] = [{"first": first, "second": second, "value": _plain(value)} for first, second, value in found.interactions]
+        named = ({"features": [*names]} if wording.sets else {"first": names[0], "second": names[1]} for names, _ in found.interactions)
+        made["interactions"] = [{**name, "value": _plain(value)} for name, (_, value) in zip(named, found.interactions, strict=True)]
     listed = {REASONS: found.reasons, CHANGES: found.changes}
     return made | {name: [_plain(entry) for entry in entries] for name, entries in listed.items() if entries is not None}
 

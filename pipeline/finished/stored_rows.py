@@ -99,6 +99,10 @@ def _read_entries(plan: Plan, stored: Mapping[str, Any], name: str) -> tuple[Map
     return tuple(listed) if isinstance(listed, list) and all(isinstance(reason, dict) for reason in listed) else None
 
 
+def _read_names(entry: Mapping[str, Any], of_sets: bool) -> tuple[str, ...]:
+    return tuple(entry[interactions.FEATURES]) if of_sets else (entry[interactions.FIRST], entry[interactions.SECOND])
+
+
 def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: int, where: str) -> ShownOutput:
     totals, _, pairs = plan.columns
     steps, errors, scores = _read_wide(plan, stored, k) if plan.wide else (_read_list(plan, stored, k), {}, {})
@@ -109,7 +113,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
         phi = [step.phi for step in steps]
         if not abs(math.fsum(phi) + base - total) <= ROUNDED * (math.fsum(map(abs, phi)) + abs(base) + abs(total)):
             raise InvalidRun(f"{where}: attributions do not add up to {TOTALS[plan.space]} - base value; check the run")
-    kept = tuple((entry[interactions.FIRST], entry[interactions.SECOND], entry[interactions.VALUE]) for entry in stored[pairs[k]]) if pairs else None
+    kept = tuple((_read_names(entry, plan.sets is not None), entry[interactions.VALUE]) for entry in stored[pairs[k]]) if pairs else None
     single = len(plan.outputs) == 1 and plan.output is None  # a selected one of several outputs is named
     return ShownOutput(
         output="" if single else name,
@@ -146,4 +150,11 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: FoundRows, output
         outputs.sort(key=lambda each: -each.total)
         rows.append(ShownRow(place, taken.uri, taken.first_row, ids, values, tuple(outputs)))
     phi, total = METHODS[plan.method].phi, TOTALS[plan.space]
-    return Shown(uri, manifest.sha256, plan.method, Wording(phi.column, bool(phi.ranks), total, plan.additive), found.n_found, tuple(rows))
+    return Shown(
+        uri,
+        manifest.sha256,
+        plan.method,
+        Wording(phi.column, bool(phi.ranks), total, plan.additive, plan.sets is not None),
+        found.n_found,
+        tuple(rows),
+    )

@@ -17,6 +17,7 @@ from leafledger.kernels.method.method import BackgroundQuery, Method
 from leafledger.kernels.methods import METHODS, SHARED
 from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics, prepare
 from leafledger.kernels.reductions.summary import list_grouped
+from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices import links
 from leafledger.kernels.slices.buffers import Prepared, make_buffers
 from leafledger.kernels.slices.top_k import find_largest
@@ -36,10 +37,12 @@ PLAYERS = (2, 4, 6, 8)  # players of walked trees, one case for each number of q
 FULL = 9  # levels of a tree that rows descend node by node
 DEEP = 22  # players above a leaf: too many for sums over all subsets
 N_ROWS = 64  # rows of a background
+ORDER = 3  # players of a set, at most
 BUDGET = 1 << 28  # memory for tables in bytes
 NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of methods without usable defaults, by number of players
     "semivalue": lambda n_players: {"atoms": ((0.5, 1.0),)},
     "probabilistic": lambda n_players: {"sizes": (1.0 / n_players,) * n_players},
+    "asymmetric": lambda n_players: {"sequence": tuple(range(n_players))},
 }
 
 
@@ -147,12 +150,14 @@ def _warm(method: Method, ensemble: TreeEnsemble, against: bool = False) -> None
     """Call all kernels of a method on a model in one game, with interactions and shared values where supported."""
     group = np.arange(ensemble.n_features) // (1 if method.phi.of_groups else 2)
     value = method.games.value
-    interactions, known = value is not None, None
-    if against:
-        query = ask_background(ensemble, method, group, n_rows=2 * N_ROWS, budget=BUDGET, interactions=interactions)
-        known = query, call_counting(query)
     given = _fill_in(method, int(group.max()) + 1)
-    call_kernels(method, prepare(ensemble, method, given, group, interactions=interactions, background=known))
+    for sets in (None, Sets(ORDER, "SII" * bool(method.games.index)))[: 1 if value is None else None]:
+        interactions, known = value is not None, None
+        if against:
+            order = 0 if sets is None else ORDER
+            query = ask_background(ensemble, method, group, n_rows=2 * N_ROWS, budget=BUDGET, interactions=interactions, order=order)
+            known = query, call_counting(query)
+        call_kernels(method, prepare(ensemble, method, given, group, interactions=interactions, background=known, sets=sets))
     if method.phi.linear and method.phi.of_groups and not against:
         call_kernels(method, prepare(ensemble, method, given, group, shared={0: (0, 1)}))
 

@@ -9,6 +9,7 @@ from leafledger.kernels.reductions.input_counts import INPUTS
 
 from ..arguments.choices import MARGIN
 from ..dataset.columns.grouping import write_values
+from ..effects.publish import Curves
 from ..errors import InvalidRun
 from ..finished.finished_run import FinishedRun
 from ..runs.records.folder import name_file
@@ -16,9 +17,11 @@ from ..runs.records.provenance import Provenance
 from .counts.counts import CountedColumn, Counts
 from .figures.bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
 from .figures.dependence import draw_dependence
+from .figures.effect import draw_effect
 from .figures.figure import Figure, Table, Tracks, say_left_out
 from .figures.matrix import draw_interactions, draw_lines
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
+from .figures.sets import draw_network, draw_sets
 from .figures.swarm import draw_swarm
 from .page import Page, Section
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
@@ -62,6 +65,7 @@ class Material:
     changes: Section | None = None  # the same in figures
     made: Provenance | None = None  # provenance of the run, if stored
     sufficed: tuple[int, ...] = ()  # how often one change would have sufficed, see `count_sufficed`
+    effects: Curves | None = None  # effects of its model, if given
 
 
 def _of(rows: Sequence[Row], output: str) -> list[Row]:
@@ -85,17 +89,32 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         small = {row["feature"] for row in rows if row["share"] < least}
         labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
-        found = (draw_dependence(labels[name], asked, counts, plan.space) for name, asked, counts in each_of if name not in small)
-        fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
-        fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # groups planes and boxes
-        figures += fields
+        found = ((name, asked, draw_dependence(labels[name], asked, counts, plan.space)) for name, asked, counts in each_of if name not in small)
+        fields = [(name, asked, figure) for name, asked, figure in found if figure is not None][: limits.dependences]
+        fields.sort(key=lambda each: isinstance(each[2].drawing, Tracks))  # groups planes and boxes
+        figures += [each for field in fields for each in _with_effect(material.effects, output, labels, *field)]
     if "interactions" in summaries:
-        figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
+        acting = _of(summaries["interactions"], output)
+        sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries["importance"], output)}
+        figures += [draw_interactions(acting, plan.space), draw_sets(acting, plan.space), draw_network(acting, sizes, plan.space)]
     if "objective" in summaries:
         figures.append(_draw_objective(_of(summaries["objective"], output)))
     if "curves" in summaries:
         figures.append(_draw_curves(_of(summaries["curves"], output), plan.space))
     return tuple(each for each in figures if each is not None)
+
+
+def _with_effect(
+    effects: Curves | None, output: str, labels: Mapping[str, str], name: str, asked: CountedColumn, figure: Figure
+) -> tuple[Figure, ...]:
+    """Put a feature's effect, where it is known, beside its attributions."""
+    rows = None if effects is None else effects.rows.get((output, name))
+    if effects is None or not rows:
+        return (figure,)
+    values = asked.values
+    ends = (values.edges[0], values.edges[-1]) if values is not None and values.ordered and not values.points else None
+    drawn = draw_effect(labels[name], rows, ends, effects.space)
+    return (figure,) if drawn is None else (figure, drawn)
 
 
 def _draw_objective(rows: Sequence[Row]) -> Figure | None:

@@ -114,7 +114,7 @@ def _prepare(run: Run, game: MarginalPlan, counted: BackgroundStatistics | None)
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
     asked = plan.interactions is not None, bool(plan.combinations)
-    prepared = prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, *asked, (game.query, statistics))
+    prepared = prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, *asked, (game.query, statistics), plan.sets)
     return with_changes(prepared, run.model, plan.reasons)
 
 

@@ -13,9 +13,9 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.slices.buffers import Buffers, Prepared
 
 from ...changes.asked import Changes
-from ...methods.interaction_lists import FIRST, SECOND, VALUE, column_type, count_kept, make_column
+from ...methods.interaction_lists import VALUE, column_type, count_kept, list_leaves, make_column, name_entries
 from ...methods.precision import round_to
-from ...methods.tables import pair_names
+from ...methods.tables import set_names
 from ...methods.top_k_lists import leaves
 from ...models.model import Feature
 from ..columns import change_columns as changes
@@ -103,15 +103,14 @@ def _write_players(plan: Plan, prepared: Prepared, number: pa.DataType) -> Itera
 
 
 def _list_pairs(plan: Plan, prepared: Prepared, number: pa.DataType) -> Group:
-    """Interactions, a list of pairs in every row."""
-    named, n_kept, dtype = pair_names(prepared, plan.players), count_kept(len(prepared.pairs.players), plan.interactions), np.dtype(plan.precision)
-    first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
-    names = plan.columns[2]
+    """Interactions, a list of pairs or sets in every row."""
+    n_kept, dtype, names = count_kept(len(prepared.pairs.players), plan.interactions), np.dtype(plan.precision), plan.columns[2]
+    named = name_entries(set_names(prepared, plan.players), plan.sets is not None)
     return Group(
-        [pa.field(name, column_type(number), nullable=False) for name in names],
-        lambda rows: [make_column(pairs[:, : rows.n], n_kept, dtype, (first, second)) for pairs in rows.buffers.pairs],
+        [pa.field(name, column_type(number, plan.sets is not None), nullable=False) for name in names],
+        lambda rows: [make_column(pairs[:, : rows.n], n_kept, dtype, named) for pairs in rows.buffers.pairs],
         split=[leaf for name in names for leaf in leaves(name, VALUE)],
-        repeated=[leaf for name in names for leaf in leaves(name, FIRST, SECOND)],
+        repeated=[leaf for name in names for leaf in leaves(name, *list_leaves(plan.sets is not None))],
     )
 
 

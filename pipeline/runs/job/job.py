@@ -38,7 +38,7 @@ class Job:
     data: str
     out: str
     options: Options
-    parameters: tuple[tuple[str, Any], ...]  # of the method, with defaults
+    parameters: tuple[tuple[str, Any], ...]  # of the method, with defaults; by name of features until the model is known
     tables: str  # folder of cached background counts
     labels: LabelColumns | None  # if the method needs them
     row_output: RowOutput | None  # if it differs by row
@@ -48,8 +48,9 @@ class Job:
 
 def _check_written(parameters: Mapping[str, Any]) -> None:
     for name, value in parameters.items():
-        if callable(value):
-            raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give points")
+        several = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else [value]
+        if any(map(callable, several)):
+            raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give numbers in its place")
 
 
 def asked_columns(job: Job) -> ExtraColumns:
