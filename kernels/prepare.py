@@ -12,13 +12,17 @@ from .marginal.query import MarginalUse
 from .method.jackknife import N_GROUPS, JackknifeGroups, JackknifeQuery
 from .method.method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
 from .path_dependent.interactions import play_pairs
+from .path_dependent.set_games import play_sets
+from .semivalues.set_tables import prepare_sets, sets_against
 from .semivalues.tables import no_interactions, prepare_interactions
+from .set_indices import Sets, SetValue, of_index, of_value
 from .slices.buffers import NO_GROUPS, NO_PAIRS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutGroups
 from .trees.binning import BinTables, bin_dtype, bin_rows, padded
 from .trees.ensemble import TreeEnsemble
 from .trees.forest import Forest, make_forest
 from .trees.margin import prepare_margin
 from .trees.paths import empty_coalition, margin_bound
+from .trees.player_sets import name_sets
 
 Shared = Mapping[int, tuple[int, ...]]
 NOBODY: Shared = {}
@@ -40,6 +44,7 @@ def ask_background(
     budget: int,
     interactions: bool = False,
     errors: bool = False,
+    order: int = 0,
 ) -> BackgroundQuery:
     """Make the background query of a method, with a bound of the memory of its tables.
 
@@ -55,6 +60,8 @@ def ask_background(
         as ``prepare`` takes it
     errors : bool
         standard errors of values will be asked for
+    order : int
+        interactions are of sets of up to so many players; 0 for pairs
 
     Returns
     -------
@@ -73,19 +80,25 @@ def ask_background(
     _check_interactions(method, interactions)
     bins, forest = _plant(ensemble, method, groups)
     if not errors:
-        return use.ask(forest, bins, method.phi, n_rows, budget, interactions)
+        return use.ask(forest, bins, method.phi, n_rows, budget, interactions, order)
     if not method.phi.linear:
         raise InvalidParameters(f"what method {method.name!r} finds has no standard errors")
     if n_rows is None or n_rows < 2 * N_GROUPS:
         found = "the model's own leaf weights" if n_rows is None else f"{n_rows} rows"
         raise InvalidParameters(f"standard errors need a background of at least {2 * N_GROUPS} rows, got {found}")
-    query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + N_GROUPS), interactions)
+    query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + N_GROUPS), interactions, order)
     return frozen(JackknifeQuery(query, query.n_bytes * (1 + N_GROUPS), np.array([n_rows], np.int64)))
 
 
 def _check_interactions(method: Method, interactions: bool) -> None:
     if interactions and not method.games.value:
         raise InvalidParameters(f"method {method.name!r} has no interactions")
+
+
+def _weigh_sets(method: Method, value: GameValue, sets: Sets) -> SetValue:
+    """Weigh sets by the index asked for, by the method's own, or by its game value."""
+    index = sets.index or method.games.index
+    return of_index(index, sets.order) if index else of_value(value, sets.order)
 
 
 def measure_background(query: BackgroundQuery, values: np.ndarray, first_row: int = 0) -> BackgroundStatistics:
@@ -150,10 +163,13 @@ def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | No
     return query.weigh_leaves(_plant(ensemble, method, groups)[1])
 
 
-def _pair_up(forest: Forest, value: GameValue | None) -> Pairs:
+def _pair_up(forest: Forest, value: GameValue | None, of_sets: SetValue | None) -> Pairs:
     """Make the interaction tables of a game value, or none."""
     if value is None:
         return Pairs(NO_PAIRS, no_interactions(forest))
+    if of_sets is not None:
+        game = play_sets(forest, of_sets)
+        return Pairs(name_sets(forest, game.sets.players), prepare_sets(game, forest, of_sets.adds_up))
     played, pairs = play_pairs(forest, value)
     return Pairs(forest.players[pairs], prepare_interactions(played, forest))
 
@@ -179,6 +195,7 @@ def prepare(
     interactions: bool = False,
     background: tuple[Any, Any] | None = None,
     shared: Shared = NOBODY,
+    sets: Sets | None = None,
 ) -> Prepared:
     """Make all tables that workers read.
 
@@ -194,6 +211,8 @@ def prepare(
         None where absent features are averaged by cover
     shared : mapping of int to tuple of int
         groups that stand for several others, and those: each gets an equal part of what the group has
+    sets : Sets, optional
+        what sets of players interactions are of; of pairs if not given
 
     Returns
     -------
@@ -212,7 +231,8 @@ def prepare(
         raise InvalidParameters(f"{'interactions' if interactions else f'method {method.name!r}'} cannot be shared among players")
     bins, forest = _plant(ensemble, method, groups)
     players, sharing = _share_out(np.asarray(method.phi.rows(forest), np.int32), shared)
-    pairs, without = _pair_up(forest, value if background is None else None), NO_GROUPS
+    of_sets = None if value is None or sets is None else _weigh_sets(method, value, sets)
+    pairs, without = _pair_up(forest, value if background is None else None, of_sets), NO_GROUPS
     if background is None:
         tables, base = method.games.path_dependent(forest, parameters), empty_coalition(forest.ensemble, forest.trace)
     elif use is None:
@@ -225,7 +245,10 @@ def prepare(
             pairs_of = [use.prepare(forest, method.phi, parameters, query, jackknife.together(without=group)) for group in range(N_GROUPS)]
             without, statistics = WithoutGroups(tuple(made for made, _ in pairs_of), np.stack([at for _, at in pairs_of])), jackknife.together()
         tables, base = use.prepare(forest, method.phi, parameters, query, statistics)
-        if value is not None and isinstance(use, MarginalUse):
+        if of_sets is not None and isinstance(use, MarginalUse):
+            found = use.prepare_sets(forest, method.phi, query, statistics, of_sets)
+            pairs = Pairs(query.pairs, sets_against(forest, *found, of_sets.adds_up))
+        elif value is not None and isinstance(use, MarginalUse):
             looked_up, subsets, patterns = use.prepare_pairs(forest, method.phi, query, statistics, value)
             pairs = Pairs(query.pairs, pairs.tables._replace(looked_up=looked_up, subsets=subsets, patterns=patterns))
     return frozen(

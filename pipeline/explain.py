@@ -58,6 +58,8 @@ def explain(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    order: int | None = None,
+    index: str | None = None,
     space: Space = "margin",
     combinations: Combinations = "shared",
     background: str | PathLike | None = None,
@@ -147,10 +149,15 @@ def explain(
         Parameters of the method by name.
     partition : mapping, str or path, optional
         Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
-        groups', with methods "owen" and "two_step" the features' within their groups.
+        groups', with methods "owen", "two_step" and "asymmetric" the features' within their groups.
     interactions : int or "all", optional
         Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
         not zero.
+    order : int, optional
+        Interactions of sets of up to so many features or groups, single ones too, in the place of pairs.
+    index : str, optional
+        Which interaction index of sets: "SII", "k-SII", "STII", "FSII", "BII", "FBII", "Moebius" or "Co-Moebius"; by default "k-SII". Methods other
+        than "shapley" weigh sets by their own measure.
     space : {"margin", "probability", "response"}
         What to attribute: margins, classes' probabilities, or predictions in the label's units, along the straight line of margins from base value to
         row.

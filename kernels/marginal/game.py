@@ -13,7 +13,8 @@ subtree share one look-up (see ``subtrees``). Leaves with too many players keep 
 (see ``patterns``).
 
 A value of a partition is a game in which the other groups are single players, and w(S) is the product of two weights: by the number of other groups,
-and of own players, in S. Owen's value and both parts of Kamijo's two-step value are views of the same subtrees (see ``coalitions``).
+and of own players, in S. Owen's value, both parts of Kamijo's two-step value and asymmetric values are views of the same subtrees (see
+``coalitions``).
 """
 
 from typing import NamedTuple
@@ -43,19 +44,19 @@ class Levels(NamedTuple):
 def find_failures(
     subtrees: Subtrees, u: int, leaf: int, who: np.ndarray, shares: np.ndarray, local: np.ndarray, masks: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Find which of a leaf's players are failed by rows with each code."""
+    """Find which of a leaf's players are failed by rows with each code, and the share of background rows that fail these and no absent player."""
     n_above, leaves = subtrees.n_above[u], subtrees.leaves
     edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
     local[:] = -1
     d = 0
     for e in range(-n_above, edges.shape[0]):  # players of splits above, then those of the leaf's edges
         player = who[edges[e, EDGE_PLAYER] if e >= 0 else e + n_above]
-        if local[player] < 0:
+        if player >= 0 and local[player] < 0:
             local[player] = d
             d += 1
     F = np.zeros(1 << d)
     for code in range(shares.size):
-        mask = 0
+        mask, arrives = 0, True
         for e in range(-n_above, edges.shape[0]):
             if e < 0:
                 fails = (code >> (e + n_above)) & 1 == 1
@@ -63,10 +64,13 @@ def find_failures(
             else:
                 fails = (code >> edges[e, EDGE_BIT]) & 1 != edges[e, EDGE_OUTCOME]
                 player = who[edges[e, EDGE_PLAYER]]
-            if fails:
+            if fails and player >= 0:
                 mask |= 1 << local[player]
+            elif fails:
+                arrives = False
         masks[code] = mask
-        F[mask] += shares[code]
+        if arrives:
+            F[mask] += shares[code]
     return d, F
 
 

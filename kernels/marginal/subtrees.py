@@ -7,6 +7,7 @@ codes get short. A single leaf with more players above it than a code may have b
 """
 
 from collections.abc import Iterable
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ WHOLE_BITS = 16  # of one of a whole symmetric tree, whose tables are made in an
 BIT_COST = 0.075
 # and this much for each entry, read from memory again for every LOOKUP_ROWS rows; 1/1,024 and 1/16,384 are within a tenth of the best.
 ENTRY_COST = 1 / 2048
+MANY = 1 << 40  # columns of a table that is not to be
 EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER = range(3)  # columns of LeafPaths.edges
 
 
@@ -66,7 +68,7 @@ class _Sizes(NamedTuple):
     """Upper bounds of the size of every node's subtree: a player of splits both above and below counts twice."""
 
     bits: np.ndarray  # (nodes,) int64
-    players: np.ndarray  # (nodes,) int64
+    players: np.ndarray  # (nodes,) int64, or columns, where these are sets of players
 
 
 def _measure(forest: Forest, traced: Trace, player: np.ndarray) -> _Sizes:
@@ -184,6 +186,11 @@ class _Layout:
         )
 
 
+def _count_sets(n_players: int, order: int) -> int:
+    """Return how many sets of up to ``order`` there are of some players, at most MANY."""
+    return min(MANY, sum(comb(n_players, size) for size in range(1, order + 1)))
+
+
 class Partitioner:
     """Partitions a model's trees into subtrees of a given size of code.
 
@@ -192,12 +199,16 @@ class Partitioner:
     forest : Forest
     player : (nodes,) int32
         who plays at a split, -1 at leaves
+    order : int
+        tables have a column for every set of up to so many players
     """
 
-    def __init__(self, forest: Forest, player: np.ndarray):
+    def __init__(self, forest: Forest, player: np.ndarray, order: int = 1):
         self._forest, self._player = forest, player
         self._trace = trace(forest.ensemble, player, int(player.max(initial=-1)) + 1)
-        self._sizes = _measure(forest, self._trace, player)
+        bits, players = _measure(forest, self._trace, player)
+        columns = np.array([_count_sets(n, order) for n in range(int(players.max(initial=0)) + 1)], np.int64)
+        self._sizes = _Sizes(bits, columns[players.astype(np.int64)])
 
     def _whole_trees(self) -> np.ndarray:
         """Find the roots of symmetric trees with too many comparisons for a table as others have: one on each level, and all leaves below."""

@@ -22,6 +22,8 @@ class Parameter:
         converts text or a Python value, or raises ValueError with what was expected
     meaning : str
         for the command's help
+    of_groups : bool
+        the value is a sequence of all groups of a partition, by name; methods take their numbers
     by_feature : Any
         what a feature has that needs none, where values may be given by name, as a mapping of features to them; None where they may not
     """
@@ -30,6 +32,7 @@ class Parameter:
     default: Any
     read: Callable[[Any], Any]
     meaning: str
+    of_groups: bool = False
     by_feature: Any = None
 
 
@@ -183,7 +186,32 @@ def numbers(name: str, meaning: str, by_feature: float | None = None) -> Paramet
             raise ValueError(expected)
         return values
 
-    return Parameter(name, (), read, meaning, by_feature)
+    return Parameter(name, (), read, meaning, by_feature=by_feature)
+
+
+def sequence_of_groups(name: str, meaning: str) -> Parameter:
+    """Declare a sequence of all groups of a partition: a list of names, or text with commas, or a JSON list where names have commas.
+
+    Returns
+    -------
+    Parameter
+        of tuple of str
+    """
+    expected = "expected names of groups, as text with commas between them, or a JSON list"
+
+    def read(given: Any) -> tuple[str, ...]:
+        try:
+            if isinstance(given, str):
+                names = json.loads(given) if given.lstrip().startswith("[") else [entry.strip() for entry in given.split(",")]
+            else:
+                names = _entries(given, expected)
+        except (ValueError, RecursionError):
+            raise ValueError(expected) from None
+        if isinstance(given, set | frozenset) or not all(isinstance(each, str) and each for each in names):
+            raise ValueError(expected)
+        return tuple(str(each) for each in names)
+
+    return Parameter(name, (), read, meaning, of_groups=True)
 
 
 def points(name: str, meaning: str) -> Parameter:

@@ -11,10 +11,10 @@ from .labels import Labels, no_labels, take_labels
 
 
 class Pairs(NamedTuple):
-    """Pairs of players that interact; empty without interactions."""
+    """Pairs, or sets, of players that interact; empty without interactions."""
 
-    players: np.ndarray  # (pairs, 2) int32, numbers as in Prepared.players
-    tables: Any  # InteractionTables of the game of pairs
+    players: np.ndarray  # (pairs, 2) int32 or (sets, order), -1 behind smaller sets; numbers as in Prepared.players
+    tables: Any  # InteractionTables of the game of pairs, or SetTables
 
 
 NO_PAIRS = np.zeros((0, 2), np.int32)
@@ -53,6 +53,7 @@ class Prepared(NamedTuple):
     n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 without a path
     sharing: Sharing
     without: WithoutGroups
+    changes: Any = ()  # ChangeTables, where nearest changes are asked for
 
     @property
     def n_played(self) -> int:

@@ -11,6 +11,7 @@ from leafledger.kernels.reductions.summary import list_grouped
 
 from ..arguments.readers import shorten
 from ..dataset.columns.names import name_at
+from ..dataset.columns.partition import Groups
 from ..display.nearest import did_you_mean
 from ..errors import UsageError
 from ..models.model import Feature
@@ -52,6 +53,47 @@ def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]
             shown = "a function" if callable(given[name]) else shorten(given[name])
             raise UsageError(f"parameter {name!r} is {shown}, {error}{hint}") from None
     return values
+
+
+def number_groups(method: Method, parameters: Mapping[str, Any], groups: Groups) -> dict[str, Any]:
+    """Turn the names of groups in a method's parameters into numbers.
+
+    Parameters
+    ----------
+    parameters : mapping of str to Any
+        All of the method's, as `check_parameters` returns them.
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+
+    Returns
+    -------
+    dict of str to Any
+        As the method takes them.
+
+    Raises
+    ------
+    UsageError
+        A sequence of groups is missing or lacks one, names one twice, or something else.
+    """
+    number, group_of = {name: k for k, (name, _) in enumerate(groups)}, {feature: name for name, members in groups for feature in members}
+    numbered = dict(parameters)
+    for name in (parameter.name for parameter in method.parameters if parameter.of_groups and groups):
+        listed = parameters[name]
+        if not listed:
+            raise UsageError(f"method {method.name!r} needs parameter {name!r}: every group, and every feature that no group names, in their order")
+        for k, each in enumerate(listed):
+            if each not in number and each in group_of:
+                raise UsageError(f"parameter {name!r} names {each!r}, a feature of group {group_of[each]!r}, expected the group")
+            if each not in number:
+                raise UsageError(f"parameter {name!r} names {each!r}, which is no group, and no feature outside of one{did_you_mean(each, number)}")
+            if each in listed[:k]:
+                raise UsageError(f"parameter {name!r} names {each!r} twice, expected once")
+        missing = [each for each in number if each not in listed]
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise UsageError(f"parameter {name!r} lacks {missing[0]!r}{more}, expected every group, and every feature that no group names")
+        numbered[name] = tuple(number[each] for each in listed)
+    return numbered
 
 
 def spread_by_feature(name: str, given: Mapping[Any, Any], features: Sequence[Feature], unneeded: Any) -> tuple[Any, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
 from leafledger.kernels.prepare import ask_background, prepare, weigh_leaves
+from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 
@@ -17,6 +18,8 @@ from ..dataset.columns.players import number_players
 from ..errors import UnsupportedModel, UsageError
 from ..models.model import Feature, Model
 from ..models.objectives import OF_CLASSES, Margin
+from .interaction_lists import check_order
+from .parameters import number_groups
 
 _OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}), whose margin is the score or the probability of a class"
 _MEANINGLESS = {
@@ -142,7 +145,14 @@ def find_shared(model: Model, method: Method, groups: Groups, interactions: bool
 
 
 def ask_model(
-    model: Model, method: Method, groups: Groups, n_rows: int | None, budget: int, interactions: bool = False, errors: bool = False
+    model: Model,
+    method: Method,
+    groups: Groups,
+    n_rows: int | None,
+    budget: int,
+    interactions: bool = False,
+    errors: bool = False,
+    sets: Sets | None = None,
 ) -> BackgroundQuery:
     """Make the background query of a model and a method.
 
@@ -158,6 +168,8 @@ def ask_model(
         Interactions are asked for.
     errors : bool
         Standard errors are asked for.
+    sets : Sets, optional
+        That interactions are of; by default pairs.
 
     Raises
     ------
@@ -168,7 +180,8 @@ def ask_model(
     check_groups(method, groups)
     with refused():
         numbers = number_players(model, groups).numbers
-        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions, errors=errors)
+        order = 0 if sets is None else sets.order
+        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions, errors=errors, order=order)
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:
@@ -198,6 +211,7 @@ def prepare_model(
     interactions: bool = False,
     own: bool = False,
     background: tuple[BackgroundQuery, BackgroundStatistics] | None = None,
+    sets: Sets | None = None,
 ) -> Prepared:
     """Make the tables of a model and a method.
 
@@ -213,6 +227,8 @@ def prepare_model(
         Combinations of features are players of their own; otherwise what they have is shared by their features.
     background : (BackgroundQuery, BackgroundStatistics), optional
         What was asked of a background and what was counted. None for the path-dependent game.
+    sets : Sets, optional
+        That interactions are of; by default pairs.
 
     Raises
     ------
@@ -225,12 +241,22 @@ def prepare_model(
     check_groups(method, groups)
     shared = find_shared(model, method, groups, interactions, own)
     numbers = number_players(model, groups).numbers
+    check_order(sets, model, groups, own)
     with refused():
-        return prepare(model.ensemble, method, parameters, numbers, interactions=interactions, background=background, shared=shared)
+        return prepare(
+            model.ensemble,
+            method,
+            number_groups(method, parameters, groups),
+            numbers,
+            interactions=interactions,
+            background=background,
+            shared=shared,
+            sets=sets,
+        )
 
 
-def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Name the two players of every pair.
+def set_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Name the players of every pair or set that interacts.
 
     Parameters
     ----------
@@ -239,7 +265,7 @@ def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, s
 
     Returns
     -------
-    tuple of (str, str)
+    tuple of tuples of str
         Empty where interactions are not asked for.
     """
-    return tuple((players[i], players[j]) for i, j in prepared.pairs.players.tolist())
+    return tuple(tuple(players[i] for i in members if i >= 0) for members in prepared.pairs.players.tolist())

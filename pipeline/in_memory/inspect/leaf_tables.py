@@ -37,7 +37,7 @@ from ...dataset.columns.partition import Partition, read_groups
 from ...dataset.columns.players import Players, combination_names, number_players
 from ...dataset.columns.row_places import RowPlaces
 from ...errors import UnsupportedModel, UsageError
-from ...methods.parameters import check_parameters
+from ...methods.parameters import check_parameters, number_groups
 from ...methods.slice_step import check_rows
 from ...methods.tables import check_groups, check_method, player_names, refuse_statistics, refused
 from ...models import load_ensemble
@@ -125,7 +125,7 @@ def _ask(
     bins, forest = make_forest(loaded.ensemble._replace(statistics=NO_STATISTICS), players.numbers)
     with _symmetric():
         check_weights(forest)
-    given, seen = check_parameters(chosen, read_parameters("parameters", parameters)), None
+    given, seen = number_groups(chosen, check_parameters(chosen, read_parameters("parameters", parameters)), groups), None
     if not isinstance(background, str):
         seen = _read_background(loaded, bins, background, read_flag("allow_unseen", allow_unseen))
     elif background != MODEL:
@@ -220,7 +220,7 @@ def leaf_tables(
     model : Model, str, path or model object
         A loaded model, or whatever `load_ensemble` takes.
     method : str
-        One whose values are sums over trees: "shapley", "banzhaf", "beta", "semivalue", "probabilistic", "owen" or "two_step".
+        One whose values are sums over trees: "shapley", "banzhaf", "beta", "semivalue", "probabilistic", "owen", "two_step" or "asymmetric".
     parameters : mapping, optional
         Parameters of the method by name, such as ``{"p": 0.3}``.
     partition : mapping, str or path, optional

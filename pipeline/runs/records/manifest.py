@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 import pyarrow as pa
 
+from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.slices.links import Link
 
@@ -77,7 +78,7 @@ class Manifest:
     bound: tuple[float, ...]  # no margin is further from that of the base value
     used: tuple[int, ...]  # features that some split asks for, by position
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
-    pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
+    pairs: tuple[tuple[int, ...], ...]  # of these that interact, or sets of them, where interactions were asked for
     n_rows: int  # explained, and there
     n_files: int  # of the plan, with rows; those whose footers could not be read are none of them
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
@@ -87,6 +88,7 @@ class Manifest:
     totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
     missing: float | None = field(default=None, metadata={EMPTY: True})  # number that stands for missing values besides null and NaN, if any
     forgotten: tuple[Forgotten, ...] = field(default=(), metadata={EMPTY: True})  # rows that were taken out since; summaries were made with them
+    sets: Sets | None = field(default=None, metadata={EMPTY: True})  # as in the plan
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")
@@ -250,7 +252,7 @@ class Game:
     bound: tuple[float, ...]
     used: tuple[int, ...]
     players: tuple[int, ...]
-    pairs: tuple[tuple[int, int], ...]
+    pairs: tuple[tuple[int, ...], ...]
 
 
 def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
@@ -263,8 +265,9 @@ def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
     link : Link or None
         That attributions are carried through; None for margins.
     """
-    arrays = (find_base(link, prepared), prepared.bound, prepared.bins.read, prepared.players, prepared.pairs.players)
-    return Game(library, *(as_tuples(array.tolist()) for array in arrays))
+    sets = [[player for player in members if player >= 0] for members in prepared.pairs.players.tolist()]
+    arrays = (find_base(link, prepared), prepared.bound, prepared.bins.read, prepared.players)
+    return Game(library, *map(as_tuples, (*(array.tolist() for array in arrays), sets)))
 
 
 def make_manifest(
@@ -321,5 +324,6 @@ def make_manifest(
         summaries=tuple(written),
         rejected=tuple(rejected),
         totals=read_totals(summaries),
+        sets=plan.sets,
         missing=min((feature.missing for feature in plan.features if feature.missing is not None), default=None),
     )
