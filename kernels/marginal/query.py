@@ -100,9 +100,24 @@ def _players(forest: Forest, phi: Phi) -> tuple[np.ndarray, np.ndarray]:
     return forest.splits.feature, forest.player
 
 
+def make_game(forest: Forest, phi: Phi, query: MarginalQuery, background: Any) -> MarginalGame:
+    """Join a model and what is known of a background.
+
+    Parameters
+    ----------
+    phi : Phi
+        of the method
+    query : MarginalQuery
+        made for the same forest
+    background : Background, or a record with its arrays and ``total``
+        of all rows
+    """
+    return MarginalGame(forest, query.partitioning, background, _players(forest, phi)[1], int(query.summed_bits[0]))
+
+
 def _play(forest: Forest, phi: Phi, query: Any, statistics: Any) -> MarginalGame:
     refuse_other(query, statistics, (MarginalQuery, Background))
-    return MarginalGame(forest, query.partitioning, statistics, _players(forest, phi)[1], int(query.summed_bits[0]))
+    return make_game(forest, phi, query, statistics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +164,7 @@ class MarginalUse:
         width, sizes = ensemble.value.shape[1], []
         rest = RECORD_BYTES + bins.threshold.nbytes + 64 * bins.column.size + margin_bytes(ensemble, forest.trace, forest.comparisons)
         for most_bits, summed_bits in [(0, SUMMED_BITS)] if self.of_sets else COARSE_TO_FINE:
-            partitioning = partitioner.partition(most_bits)
+            partitioning = partitioner.partition(most_bits, whole_trees=most_bits == MOST_BITS and not interactions)
             most = int(partitioning.deep.bits.max(initial=0))
             if self.of_sets and most > SUMMED_BITS:
                 raise InvalidParameters(

@@ -104,7 +104,7 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
         node=np.arange(player.size, dtype=np.int32),
         source=np.arange(ensemble.root.size, dtype=np.int32),
         gain=np.full(player.size, keys.size, np.int32),
-        own=np.zeros(player.size, bool),
+        presence=np.zeros(player.size, np.int8),
         points=points_of_trees(lambda n: same_points(points(n)), most_on_a_path(ensemble, traced, first_splits(ensemble, traced))),
         n_rows=keys.size,
         n_used=forest.n_used,

@@ -89,7 +89,7 @@ def play_sets(forest: Forest, value: SetValue) -> SetGame:
         node=np.arange(player.size, dtype=np.int32),
         source=np.arange(ensemble.root.size, dtype=np.int32),
         gain=np.full(player.size, len(sets.players), np.int32),
-        own=np.zeros(player.size, bool),
+        presence=np.zeros(player.size, np.int8),
         points=(),  # walks have rules instead
         n_rows=len(sets.players),
         n_used=forest.n_used,

@@ -37,7 +37,7 @@ class Walks(NamedTuple):
     stop: np.ndarray  # (walks,) int64
     tree: np.ndarray  # (walks,) int32, the model's
     output: np.ndarray  # (walks,) int32, the first output the tree adds to
-    nodes: np.ndarray  # (walks, q) float64, probabilities of presence of all players but the tree's own
+    nodes: np.ndarray  # (walks, q) float64, probabilities of presence of the first kind of players, see Game.presence
     weights: np.ndarray  # (walks, q) float64
     width: np.ndarray  # (1,) int64, numbers in a leaf: one, or one for every output
     levels: np.ndarray  # (1,) int64, most levels of splits in a walk
@@ -233,8 +233,8 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
     kind, split = steps.columns[:, STEP_KIND], steps.split
     triples = np.stack((steps.node, steps.first, steps.second))
     values = np.where((ensemble.feature < 0)[triples[1:]][:, :, None], ensemble.value[triples[1:]], 0.0)
-    nodes = np.array([walk.points.nodes for walk in walks]).reshape(-1, q, 2)[steps.walk]
-    t = np.where(game.own[steps.node][:, None], nodes[:, :, 1], nodes[:, :, 0])
+    nodes = np.array([walk.points.nodes for walk in walks])[steps.walk]
+    t = nodes[np.arange(len(nodes)), :, game.presence[steps.node]]
     blocks = []
     size = np.zeros(kind.size, np.int64)
     for k in range(WALK_LEAVES_AGAIN + 1):
@@ -292,7 +292,7 @@ def _parts(points: Points) -> list[Points]:
 def _grow(points: Points, q: int) -> Points:
     """Pad points to q with weight 0."""
     more = q - points.weights.size
-    return Points(np.concatenate((points.nodes, np.full((more, 2), 0.5))), np.concatenate((points.weights, np.zeros(more))))
+    return Points(np.concatenate((points.nodes, np.full((more, points.nodes.shape[1]), 0.5))), np.concatenate((points.weights, np.zeros(more))))
 
 
 def merge_sizes(cost: np.ndarray) -> np.ndarray:

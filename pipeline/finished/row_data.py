@@ -9,7 +9,7 @@ from ..display.text import count
 from ..display.waterfall import Step, shorten_steps, write_whole
 from ..runs.lookup.row_lookup import RowAddress
 
-REASONS = "reasons"  # list column of reasons
+REASONS, CHANGES = "reasons", "changes"  # list columns
 STEPS = 10  # features shown
 OUTPUTS = 10  # outputs whose margins are listed in a line
 ROUNDED = 2.0**-24  # relative rounding of single precision, in which runs store most numbers
@@ -39,6 +39,7 @@ class ShownOutput:
     n_others: int  # players without stored values
     interactions: tuple[tuple[tuple[str, ...], float], ...] | None  # pairs, or sets, and values, the largest first; None if not requested
     reasons: tuple[Mapping[str, Any], ...] | None  # as stored, by rank
+    changes: tuple[Mapping[str, Any], ...] | None = None  # as stored: what one feature would have to be; None if there are none to be
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,12 @@ def write_reason(reason: Mapping[str, Any]) -> str:
     phi = "" if reason.get("phi") is None else f", {reason['phi']:+.5g}"
     said = " ".join(str(reason[name]) for name in ("code", "text") if reason.get(name) is not None)
     return f"{reason.get('rank', ''):>4}  {said} ({feature}{phi}{'' if share is None else f', {share:.0%}'})"
+
+
+def write_nearest(change: Mapping[str, Any]) -> str:
+    """Write a change as a line."""
+    until = "" if change.get("until") is None else f", up to {change['until']}"
+    return f"      {change.get('text')} ({change.get('feature')} = {change.get('value')}{until})"
 
 
 def say_found(n_found: int, n_shown: int) -> str:

@@ -89,8 +89,12 @@ def _read_list(plan: Plan, stored: Mapping[str, Any], k: int) -> list[Step]:
 
 
 def _read_reasons(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[Mapping[str, Any], ...] | None:
-    """Return reasons from a list column, unless the column is an id."""
-    name = schema.name_columns(REASONS, plan.written_outputs, ())[k]
+    """Return an output's reasons."""
+    return _read_entries(plan, stored, schema.name_columns(REASONS, plan.written_outputs, ())[k])
+
+
+def _read_entries(plan: Plan, stored: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], ...] | None:
+    """Return what a list column has, unless the column is an id."""
     listed = None if name in plan.ids else stored.get(name)
     return tuple(listed) if isinstance(listed, list) and all(isinstance(reason, dict) for reason in listed) else None
 
@@ -103,9 +107,10 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
     totals, _, pairs = plan.columns
     steps, errors, scores = _read_wide(plan, stored, k) if plan.wide else (_read_list(plan, stored, k), {}, {})
     name = stored[plan.chosen[0]] if plan.chosen else plan.outputs[k]
-    base, total = manifest.base[plan.outputs.index(name)], _read_number(stored[totals[k]])
+    total = _read_number(stored[totals[k]])
+    base = _read_number(stored[plan.base_columns[k]]) if plan.base_columns else manifest.base[plan.outputs.index(name)]
     n_named = len(plan.players) - len(plan.scores)
-    if plan.additive and plan.wide:
+    if plan.additive and plan.wide and not (plan.base_columns and math.isnan(total)):
         phi = [step.phi for step in steps]
         if not abs(math.fsum(phi) + base - total) <= ROUNDED * (math.fsum(map(abs, phi)) + abs(base) + abs(total)):
             raise InvalidRun(f"{where}: attributions do not add up to {TOTALS[plan.space]} - base value; check the run")
@@ -121,6 +126,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
         n_others=0 if plan.wide else n_named - len(steps),
         interactions=kept,
         reasons=_read_reasons(plan, stored, k),
+        changes=next((_read_entries(plan, stored, name) for name in plan.change_columns), None),
     )
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
 from leafledger.kernels.prepare import ask_background, prepare, weigh_leaves
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.ensemble import TreeEnsemble
@@ -19,6 +20,7 @@ from ..errors import UnsupportedModel, UsageError
 from ..models.model import Feature, Model
 from ..models.objectives import OF_CLASSES, Margin
 from .interaction_lists import check_order
+from .parameters import number_groups
 
 _OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}), whose margin is the score or the probability of a class"
 _MEANINGLESS = {
@@ -90,6 +92,18 @@ def check_method(model: Model, method: Method) -> None:
         refuse_statistics(model, f"method {method.name!r}")
 
 
+def check_groups(method: Method, groups: Groups) -> None:
+    """Refuse a method of groups without a partition.
+
+    Parameters
+    ----------
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    """
+    if not groups and not method.phi.of_groups:
+        raise UsageError(f"method {method.name!r} needs a partition of the features: give --partition, in Python partition=")
+
+
 def check_shared(method: Method, interactions: bool) -> None:
     """Refuse methods whose values cannot be shared among the features of a combination.
 
@@ -140,6 +154,7 @@ def ask_model(
     interactions: bool = False,
     errors: bool = False,
     sets: Sets | None = None,
+    quantity: Quantity | None = None,
 ) -> BackgroundQuery:
     """Make the background query of a model and a method.
 
@@ -157,6 +172,8 @@ def ask_model(
         Standard errors are asked for.
     sets : Sets, optional
         That interactions are of; by default pairs.
+    quantity : Quantity, optional
+        That attributions are carried to, background row by background row.
 
     Raises
     ------
@@ -164,10 +181,20 @@ def ask_model(
         The method has no marginal game, or tables do not fit in the budget.
     """
     check_method(model, method)
+    check_groups(method, groups)
     with refused():
         numbers = number_players(model, groups).numbers
-        order = 0 if sets is None else sets.order
-        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions, errors=errors, order=order)
+        return ask_background(
+            model.ensemble,
+            method,
+            numbers,
+            n_rows=n_rows,
+            budget=budget,
+            interactions=interactions,
+            errors=errors,
+            order=0 if sets is None else sets.order,
+            quantity=quantity,
+        )
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:
@@ -224,11 +251,21 @@ def prepare_model(
         The parameters, the partition or the background do not fit the model or the method.
     """
     check_method(model, method)
+    check_groups(method, groups)
     shared = find_shared(model, method, groups, interactions, own)
     numbers = number_players(model, groups).numbers
     check_order(sets, model, groups, own)
     with refused():
-        return prepare(model.ensemble, method, parameters, numbers, interactions=interactions, background=background, shared=shared, sets=sets)
+        return prepare(
+            model.ensemble,
+            method,
+            number_groups(method, parameters, groups),
+            numbers,
+            interactions=interactions,
+            background=background,
+            shared=shared,
+            sets=sets,
+        )
 
 
 def set_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, ...], ...]:

@@ -5,7 +5,11 @@ from dataclasses import dataclass
 
 from leafledger.pipeline.display.text import count
 from tests.bench.calls import Calls
+from tests.bench.changes import FEATURES, Changed
+from tests.bench.changes import MOST as MOST_PREDICTIONS
 from tests.bench.compare import PREDICT, Comparison
+from tests.bench.effects import BRUTE, EffectSpeed
+from tests.bench.effects import TIMES as EFFECT_TIMES
 from tests.bench.forecasts import Foreseen
 from tests.bench.gap import BAR as GAP_BAR
 from tests.bench.gap import GREEDY, MOST_SECONDS, PLAIN, SET, GapStep
@@ -131,6 +135,16 @@ def judge_gaps(steps: Sequence[GapStep]) -> list[Bar]:
         bars.append(Bar(case, "ms of a greedy ranking", 1e3 * step.seconds[GREEDY], 1e3 * MOST_SECONDS, most=True))
         bars.append(Bar(case, f"times {PLAIN} in Python", step.seconds[PLAIN] / step.seconds[SET], TIMES_PLAIN))
     return bars
+
+
+def judge_effects(found: Sequence[EffectSpeed]) -> list[Bar]:
+    """Bars of partial dependence."""
+    return [Bar(f"effects, {each.n_rows:,} background rows", f"times {BRUTE}", each.ratio, EFFECT_TIMES) for each in found]
+
+
+def judge_changes(found: Sequence[Changed]) -> list[Bar]:
+    """Bars of nearest changes."""
+    return [Bar(each.case, f"predictions that changes of {FEATURES} features take", each.times, MOST_PREDICTIONS, most=True) for each in found]
 
 
 def judge_forecasts(found: Sequence[Foreseen]) -> list[Bar]:

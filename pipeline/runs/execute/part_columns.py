@@ -10,17 +10,20 @@ import pyarrow.parquet as pq
 
 from leafledger.kernels.method.jackknife import find_errors
 from leafledger.kernels.methods import METHODS
-from leafledger.kernels.slices.buffers import Buffers, Prepared
+from leafledger.kernels.slices.buffers import BASE, Buffers, Prepared
 
+from ...arguments.choices import LOSS
+from ...changes.asked import Changes
 from ...methods.interaction_lists import VALUE, column_type, count_kept, list_leaves, make_column, name_entries
 from ...methods.precision import round_to
 from ...methods.tables import set_names
 from ...methods.top_k_lists import leaves
 from ...models.model import Feature
+from ..columns import change_columns as changes
 from ..columns import reason_columns as told
 from ..columns import reasons as reasons_
 from ..columns import top_attributions as top
-from ..columns.reasons import Reasons
+from ..columns.reasons import Direction, Reasons
 from ..columns.top_attributions import Top
 from ..records.plan import Plan
 
@@ -72,9 +75,15 @@ def _name_rows(plan: Plan, batch: pa.Schema) -> Iterator[Group]:
 
 
 def _write_margins(plan: Plan, number: pa.DataType) -> Group:
+    """Margins, predictions or losses; of losses also the base value of each row."""
     dtype, names = np.dtype(plan.precision), plan.columns[0]
-    fields = [pa.field(name, number, nullable=False) for name in names]
-    return Group(fields, lambda rows: [pa.array(round_to(margin[: rows.n], dtype)) for margin in rows.buffers.margin], split=names)
+    fields = [pa.field(name, number, nullable=plan.space == LOSS) for name in (*names, *plan.base_columns)]
+
+    def write(rows: Rows) -> list[pa.Array]:
+        found = [*rows.buffers.margin, *(rows.buffers.ends[:, BASE] if plan.base_columns else ())]
+        return [pa.array(round_to(values[: rows.n], dtype), mask=rows.missing if plan.space == LOSS else None) for values in found]
+
+    return Group(fields, write, split=[field.name for field in fields])
 
 
 def _write_players(plan: Plan, prepared: Prepared, number: pa.DataType) -> Iterator[Group]:
@@ -96,7 +105,7 @@ def _write_players(plan: Plan, prepared: Prepared, number: pa.DataType) -> Itera
     ranks = [field.name for field in fields if pa.types.is_integer(field.type)]  # whose bytes, split, few readers put together
     fractions = [field.name for field in fields if not pa.types.is_integer(field.type)]
     yield Group(fields, lambda rows: write(rows, rows.buffers.phi), fractions, ranks)
-    errors = [pa.field(name, number, nullable=False) for name in plan.error_columns]
+    errors = [pa.field(name, number, nullable=plan.labels is not None) for name in plan.error_columns]
     yield Group(errors, lambda rows: write(rows, find_errors(rows.buffers) if errors else ()), plan.error_columns)
 
 
@@ -146,6 +155,17 @@ def _tell_reasons(plan: Plan, asked: Reasons, prepared: Prepared, number: pa.Dat
     )
 
 
+def _tell_changes(plan: Plan, prepared: Prepared, asked: Changes, direction: Direction, batch: pa.Schema) -> Group:
+    """What one feature would have to be."""
+    (name,), there = plan.change_columns, {*batch.names}
+    types = {feature.name: batch.field(feature.name).type for feature in plan.features if feature.name in there}
+
+    def write(rows: Rows) -> list[pa.Array]:
+        return [changes.make_changes(asked, direction, prepared, plan.features, types, rows.buffers, rows.n)]
+
+    return Group([pa.field(name, pa.list_(changes.ENTRY))], write, repeated=leaves(name, *changes.ENTRY.names))
+
+
 def _pass_values(plan: Plan, batch: pa.Schema) -> Iterator[Group]:
     """Values of features, and labels."""
     passed = [feature.name for feature in plan.features] if plan.values else []
@@ -168,7 +188,10 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     groups += _write_players(plan, prepared, number) if plan.wide else ()
     groups += [_list_pairs(plan, prepared, number)] if plan.interactions is not None else []
     groups += [_list_top(plan, plan.top, prepared, number, features)] if plan.top is not None else []
-    groups += [_tell_reasons(plan, plan.reasons, prepared, number, features)] if plan.reasons is not None else []
+    if plan.reasons is not None:
+        groups.append(_tell_reasons(plan, plan.reasons, prepared, number, features))
+        asked = plan.reasons.changes
+        groups += [_tell_changes(plan, prepared, asked, plan.reasons.direction, batch)] if asked is not None else []
     groups += _pass_values(plan, batch)
     schema = pa.schema([field for group in groups for field in group.fields])
     return Columns(schema, tuple(groups), plan.ids, plan.labels is not None, features)

@@ -97,11 +97,12 @@ class Options:
     """Which values rows get."""
 
     parameters: Mapping[str, Any] | None = None
-    """Parameters of the method, NAME=VALUE: p=0.3; a list of numbers as sizes=0.5,0.25,0.25; points t:height as density=0:0,0.5:2,1:0."""
+    """Parameters of the method, NAME=VALUE: p=0.3; a list of numbers as sizes=0.5,0.25,0.25, of groups as sequence=first,then; points t:height as
+    density=0:0,0.5:2,1:0."""
 
     partition: Mapping[str, Iterable[str | int]] | str | None = None
-    """Groups of features, {"group": ["feature", …]}, by name or position, or a JSON file of such an object. Values are the groups', with owen and
-    two_step the features' within their groups. A feature that is not named is a group of its own."""
+    """Groups of features, {"group": ["feature", …]}, by name or position, or a JSON file of such an object. Values are the groups', with owen,
+    two_step and asymmetric the features' within their groups. A feature that is not named is a group of its own."""
 
     interactions: int | str | None = None
     """Also the interactions of every two features or groups: how many of a row to keep, the largest, or "all"."""
@@ -114,8 +115,9 @@ class Options:
     other than shapley weigh sets by their own measure."""
 
     space: Space = "margin"
-    """What is attributed: "margin", raw scores; "probability", of every class; or "response", predictions in the label's units. The latter two carry
-    the margin's attributions through the model's link, along the straight line from base value to margin, and add up to the prediction."""
+    """What is attributed: "margin", raw scores; "probability", of every class; "response", predictions in the label's units; or "loss", how wrong
+    the prediction is of a row with a label. With rows of a background, all but margins are of one background row after the other, so that the base
+    value is the background's mean; otherwise of the straight line from base value to margin."""
 
     combinations: Combinations = "shared"
     """What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, as CatBoost

@@ -19,7 +19,7 @@ from ...dataset.files.bundling import bundle_small, fill_items
 from ...dataset.files.listing import Listing, make_items
 from ...dataset.files.row_groups import READ_BYTES
 from ...methods.interaction_lists import choose_sets, count_kept
-from ...methods.output_space import choose_link
+from ...methods.output_space import choose_space
 from ...methods.worker_memory import CHUNK_BYTES, ENTRY_BYTES, Extent, Memory, max_group_rows, max_item_rows, max_slice_rows
 from ...models.model import Model
 from ..columns.reasons_file import plan_reasons
@@ -30,7 +30,7 @@ from ..records.plan import Plan
 STATE_BYTES = 272  # of a player and output in states of summaries: as they are, as they were before a slice, as bytes, as text, and in the footer
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
 LEAST_ROWS, LEAST_GROUPS = 100_000, 4  # rows and row groups of a part that is made of small files, whichever is less
-TOP_LEAVES, REASON_LEAVES = 3, 7  # columns that a list of the largest attributions, and one of reasons, is made of
+TOP_LEAVES, REASON_LEAVES, CHANGE_LEAVES = 3, 7, 4  # columns that a list of the largest attributions, of reasons, and of changes is made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,7 @@ class RowSize:
 def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None) -> Plan:
     """Decide all that the output depends on, but how many rows go together."""
     options, method = job.options, METHODS[job.options.method]
+    link, quantity = choose_space(options.space, model, method, dict(job.parameters), options.interactions is not None, options.background)
     return Plan(
         version=version("leafledger"),
         model=model.origin or job.model,
@@ -58,7 +59,8 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
         precision=options.precision,
         device=options.device,
         space=options.space,
-        link=choose_link(options.space, model, method, dict(job.parameters), options.interactions is not None),
+        link=link,
+        quantity=quantity,
         data=found.uri,
         background=options.background,
         background_digest=None if background is None else background.digest,
@@ -87,7 +89,7 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
 def _count_columns(draft: Plan) -> int:
     """Count the columns of a part, as Parquet counts them."""
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns)
-    n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns)
+    n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns) + CHANGE_LEAVES * len(draft.change_columns)
     return n_columns + len(draft.value_columns) + bool(draft.label_column)
 
 
@@ -97,6 +99,7 @@ def measure_row(draft: Plan, tables: Extent) -> RowSize:
     lots = 2 * N_GROUPS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(len(tables.pairs), draft.interactions)
     n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)
+    n_entries += len(draft.reasons.changes.features) if draft.reasons is not None and draft.reasons.changes is not None else 0
     written = 8 * n_columns + ENTRY_BYTES * n_entries * len(draft.written_outputs)
     return RowSize(n_columns, tables.n_players * (1 + lots), n_kept, written)
 

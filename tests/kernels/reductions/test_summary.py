@@ -121,7 +121,11 @@ def test_a_share_of_nothing_is_nothing():
 @pytest.mark.slow
 def test_a_summary_reads_what_its_method_writes(method):
     """From a batch of rows to tables with the columns that the summary names, one value of a row's batch per label."""
-    parameters = {parameter.name: parameter.default for parameter in method.parameters} | {"atoms": ((0.5, 1.0),), "sizes": (0.5, 0.5)}
+    parameters = {parameter.name: parameter.default for parameter in method.parameters} | {
+        "atoms": ((0.5, 1.0),),
+        "sizes": (0.5, 0.5),
+        "sequence": (0,),
+    }
     parameters = {name: value for name, value in parameters.items() if any(parameter.name == name for parameter in method.parameters)}
     groups = None if method.phi.of_groups else np.zeros(2, np.int32)
     prepared = prepare(TREE, method, parameters, groups)

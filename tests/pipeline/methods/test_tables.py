@@ -114,7 +114,7 @@ def test_pairs_are_named_by_their_players(model):
 
 def test_what_kernels_refuse_is_a_mistake_of_the_caller_s(model):
     """In the same words; other errors go on."""
-    with pytest.raises(UsageError, match=r"^method 'owen' needs a partition of the features"):
+    with pytest.raises(UsageError, match=r"^method 'owen' needs a partition of the features: give --partition, in Python partition=$"):
         prepare_model(model, METHODS["owen"], {}, ())
     with pytest.raises(UsageError, match=r"^as it was said$") as raised, refused():
         raise InvalidParameters("as it was said")
