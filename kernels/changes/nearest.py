@@ -1,7 +1,7 @@
 """The nearest change of one feature that carries a row's margin across a threshold.
 
-As a function of one feature, a row's margin is a step function: the sum of the leaves whose other conditions the row passes. Every tree that asks for
-the feature is descended once, both ways where it asks; its leaves are then intervals of the feature's bins, or sets of its categories.
+As a function of one feature, a row's margin is a step function: the sum of the leaves whose other conditions the row passes. Every tree is walked
+once for all features, and both ways where it asks for one of them; leaves are then intervals of the feature's bins, or sets of its categories.
 """
 
 from typing import NamedTuple
@@ -14,18 +14,20 @@ from ..trees.forest import Forest
 from ..trees.margin import NODE_FEATURE, NODE_LEFT, NODE_LOWER, NODE_NUMBERS, NODE_SPAN, Descent, lay_out_descent
 from .supported import Supported
 
-BLOCK = 16  # rows that walk a tree one after the other: their steps fit a core's cache
+BLOCK = 8  # rows that walk a tree one after the other: their steps fit a core's cache
 ABOVE, BELOW, BETWEEN = 1, -1, 0  # sides of the threshold
 
 
 class ChangeTables(NamedTuple):
-    """The features to be changed, and the trees that ask for each."""
+    """The features to be changed, and the trees that ask for one of them."""
 
     feature: np.ndarray  # (features,) int32, positions among the used features
+    asked: np.ndarray  # (used,) int64, positions among these features, -1 of others
     n_bins: np.ndarray  # (features,) int64, of numbers without the missing bin, of categories with unseen and missing
+    start: np.ndarray  # (features + 1,) int64, feature f's steps are those from start[f] on, one more than it has bins
     categorical: np.ndarray  # (features,) bool
-    start: np.ndarray  # (features + 1,) int64, feature f's trees are tree[start[f]:start[f + 1]]
     tree: np.ndarray  # int32
+    nodes: np.ndarray  # (4 * nodes,) int32, as Descent has them, but for features: -1 - feature at splits of categories
     descent: Descent  # of all trees
     at: np.ndarray  # (1,) float64, margins from here on are above the threshold
     below: np.ndarray  # (1,) float64, smaller margins are below it; not larger than ``at``
@@ -51,71 +53,132 @@ def prepare_changes(forest: Forest, bins: BinTables, features: np.ndarray, at: f
     at, below : float
         margins from ``at`` on are above the threshold, those smaller than ``below`` are below it, and others are neither; margin units
     """
-    every, asked = np.arange(forest.ensemble.root.size), forest.splits.feature >= 0
-    pairs = np.unique(np.stack((forest.splits.feature[asked], forest.trace.tree[asked])), axis=1)
-    trees = [pairs[1, pairs[0] == j] for j in features.tolist()]
-    n_numbers = [np.isfinite(bins.threshold[bins.start[j] : bins.start[j + 1]]).sum() + 1 for j in features.tolist()]
+    every, asked = np.arange(forest.ensemble.root.size), np.full(bins.column.size, -1)
+    asked[features] = np.arange(features.size)
+    descent = lay_out_descent(forest.ensemble, forest.splits, forest.trace, every)
+    nodes = descent.nodes.reshape(-1, NODE_NUMBERS).copy()
+    nodes[:, NODE_FEATURE] = np.where(descent.members < 0, nodes[:, NODE_FEATURE], -1 - nodes[:, NODE_FEATURE])
+    numbers = [np.isfinite(bins.threshold[bins.start[j] : bins.start[j + 1]]).sum() + 1 for j in features.tolist()]
+    n_bins = np.where(bins.n_codes[features] > 0, bins.n_codes[features] + 2, np.array(numbers, np.int64))
     return ChangeTables(
         feature=features.astype(np.int32),
-        n_bins=np.where(bins.n_codes[features] > 0, bins.n_codes[features] + 2, np.array(n_numbers, np.int64)),
+        asked=asked,
+        n_bins=n_bins,
+        start=np.cumsum([0, *(n_bins + 1)], dtype=np.int64),
         categorical=bins.n_codes[features] > 0,
-        start=np.cumsum([0, *(each.size for each in trees)], dtype=np.int64),
-        tree=np.concatenate([np.zeros(0, np.int32), *trees]).astype(np.int32),
-        descent=lay_out_descent(forest.ensemble, forest.splits, forest.trace, every),
+        tree=np.unique(forest.trace.tree[np.isin(forest.splits.feature, features)]),
+        nodes=nodes.reshape(-1),
+        descent=descent,
         at=np.array([at]),
         below=np.array([below]),
     )
 
 
 @jit
-def _add_tree(
-    tree: int, row: np.ndarray, mask: int, feature: int, n_bins: int, tables: Descent, place: np.ndarray, stack: np.ndarray, steps: np.ndarray
-) -> None:
-    """Add a tree's leaves to the steps of one ``row (used,) int64`` of bins.
+def _sort_left(place: np.ndarray, first: int, last: int, words: np.ndarray, members: int) -> int:
+    """Put those of the codes ``place[first:last]`` that go left before the others; return where the others start."""
+    cut = first
+    for k in range(first, last):
+        code = place[k]
+        if is_member(words, members, code):
+            place[k] = place[cut]
+            place[cut] = code
+            cut += 1
+    return cut
 
-    Of numbers ``steps (n_bins + 1,)`` become the differences of adjacent bins, of categories the sums. ``place (at least n_bins,)`` has the codes in
-    any order: a split of categories sorts those that go left before the others.
+
+@jit
+def _walk(
+    rows: np.ndarray,
+    n_rows: int,
+    mask: int,
+    tables: ChangeTables,
+    place: np.ndarray,
+    ends: np.ndarray,
+    stack: np.ndarray,
+    steps: np.ndarray,
+) -> None:
+    """Add, of every row and feature, what each leaf that a change of the feature alone leads to is more than the row's own.
+
+    The row's own path is walked once for all features. Where it asks for one of them the other side waits on the ``stack``, with the bins that lead
+    there, and is then walked with this feature open. ``rows (BLOCK * used,) int64`` are bins. Of numbers ``steps (BLOCK * all bins,)`` become the
+    differences of adjacent bins, of categories the sums. ``place (all bins,)`` has codes in any order, from ``start`` of their feature on, and ``ends
+    (2, features)`` bins up to which a path may go: all, before and after.
     """
-    nodes = tables.nodes
-    stack[0, 0], stack[1, 0], stack[2, 0] = tables.root[tree], 0, n_bins
-    size = 1
-    while size > 0:
-        size -= 1
-        node, first, last = stack[0, size], stack[1, size], stack[2, size]
-        while nodes[NODE_NUMBERS * node + NODE_LEFT] != node:
-            v = NODE_NUMBERS * node
-            left, lower, span = np.int64(nodes[v + NODE_LEFT]), np.int64(nodes[v + NODE_LOWER]), np.int64(nodes[v + NODE_SPAN])
-            if nodes[v + NODE_FEATURE] != feature:
-                bin_ = row[nodes[v + NODE_FEATURE]]
-                if tables.members[node] >= 0:
-                    bin_ = is_member(tables.words, tables.members[node], bin_)
-                node = left + (((bin_ - lower) & mask) > (span & mask))
-                continue
-            if tables.members[node] >= 0:
-                cut = first
-                for k in range(first, last):
-                    code = place[k]
-                    if is_member(tables.words, tables.members[node], code):
-                        place[k] = place[cut]
-                        place[cut] = code
-                        cut += 1
-            else:
-                cut = min(max(lower + span + 1, first), last)  # bins up to lower + span go left, and perhaps the missing one, before bin 0
-            if cut == first:
-                node = left + 1
-            elif cut == last:
-                node = left
-            else:
-                stack[0, size], stack[1, size], stack[2, size] = left + 1, cut, last
-                size += 1
-                node, last = left, cut
-        value = tables.value[node, 0]
-        if place.size == 0:
-            steps[first] += value
-            steps[last] -= value
-        else:
-            for k in range(first, last):
-                steps[place[k]] += value
+    nodes, words, all_members = tables.nodes, tables.descent.words, tables.descent.members
+    n_used, n_steps = tables.asked.size, tables.start[tables.feature.size]
+    for t in tables.tree:
+        for i in range(n_rows):
+            bins, at, size = i * n_used, i * n_steps, 0
+            node = np.int64(tables.descent.root[t])
+            while True:
+                v = NODE_NUMBERS * node
+                left = np.int64(nodes[v + NODE_LEFT])
+                if left == node:
+                    break
+                feature, lower, span = np.int64(nodes[v + NODE_FEATURE]), np.int64(nodes[v + NODE_LOWER]), np.int64(nodes[v + NODE_SPAN])
+                members = np.int64(-1)
+                if feature < 0:
+                    feature, members = -1 - feature, all_members[node]
+                bin_ = rows[bins + feature]
+                if members >= 0:
+                    bin_ = is_member(words, members, bin_)
+                right = np.int64(((bin_ - lower) & mask) > (span & mask))
+                f = tables.asked[feature]
+                if f >= 0:
+                    first, last = ends[0, f], ends[1, f]
+                    if members >= 0:
+                        cut = _sort_left(place, tables.start[f] + first, tables.start[f] + last, words, members) - tables.start[f]
+                    else:
+                        cut = min(max(lower + span + 1, first), last)  # bins up to lower + span go left, and perhaps the missing one, before bin 0
+                    stack[0, size], stack[1, size] = left + 1 - right, f
+                    stack[2, size], stack[3, size] = (first, cut) if right else (cut, last)
+                    size += 1
+                    ends[1 - right, f] = cut
+                node = left + right
+            own = tables.descent.value[node, 0]
+            for k in range(size):
+                f = stack[1, k]
+                ends[0, f], ends[1, f] = 0, tables.n_bins[f]
+            while size > 0:
+                size -= 1
+                node, f, first, last = stack[0, size], stack[1, size], stack[2, size], stack[3, size]
+                if first == last:
+                    continue
+                while True:
+                    v = NODE_NUMBERS * node
+                    left = np.int64(nodes[v + NODE_LEFT])
+                    if left == node:
+                        break
+                    feature, lower, span = np.int64(nodes[v + NODE_FEATURE]), np.int64(nodes[v + NODE_LOWER]), np.int64(nodes[v + NODE_SPAN])
+                    members = np.int64(-1)
+                    if feature < 0:
+                        feature, members = -1 - feature, all_members[node]
+                    if tables.asked[feature] != f:
+                        bin_ = rows[bins + feature]
+                        if members >= 0:
+                            bin_ = is_member(words, members, bin_)
+                        node = left + (((bin_ - lower) & mask) > (span & mask))
+                        continue
+                    if members >= 0:
+                        cut = _sort_left(place, tables.start[f] + first, tables.start[f] + last, words, members) - tables.start[f]
+                    else:
+                        cut = min(max(lower + span + 1, first), last)
+                    if cut == first:
+                        node = left + 1
+                    elif cut == last:
+                        node = left
+                    else:
+                        stack[0, size], stack[1, size], stack[2, size], stack[3, size] = left + 1, f, cut, last
+                        size += 1
+                        node, last = left, cut
+                more, step = tables.descent.value[node, 0] - own, at + tables.start[f]
+                if tables.categorical[f]:
+                    for k in range(first, last):
+                        steps[step + place[tables.start[f] + k]] += more
+                else:
+                    steps[step + first] += more
+                    steps[step + last] -= more
 
 
 @jit
@@ -199,40 +262,36 @@ def find_nearest(bins: np.ndarray, values: np.ndarray, margin: np.ndarray, table
         overwritten
     """
     n_used, n_features = bins.shape[0], tables.feature.size
-    mask = np.int64(np.iinfo(bins.dtype).max)
-    most_bins, levels = 0, 0
-    for f in range(n_features):
-        most_bins = max(most_bins, int(tables.n_bins[f]))
+    mask, n_steps, levels = np.int64(np.iinfo(bins.dtype).max), tables.start[n_features], 0
     for t in range(tables.descent.levels.size):
         levels = max(levels, int(tables.descent.levels[t]))
-    rows, steps = np.zeros((BLOCK, max(n_used, 1)), np.int64), np.zeros((BLOCK, most_bins + 1))
-    codes, no_codes, stack = np.arange(most_bins), np.zeros(0, np.int64), np.zeros((3, levels + 1), np.int64)
+    rows, steps = np.zeros(BLOCK * max(n_used, 1), np.int64), np.zeros(BLOCK * n_steps)
+    place, ends, stack = np.zeros(n_steps, np.int64), np.zeros((2, n_features), np.int64), np.zeros((4, 2 * levels + 1), np.int64)
+    for f in range(n_features):
+        ends[1, f] = tables.n_bins[f]
+        for k in range(tables.n_bins[f]):
+            place[tables.start[f] + k] = k
     for first in range(0, margin.size, BLOCK):
         size = min(BLOCK, margin.size - first)
         for j in range(n_used):
             for i in range(size):
-                rows[i, j] = bins[j, first + i]
+                rows[i * n_used + j] = bins[j, first + i]
+        steps[:] = 0.0
+        _walk(rows, size, mask, tables, place, ends, stack, steps)
         for f in range(n_features):
             feature, n_bins, categorical = np.int64(tables.feature[f]), tables.n_bins[f], tables.categorical[f]
-            place = codes[:n_bins] if categorical else no_codes
-            if categorical:
-                for k in range(n_bins):
-                    place[k] = k
-            steps[:] = 0.0
-            for t in range(tables.start[f], tables.start[f + 1]):
-                for i in range(size):
-                    _add_tree(tables.tree[t], rows[i], mask, feature, n_bins, tables.descent, place, stack, steps[i])
             begin, end = supported.start[f], supported.start[f + 1]
             low, high = supported.low[begin:end], supported.high[begin:end]
             for i in range(size):
-                row, here, wanted = first + i, rows[i, feature], -_side(margin[first + i], tables)
+                row, here, wanted = first + i, rows[i * n_used + feature], -_side(margin[first + i], tables)
+                mine = steps[i * n_steps + tables.start[f] : i * n_steps + tables.start[f] + n_bins]
                 value, until, after = np.nan, np.nan, np.nan
                 if categorical and wanted != BETWEEN:
-                    value, until, after = _choose_category(steps[i], here, margin[row] - steps[i, here], wanted, low, tables)
+                    value, until, after = _choose_category(mine, here, margin[row], wanted, low, tables)
                 elif not categorical and wanted != BETWEEN and here != mask:
                     for b in range(1, n_bins):
-                        steps[i, b] += steps[i, b - 1]
-                    rest, x = margin[row] - steps[i, here], values[feature, row]
+                        mine[b] += mine[b - 1]
+                    rest, x = margin[row] - mine[here], values[feature, row]
                     up, down = supported.up[f], supported.down[f]
-                    value, until, after = _choose_number(steps[i], x, here, rest, wanted, low, high, up, down, tables)
+                    value, until, after = _choose_number(mine, x, here, rest, wanted, low, high, up, down, tables)
                 out.value[f, row], out.until[f, row], out.margin[f, row] = value, until, after

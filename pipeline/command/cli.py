@@ -16,13 +16,13 @@ from .commands.comparing import compare
 from .commands.drifting import drift
 from .commands.explaining import explain
 from .commands.forgetting import forget
-from .commands.inspecting import inspect
 from .commands.listing import runs
+from .commands.models.inspecting import inspect
+from .commands.models.varying import effects
 from .commands.planning import plan
 from .commands.pruning import prune, rollback
 from .commands.reporting import report
 from .commands.showing import show
-from .commands.varying import effects
 from .commands.warming import warm
 from .terminal.documents import write_error
 from .terminal.flags import Json

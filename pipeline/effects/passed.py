@@ -7,6 +7,7 @@ import numpy as np
 from leafledger.kernels.effects.axes import both_axes, find_runs
 from leafledger.kernels.effects.curves import Curve
 from leafledger.kernels.effects.sums import Carry, Moments, PairAxis, RowAxis, RowTables, choose_edges
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.slices.links import Link, predict
 from leafledger.kernels.trees.paths import value_range
 
@@ -59,7 +60,8 @@ def prepare_rows(asked: AskedEffects, margins: Margins, link: Link | None, n_int
                 f"prediction; expected at most {MOST_STATES:,}: their margins take no such pass"
             )
         surfaces.append(PairAxis(both, find_runs(asked.nodes, both)))
-    return RowTables(asked.bins, asked.nodes, base, tuple(axes), np.array(asked.pairs, np.int64).reshape(-1, 2), tuple(surfaces))
+    tables = RowTables(asked.bins, asked.nodes, base, tuple(axes), np.array(asked.pairs, np.int64).reshape(-1, 2), tuple(surfaces))
+    return frozen(tables)
 
 
 def slice_rows(tables: RowTables) -> int:

@@ -7,12 +7,24 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger.kernels.effects.axes import both_axes, find_runs, find_states
-from leafledger.kernels.effects.sums import SIDE, PairAxis, RowAxis, RowTables, _count_cells, cell_ends, choose_edges, read_quantiles, sum_rows
+from leafledger.kernels.effects.sums import (
+    SIDE,
+    CountedRows,
+    PairAxis,
+    RowAxis,
+    RowTables,
+    _count_cells,
+    cell_ends,
+    choose_edges,
+    read_quantiles,
+    sum_rows,
+)
 from leafledger.kernels.trees.binning import padded
 from tests.kernels.attributing import ATOL
 from tests.kernels.effects.changed import Grown
+from tests.kernels.marginal.against import counted, query_for
 from tests.strategies import batches, forests
-from tests.trees import chain
+from tests.trees import assert_same_bits, chain
 
 
 def row_axes(grown, rows, n_intervals=3, reach=8.0):
@@ -127,3 +139,15 @@ def test_rows_whose_value_is_missing_are_in_no_interval():
     assert_array_equal(found.n, [2.0])
     assert_allclose(found.mean, [[2.0]])
     assert padded(3) == grown.bins(rows).shape[1]
+
+
+def test_counts_of_parts_add_up():
+    """Of leaves, of states and of categories; in any order the same."""
+    ensemble = chain([0, 1], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0], 2)
+    query, rows = query_for("shapley", ensemble), np.array([[0.0, 1], [1, 0], [1, 1]])
+    parts = [CountedRows(counted(query, rows[k : k + 1]), (np.array([k, 1]),), np.array([[1, k]])) for k in range(3)]
+    whole, turned = parts[0].merge(parts[1:]), parts[2].merge([parts[0], parts[1]])
+    assert_array_equal(whole.states[0], [3, 3])
+    assert_array_equal(whole.seen, [[3, 3]])
+    assert_array_equal(whole.statistics.counts, counted(query, rows).counts)
+    assert_same_bits(whole, turned)

@@ -4,11 +4,11 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from ...errors import UsageError
-from ..terminal.dated import Day
-from ..terminal.documents import write_document
-from ..terminal.flags import CLUSTER, DOUBTFUL, INPUT, MODEL, Json, PathArgument, Quiet, Threads, Wait, Whole, Workers
-from ..terminal.terminal import open_console, say
+from ....errors import UsageError
+from ...terminal.dated import Day
+from ...terminal.documents import write_document
+from ...terminal.flags import CLUSTER, DOUBTFUL, INPUT, MODEL, Json, PathArgument, Quiet, Threads, Wait, Whole, Workers
+from ...terminal.terminal import open_console, say
 
 ASKED = Group("Which effects", sort_key=3)
 
@@ -98,8 +98,8 @@ def effects(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ...effects.effects import effects as find_effects
-    from ..terminal.progress import watched
+    from ....effects.effects import effects as find_effects
+    from ...terminal.progress import watched
 
     asked = _read_pairs(pairs)
     with watched(quiet) as progress:
