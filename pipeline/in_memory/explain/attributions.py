@@ -37,8 +37,7 @@ class Attributions:
     Attributes
     ----------
     phi : (n, outputs, players) float64
-        Attributions, in the units of the space; NaN where a label is missing. Where the method is additive, ``phi.sum(axis=2) + base`` is
-        ``prediction``.
+        In the units of the space, NaN where a label is missing. Where a method is additive, ``phi.sum(axis=2) + base`` is ``prediction``.
     base : (outputs,) float64, or (n, 1)
         Prediction with every feature absent; of every row where each has an output, or a loss, of its own.
     margin : (n, outputs) float64
@@ -397,5 +396,5 @@ class Attributions:
         """The first rows of the first output: attributions to the first players, and what they and the base value add up to."""
         more = ("…",) if len(self.players) > COLUMNS else ()
         rows = ((i, *self.phi[i, 0, :COLUMNS].tolist(), *more, float(self.prediction[i, 0])) for i in range(len(self.phi)))
-        names = ("row", *self.players[:COLUMNS], *more, TOTALS[self.space])
-        return as_html(f"{self}{', first output' if self.phi.shape[1] > 1 else ''}", names, rows)
+        title, head = f"{self}{', first output' * (self.phi.shape[1] > 1)}", ("row", *self.players[:COLUMNS], *more, TOTALS[self.space])
+        return as_html(title, head, rows)
