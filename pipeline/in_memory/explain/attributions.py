@@ -397,4 +397,4 @@ class Attributions:
         """The first rows of the first output: attributions to the first players, and what they and the base value add up to."""
         more = ("…",) if len(self.players) > COLUMNS else ()
         rows = ((i, *self.phi[i, 0, :COLUMNS].tolist(), *more, float(self.prediction[i, 0])) for i in range(len(self.phi)))
-        return as_html(f"{self}{', first output' if self.phi.shape[1] > 1 else ''}", ("row", *self.players[:COLUMNS], *more, TOTALS[self.space]), rows)
+        return as_html(f"{self}{', first output' * (self.phi.shape[1] > 1)}", ("row", *self.players[:COLUMNS], *more, TOTALS[self.space]), rows)
