@@ -1,5 +1,6 @@
 """One batch of rows through a model and a method: from feature values to attributions."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from .reductions.input_counts import classify
 from .slices.buffers import Buffers, Prepared, Sharing
 from .trees.binning import bin_rows
 from .trees.margin import add_margins
+from .weighted.rows import carry_rows
 
 
 @jit
@@ -53,6 +55,9 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers, n_rows
     bin_rows(buffers.values, prepared.bins, buffers.bins)
     classify(buffers.bins, prepared.bins, buffers.kinds)
     add_margins(buffers.bins, prepared.margin, buffers.margin)
+    if prepared.weighted.tables:
+        carry_rows(prepared, buffers, partial(_play, method, prepared))
+        return
     _play(method, prepared, prepared.method, buffers)
     for lot, tables in enumerate(prepared.without.tables):
         _play(method, prepared, tables, buffers._replace(phi=buffers.without[lot]))

@@ -1,7 +1,7 @@
 """Preparation per model: the forest, queries of a background, and the tables for workers."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -10,19 +10,22 @@ from .game_values import GameValue
 from .jit.decorator import frozen
 from .marginal.query import MarginalUse
 from .method.jackknife import N_GROUPS, JackknifeGroups, JackknifeQuery
-from .method.method import BackgroundQuery, BackgroundStatistics, Method, Parameters, refuse_other
+from .method.method import BackgroundQuery, BackgroundStatistics, BackgroundUse, Method, Parameters, refuse_other
 from .path_dependent.interactions import play_pairs
 from .path_dependent.set_games import play_sets
+from .quotients.quantities import Quantity
 from .semivalues.set_tables import prepare_sets, sets_against
 from .semivalues.tables import no_interactions, prepare_interactions
 from .set_indices import Sets, SetValue, of_index, of_value
-from .slices.buffers import NO_GROUPS, NO_PAIRS, NOT_SHARED, Pairs, Prepared, Sharing, WithoutGroups
+from .slices.buffers import NO_GROUPS, NO_PAIRS, NOT_SHARED, NOT_WEIGHTED, Pairs, Prepared, Sharing, Weighted, WithoutGroups
 from .trees.binning import BinTables, bin_dtype, bin_rows, padded
 from .trees.ensemble import TreeEnsemble
 from .trees.forest import Forest, make_forest
 from .trees.margin import prepare_margin
 from .trees.paths import empty_coalition, margin_bound
 from .trees.player_sets import name_sets
+from .weighted.counts import MarginRange
+from .weighted.query import CarriedQuery, ask_carried, count_games, prepare_carried
 
 Shared = Mapping[int, tuple[int, ...]]
 NOBODY: Shared = {}
@@ -45,6 +48,7 @@ def ask_background(
     interactions: bool = False,
     errors: bool = False,
     order: int = 0,
+    quantity: Quantity | None = None,
 ) -> BackgroundQuery:
     """Make the background query of a method, with a bound of the memory of its tables.
 
@@ -62,6 +66,8 @@ def ask_background(
         standard errors of values will be asked for
     order : int
         interactions are of sets of up to so many players; 0 for pairs
+    quantity : Quantity, optional
+        that values will be carried to, background row by background row
 
     Returns
     -------
@@ -79,20 +85,55 @@ def ask_background(
         raise InvalidParameters(f"method {method.name!r} has no marginal game")
     _check_interactions(method, interactions)
     bins, forest = _plant(ensemble, method, groups)
+
+    def ask(most: int) -> BackgroundQuery:
+        if quantity is None or n_rows is None:
+            return use.ask(forest, bins, method.phi, n_rows, most, interactions, order)
+        if not isinstance(use, MarginalUse):
+            raise InvalidParameters(f"what method {method.name!r} finds is not carried background row by background row")
+        games = 1 + count_games(quantity, ensemble.value.shape[1])
+        return ask_carried(forest, use.ask(forest, bins, method.phi, n_rows, most // games, interactions, order), quantity, n_rows)
+
     if not errors:
-        return use.ask(forest, bins, method.phi, n_rows, budget, interactions, order)
+        return ask(budget)
     if not method.phi.linear:
         raise InvalidParameters(f"what method {method.name!r} finds has no standard errors")
     if n_rows is None or n_rows < 2 * N_GROUPS:
         found = "the model's own leaf weights" if n_rows is None else f"{n_rows} rows"
         raise InvalidParameters(f"standard errors need a background of at least {2 * N_GROUPS} rows, got {found}")
-    query = use.ask(forest, bins, method.phi, n_rows, budget // (1 + N_GROUPS), interactions, order)
+    query = ask(budget // (1 + N_GROUPS))
     return frozen(JackknifeQuery(query, query.n_bytes * (1 + N_GROUPS), np.array([n_rows], np.int64)))
 
 
 def _check_interactions(method: Method, interactions: bool) -> None:
     if interactions and not method.games.value:
         raise InvalidParameters(f"method {method.name!r} has no interactions")
+
+
+def ask_again(query: BackgroundQuery, statistics: BackgroundStatistics) -> BackgroundQuery | None:
+    """Make the query that follows from what one measured, where a background is read twice: nodes are chosen for the range of its margins.
+
+    Parameters
+    ----------
+    query : BackgroundQuery
+        as ``ask_background`` returned it
+    statistics : BackgroundStatistics
+        what it measured of all rows
+
+    Returns
+    -------
+    BackgroundQuery or None
+        None where the statistics are all that is needed
+
+    Raises
+    ------
+    InvalidParameters
+        margins lie too far apart
+    """
+    if isinstance(query, JackknifeQuery) and isinstance(statistics, JackknifeGroups):
+        inner = ask_again(query.query, statistics.together())
+        return None if inner is None else query._replace(query=inner)
+    return query.choose(statistics) if isinstance(query, CarriedQuery) and isinstance(statistics, MarginRange) else None
 
 
 def _weigh_sets(method: Method, value: GameValue, sets: Sets) -> SetValue:
@@ -174,6 +215,21 @@ def _pair_up(forest: Forest, value: GameValue | None, of_sets: SetValue | None) 
     return Pairs(forest.players[pairs], prepare_interactions(played, forest))
 
 
+class _Played(NamedTuple):
+    """Tables of a game against a background, as Prepared has them."""
+
+    tables: Any
+    base: np.ndarray
+    weighted: Weighted
+
+
+def _play_against(use: BackgroundUse, forest: Forest, method: Method, parameters: Parameters, query: Any, statistics: Any) -> _Played:
+    if isinstance(use, MarginalUse) and isinstance(query, CarriedQuery):
+        weighted, tables, base = prepare_carried(use, forest, method.phi, parameters, query, statistics)
+        return _Played(tables, base, weighted)
+    return _Played(*use.prepare(forest, method.phi, parameters, query, statistics), NOT_WEIGHTED)
+
+
 def _share_out(rows: np.ndarray, shared: Shared) -> tuple[np.ndarray, Sharing]:
     """Return the players with a row of phi, and the rows that the kernel's ``rows (played,)`` are shared among."""
     if not shared:
@@ -232,7 +288,7 @@ def prepare(
     bins, forest = _plant(ensemble, method, groups)
     players, sharing = _share_out(np.asarray(method.phi.rows(forest), np.int32), shared)
     of_sets = None if value is None or sets is None else _weigh_sets(method, value, sets)
-    pairs, without = _pair_up(forest, value if background is None else None, of_sets), NO_GROUPS
+    pairs, without, weighted = _pair_up(forest, value if background is None else None, of_sets), NO_GROUPS, NOT_WEIGHTED
     if background is None:
         tables, base = method.games.path_dependent(forest, parameters), empty_coalition(forest.ensemble, forest.trace)
     elif use is None:
@@ -242,9 +298,10 @@ def prepare(
         if isinstance(query, JackknifeQuery):
             refuse_other(query, statistics, (JackknifeQuery, JackknifeGroups))
             query, jackknife = query.query, statistics
-            pairs_of = [use.prepare(forest, method.phi, parameters, query, jackknife.together(without=group)) for group in range(N_GROUPS)]
-            without, statistics = WithoutGroups(tuple(made for made, _ in pairs_of), np.stack([at for _, at in pairs_of])), jackknife.together()
-        tables, base = use.prepare(forest, method.phi, parameters, query, statistics)
+            made = [_play_against(use, forest, method, parameters, query, jackknife.together(without=group)) for group in range(N_GROUPS)]
+            lots = tuple(each.weighted if each.weighted.tables else each.tables for each in made)
+            without, statistics = WithoutGroups(lots, np.stack([each.base for each in made])), jackknife.together()
+        tables, base, weighted = _play_against(use, forest, method, parameters, query, statistics)
         if of_sets is not None and isinstance(use, MarginalUse):
             found = use.prepare_sets(forest, method.phi, query, statistics, of_sets)
             pairs = Pairs(query.pairs, sets_against(forest, *found, of_sets.adds_up))
@@ -263,5 +320,6 @@ def prepare(
             n_steps=np.array([method.phi.n_steps(parameters, forest.n_all)], np.int64),
             sharing=sharing,
             without=without,
+            weighted=weighted,
         )
     )

@@ -62,11 +62,12 @@ FLOORS = {
     "kernels": (
         ("errors", "jit"),
         ("arrays", "game_values"),
-        ("trees", "set_indices"),
+        ("trees", "quotients", "set_indices"),
         ("changes", "path_dependent", "slices"),
         ("reductions", "compiled"),
         ("method", "distributions"),
         ("marginal", "r2"),
+        ("weighted",),
         ("semivalues", "effects"),
         ("batch", "cuda", "ranking"),
         ("prediction_gap", "prepare"),

@@ -63,7 +63,7 @@ def find_obstacle(method: Method, prepared: Prepared) -> str:
     tables = prepared.method
     if not isinstance(tables, SemivalueTables):
         return f"method {method.name!r} runs on processors only"
-    if tables.subsets.first.size or tables.patterns.leaves.output.size or prepared.without.tables:
+    if tables.subsets.first.size or tables.patterns.leaves.output.size or prepared.without.tables or prepared.weighted.tables:
         return "values against a background run on processors only, but for symmetric trees"
     if prepared.bins.column.size >= MOST_FEATURES:
         return f"the model's splits have {prepared.bins.column.size:,} features, at most {MOST_FEATURES - 1:,} are possible"

@@ -5,7 +5,7 @@ Instead of rows, the model's own leaf weights can serve as background where ever
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,20 @@ class Background(NamedTuple):
     start: np.ndarray  # (deep subtrees + 1,) int64, deep subtree u's patterns are patterns[start[u]:start[u + 1]]
     patterns: np.ndarray  # (patterns, words) int64: codes that occur, ascending, the lowest word first
     times: np.ndarray  # (patterns,) rows with each pattern
+
+    def total(self, counts: np.ndarray) -> Any:
+        """Return how many rows there are.
+
+        Parameters
+        ----------
+        counts : (codes,) or (patterns,) int64 or float64
+            of all codes or patterns of a subtree
+
+        Returns
+        -------
+        int64 or float64
+        """
+        return counts.sum()
 
     def merge(self, others: Sequence["Background"]) -> "Background":
         """Add the counts of other parts: integers, so the same in any order and grouping.
@@ -67,8 +81,18 @@ def _count(bins: np.ndarray, subtrees: Subtrees, first: np.ndarray, n_rows: int,
 
 
 @jit
-def _pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, out: np.ndarray) -> None:
-    """Write the pattern of every row at deep subtree u to ``out (n, words) int64``."""
+def pattern_rows(bins: np.ndarray, subtrees: Subtrees, u: int, n_words: int, out: np.ndarray) -> None:
+    """Write the pattern of every row at a deep subtree.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    u : int
+        the subtree
+    n_words : int
+        of a pattern
+    out : (n, words) int64, overwritten
+    """
     n = bins.shape[1]
     flat = bins.reshape(-1)
     patterns, members = np.empty(n_words * LOOKUP_ROWS, np.int64), np.empty(LOOKUP_ROWS, bins.dtype)
@@ -96,14 +120,26 @@ def _collect(n_subtrees: int, words: int, subtree: np.ndarray, patterns: np.ndar
 
 
 def count_background(bins: np.ndarray, partitioning: Partitioning, n_rows: int) -> Background:
-    """Count the codes of background rows at every subtree."""
+    """Count the codes of background rows at every subtree.
+
+    Parameters
+    ----------
+    bins : (used, n) unsigned integers, n a multiple of BATCH
+    n_rows : int
+        how many of the rows count, the first
+
+    Returns
+    -------
+    Background
+        counts are int64
+    """
     first, words = first_codes(partitioning.coded), n_words(partitioning.deep)
     counts = np.zeros(first[-1], np.int64)
     _count(bins, partitioning.coded, first, n_rows, counts)
     found, times = [np.zeros((0, words), np.int64)], [np.zeros(0, np.int64)]
     rows = np.empty((bins.shape[1], words), np.int64)
     for u in range(partitioning.deep.size):
-        _pattern_rows(bins, partitioning.deep, u, words, rows)
+        pattern_rows(bins, partitioning.deep, u, words, rows)
         if partitioning.deep.bits[u] <= DENSE_BITS:
             some = np.bincount(rows[:n_rows, 0])
             found.append(np.flatnonzero(some)[:, None] * np.eye(1, words, dtype=np.int64))

@@ -195,7 +195,7 @@ def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarra
 
 def count_rows(background: Background, u: int) -> float:
     """Count the background's rows, or sum their weights, as deep subtree u has them."""
-    return background.times[background.start[u] : background.start[u + 1]].sum()
+    return background.total(background.times[background.start[u] : background.start[u + 1]])
 
 
 @jit

@@ -135,7 +135,7 @@ class MarginalGame(NamedTuple):
         (codes,) float64
         """
         counts = self.background.counts[first[u] : first[u + 1]]
-        return counts / counts.sum()
+        return counts / self.background.total(counts)
 
     def play(self, views: Views, levels: Levels, n_rows: int) -> tuple[LookupTables, SubsetTables, PatternTables]:
         """Make the tables of all subtrees for the given views.

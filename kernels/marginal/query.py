@@ -100,9 +100,24 @@ def _players(forest: Forest, phi: Phi) -> tuple[np.ndarray, np.ndarray]:
     return forest.splits.feature, forest.player
 
 
+def make_game(forest: Forest, phi: Phi, query: MarginalQuery, background: Any) -> MarginalGame:
+    """Join a model and what is known of a background.
+
+    Parameters
+    ----------
+    phi : Phi
+        of the method
+    query : MarginalQuery
+        made for the same forest
+    background : Background, or a record with its arrays and ``total``
+        of all rows
+    """
+    return MarginalGame(forest, query.partitioning, background, _players(forest, phi)[1], int(query.summed_bits[0]))
+
+
 def _play(forest: Forest, phi: Phi, query: Any, statistics: Any) -> MarginalGame:
     refuse_other(query, statistics, (MarginalQuery, Background))
-    return MarginalGame(forest, query.partitioning, statistics, _players(forest, phi)[1], int(query.summed_bits[0]))
+    return make_game(forest, phi, query, statistics)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ is
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from ..arrays.pseudorandom import permute
 from ..errors import InvalidParameters
 from ..reductions.reduction import MEANS, Moments
 from ..reductions.summary import Subject, Summary, Table, label_players, tabulate_moments
+from ..reductions.weighted_moments import WEIGHTED_MEANS
 from ..slices.buffers import Buffers
 from ..trees.binning import BinTables, padded
 from ..trees.forest import Forest
@@ -196,3 +198,4 @@ BACKGROUND_ERRORS = Summary(
     columns=("output", "feature", "mean_abs", "mean_abs_error", "mean", "mean_error", "error"),
     description="how much attributions and their means depend on the background as a sample",
 )
+LOSS_ERRORS = replace(BACKGROUND_ERRORS, reduction=WEIGHTED_MEANS)  # of rows that count by their weights

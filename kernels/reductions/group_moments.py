@@ -18,14 +18,14 @@ class GroupMoments(NamedTuple):
     moments: Moments  # rows (groups,), all others (outputs, values, groups)
 
 
-def _no_moments(outputs: int, values: int, groups: int) -> Moments:
+def no_moments(outputs: int, values: int, groups: int) -> Moments:
     shape = outputs, values, groups
     mean_abs, mean, spread = (np.zeros(shape) for _ in range(3))
     return Moments(np.zeros(groups), mean_abs, mean, spread, np.full(shape, np.inf), np.full(shape, -np.inf))
 
 
 def _init(outputs: int, values: int) -> GroupMoments:
-    return GroupMoments(np.zeros(0, "U1"), _no_moments(outputs, values, 0))
+    return GroupMoments(np.zeros(0, "U1"), no_moments(outputs, values, 0))
 
 
 @jit
@@ -50,24 +50,24 @@ def _measure(values: np.ndarray, group: np.ndarray, n: int, state: Moments) -> N
 def _update(state: GroupMoments, values: np.ndarray, n: int, labels: Labels) -> GroupMoments:
     if n == 0:
         return state
-    here = _no_moments(values.shape[0], values.shape[1], labels.names.size)
+    here = no_moments(values.shape[0], values.shape[1], labels.names.size)
     _measure(values, labels.group, n, here)
     return _merge(state, GroupMoments(labels.names, here))
 
 
-def _spread(state: GroupMoments, names: np.ndarray) -> Moments:
-    """Expand moments to the groups ``names``, ascending, which include the state's own."""
-    outputs, values, _ = state.moments.mean.shape
-    out = _no_moments(outputs, values, names.size)
-    place = np.searchsorted(names, state.names)
-    for array, found in zip(out, state.moments, strict=True):
+def spread_groups(moments: Moments, own: np.ndarray, names: np.ndarray) -> Moments:
+    """Expand moments of the groups ``own`` to the groups ``names``, ascending, which include them."""
+    outputs, values, _ = moments.mean.shape
+    out = no_moments(outputs, values, names.size)
+    place = np.searchsorted(names, own)
+    for array, found in zip(out, moments, strict=True):
         array[..., place] = found
     return out
 
 
 def _merge(a: GroupMoments, b: GroupMoments) -> GroupMoments:
     names = np.union1d(a.names, b.names)
-    return GroupMoments(names, merge_moments(_spread(a, names), _spread(b, names)))
+    return GroupMoments(names, merge_moments(*(spread_groups(each.moments, each.names, names) for each in (a, b))))
 
 
 def moments_of(state: GroupMoments, group: int) -> Moments:

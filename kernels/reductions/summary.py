@@ -161,7 +161,7 @@ def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Label
     return {name: Table({**texts, **{column: values.ravel() for column, values in moments.items()}})}
 
 
-def _find_importance(state: Moments, subject: Subject) -> dict[str, np.ndarray]:
+def find_importance(state: Moments, subject: Subject) -> dict[str, np.ndarray]:
     """Return columns of importances, ``(outputs, players)`` each."""
     moments = MOMENTS.finalize(state, subject.place, len(subject.players))
     rank, mean_abs = moments.pop("rank"), moments["mean_abs"]
@@ -171,7 +171,7 @@ def _find_importance(state: Moments, subject: Subject) -> dict[str, np.ndarray]:
 
 
 def _tabulate_importance(state: Moments, subject: Subject) -> dict[str, Table]:
-    return tabulate_moments("importance", _find_importance(state, subject), label_players(subject)[0], subject)
+    return tabulate_moments("importance", find_importance(state, subject), label_players(subject)[0], subject)
 
 
 def _tabulate_importance_by(state: GroupMoments, subject: Subject) -> dict[str, Table]:
@@ -179,7 +179,7 @@ def _tabulate_importance_by(state: GroupMoments, subject: Subject) -> dict[str, 
     n = len(subject.outputs) * len(subject.players)
     check_groups(subject.by, state.names.size, n)
     order, values = sort_groups(state.names)
-    found = [_find_importance(moments_of(state, g), subject) for g in order]
+    found = [find_importance(moments_of(state, g), subject) for g in order]
     columns: dict[str, Column] = {name: [group[k] for group in values for _ in range(n)] for k, name in enumerate(subject.by)}
     columns["output"] = [output for output in subject.outputs for _ in subject.players] * len(order) or np.zeros(0, str)
     columns["feature"] = list(subject.players) * len(subject.outputs) * len(order) or np.zeros(0, str)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..jit.lanes import zeros
+from ..quotients.nodes import Nodes
 from ..trees.binning import BinTables, bin_dtype, padded
 from ..trees.margin import MarginTables
 from .labels import Labels, no_labels, take_labels
@@ -40,12 +41,26 @@ class WithoutGroups(NamedTuple):
 NO_GROUPS = WithoutGroups((), np.zeros((0, 0)))
 
 
+class Weighted(NamedTuple):
+    """What carries attributions to a quantity background row by background row, see ``quotients.nodes``; without tables where nothing does."""
+
+    code: np.ndarray  # (2,) float64, see Quantity.encode
+    nodes: tuple[Nodes, ...]  # one
+    tables: tuple[Any, ...]  # the method's, of every column of leaf values and, within a column, every margin of the nodes
+    rises: np.ndarray  # (outputs, terms) float64, mean rise of the terms' curves over the background, from the first margin of the nodes
+
+
+NOT_WEIGHTED = Weighted(np.zeros(2), (), (), np.zeros((0, 0)))
+N_ENDS = 4
+BASE, TOTAL, RISE, REACH = range(N_ENDS)  # of Buffers.ends
+
+
 class Prepared(NamedTuple):
     """A model and a method ready for rows, as broadcast to workers."""
 
     bins: BinTables
     margin: MarginTables
-    method: Any  # the method's own tables, a NamedTuple of arrays
+    method: Any  # the method's own tables, a NamedTuple of arrays; of margins, so not read where ``weighted`` has tables
     players: np.ndarray  # (rows,) int32, player of each row of phi: a column of the ensemble, or a group
     pairs: Pairs
     base: np.ndarray  # (outputs,) float64, margin units: value of the empty coalition
@@ -53,6 +68,7 @@ class Prepared(NamedTuple):
     n_steps: np.ndarray  # (1,) int64, steps of a row's path; 0 without a path
     sharing: Sharing
     without: WithoutGroups
+    weighted: Weighted = NOT_WEIGHTED
     changes: Any = ()  # ChangeTables, where nearest changes are asked for
 
     @property
@@ -75,6 +91,8 @@ class Buffers(NamedTuple):
     labels: Labels
     without: np.ndarray  # (N_GROUPS, outputs, rows, n) float64, phi without each group of the background
     n_rows: int  # rows that count, the first; kernels may leave out others
+    scratch: np.ndarray  # (outputs, rows, n) float64, attributions of one weighted background
+    ends: np.ndarray  # (outputs, N_ENDS, n) float64: a row's base value and total, what it adds up to, and the scale of its errors
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
@@ -105,6 +123,8 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
         labels=no_labels(n),
         without=zeros(len(prepared.without.tables), outputs, prepared.players.size, n),
         n_rows=n,
+        scratch=zeros(outputs, prepared.players.size if prepared.weighted.tables else 0, n),
+        ends=zeros(outputs, N_ENDS if prepared.weighted.tables else 0, n),
     )
 
 

@@ -16,9 +16,9 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from ..jit.decorator import jit
+from ..quotients.curves import NODES, WEIGHTS, sigmoid, slope_of_exp, slope_of_sigmoid
 from .buffers import Buffers, Prepared
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)  # Gauss–Legendre rule on [-1, 1]
 PANEL = 4.0  # length of line per rule: a softmax has no pole within pi of it, so that the error is below (sqrt(1 + pi²/4) + pi/2)**-32
 MOST_PANELS = 1 << 13  # beyond this, rows fail the additivity check
 LinkName = Literal["identity", "sigmoid", "softmax", "exp"]
@@ -40,28 +40,9 @@ class Link:
 IDENTITY = Link("identity")
 
 
-def _sigmoid(margin: np.ndarray) -> np.ndarray:
-    half = np.exp(-np.abs(margin))  # does not overflow for either sign
-    return np.where(margin < 0, half, 1.0) / (1.0 + half)
-
-
 def _softmax(margin: np.ndarray) -> np.ndarray:
     odds = np.exp(margin - margin.max(axis=0))
     return odds / odds.sum(axis=0)
-
-
-def _mean_relative(rise: np.ndarray) -> np.ndarray:
-    """Return (1 - exp(-x)) / x for x >= 0, the mean of exp(-t) over t from 0 to x."""
-    return np.where(rise > 0, -np.expm1(-rise) / np.where(rise > 0, rise, 1.0), 1.0)
-
-
-def _sigmoid_slope(margin: np.ndarray, base: np.ndarray) -> np.ndarray:
-    rise, far, near = np.abs(margin - base), np.abs(margin), np.abs(base)
-    return np.exp((rise - far - near) / 2) * _mean_relative(rise) / ((1.0 + np.exp(-far)) * (1.0 + np.exp(-near)))
-
-
-def _exp_slope(margin: np.ndarray, base: np.ndarray) -> np.ndarray:
-    return np.exp(np.maximum(margin, base)) * _mean_relative(np.abs(margin - base))
 
 
 @jit
@@ -135,9 +116,9 @@ def _one(base: np.ndarray, bound: np.ndarray, prediction: np.ndarray) -> np.ndar
 
 KINDS: dict[LinkName, _Kind] = {
     "identity": _Kind(lambda margin: margin, _stay, lambda base, bound, prediction: np.broadcast_to(bound, prediction.shape)),
-    "sigmoid": _Kind(_sigmoid, _carry_each(_sigmoid_slope), _one),
+    "sigmoid": _Kind(sigmoid, _carry_each(slope_of_sigmoid), _one),
     "softmax": _Kind(_softmax, _carry_classes, _one, joint=True),
-    "exp": _Kind(np.exp, _carry_each(_exp_slope), lambda base, bound, prediction: bound * np.maximum(prediction, base)),
+    "exp": _Kind(np.exp, _carry_each(slope_of_exp), lambda base, bound, prediction: bound * np.maximum(prediction, base)),
 }
 
 

@@ -72,6 +72,8 @@ def keep_outputs(buffers: Buffers, output: np.ndarray) -> Buffers:
     Buffers
         with one output; attributions, interactions, paths and margins are copies
     """
-    phi, pairs, path, margin = (take_outputs(values, output) for values in (buffers.phi, buffers.pairs, buffers.path, buffers.margin))
+    phi, pairs, path, margin, ends = (
+        take_outputs(values, output) for values in (buffers.phi, buffers.pairs, buffers.path, buffers.margin, buffers.ends)
+    )
     without = np.zeros((0, *phi.shape)) if not len(buffers.without) else np.stack([take_outputs(each, output) for each in buffers.without])
-    return buffers._replace(phi=phi, pairs=pairs, path=path, margin=margin, without=without)
+    return buffers._replace(phi=phi, pairs=pairs, path=path, margin=margin, without=without, ends=ends)

@@ -4,7 +4,6 @@ import math
 
 import numpy as np
 
-from leafledger.kernels.methods import METHODS
 from leafledger.kernels.slices.links import Link, predict
 from leafledger.kernels.trees.forest import Forest
 from leafledger.kernels.trees.paths import value_range
@@ -34,7 +33,7 @@ def _as_margin(link: Link | None, threshold: float, space: Space) -> tuple[float
 
 def find_link(model: Model, space: Space) -> Link | None:
     """Find the link of a space's predictions; None for margins."""
-    return choose_link(space, model, METHODS["shapley"], {}, False)
+    return choose_link(space, model)
 
 
 def find_sides(model: Model, forest: Forest, threshold: float, space: Space) -> tuple[float, float]:

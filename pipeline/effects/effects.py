@@ -12,7 +12,6 @@ import numpy as np
 
 from leafledger.kernels.effects.sums import EffectSums
 from leafledger.kernels.errors import InvalidParameters
-from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.merge_tree import MergeTree
 from leafledger.kernels.slices.links import Link
 
@@ -38,7 +37,7 @@ from ..runs.plan.model import load_model
 from ..stores import commit, storage
 from ..stores.table_arrays import broadcast_tables, open_stored_tables
 from .asked import AskedEffects, ask_effects
-from .counted import COUNTED_FOR, ask_background, draw_counted
+from .counted import ask_background, draw_counted
 from .feature_effects import INTERVALS, QUANTILES, FeatureEffects, gather
 from .items import NumberedItem, Pass, count_item, first_rows, sum_item, warm_counting, warm_sums
 from .passed import prepare_rows
@@ -193,7 +192,7 @@ def effects(
     listing = _list(job, load_model(job))
     groups = read_groups(job.options.partition, listing.model.features)
     asked = ask_effects(listing.model, groups, features, pairs, "effects")
-    link = choose_link(space, listing.model, METHODS[COUNTED_FOR], {}, False)
+    link = choose_link(space, listing.model)
     names = [each.name for each in asked.axes], [[asked.axes[place].name for place in pair] for pair in asked.pairs]
     facts: dict[str, Any] = {
         "model": listing.model.origin or job.model,

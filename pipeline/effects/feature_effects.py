@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from leafledger.kernels.effects.statistics import accumulate, against_all, against_one
 from leafledger.kernels.effects.sums import EffectSums, read_quantiles
-from leafledger.kernels.methods import METHODS
 
 from ..arguments.choices import MARGIN, SPACES, Space
 from ..arguments.readers import read_choice, read_flag, read_number, read_numbers, refuse, shorten
@@ -20,7 +19,7 @@ from ..errors import UsageError
 from ..in_memory.explain.explainer import say_compiling
 from ..methods.output_space import choose_link
 from .asked import AskedEffects
-from .counted import COUNTED_FOR, Margins
+from .counted import Margins
 from .named_axis import INTERVAL, describe, list_states
 from .partial_dependence import PartialDependence, ask_in_memory, show_margins, show_sums
 from .passed import prepare_rows
@@ -220,7 +219,7 @@ def feature_effects(
     n_intervals = read_number("intervals", intervals, 1)
     asked, rows = ask_in_memory(model, background, features, pairs, partition, output, "feature_effects")
     read_choice("space", space, SPACES)
-    link = choose_link(space, asked.model, METHODS[COUNTED_FOR], {}, False)
+    link = choose_link(space, asked.model)
     if rows is None:
         raise UsageError("the background is no rows, each of which has effects of its own; expected rows")
     notes, found = asked.notes(), rows.count(read_flag("allow_unseen", allow_unseen))

@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from leafledger.kernels.effects.curves import Curve
 from leafledger.kernels.effects.sums import EffectSums
-from leafledger.kernels.methods import METHODS
 
 from ..arguments.choices import MARGIN, MODEL, SPACES, Space
 from ..arguments.readers import optional, read_choice, read_flag, read_partition, shorten
@@ -23,7 +22,7 @@ from ..in_memory.rows.given_rows import BACKGROUND, spell_features
 from ..methods.output_space import choose_link
 from ..models import load_ensemble
 from .asked import AskedEffects, ask_effects
-from .counted import COUNTED_FOR, Margins, draw_covered, draw_weighed
+from .counted import Margins, draw_covered, draw_weighed
 from .figure import draw_curve
 from .named_axis import NamedAxis, describe, list_states
 from .passed import as_curve, prepare_rows
@@ -252,7 +251,7 @@ def partial_dependence(
     asked, rows = ask_in_memory(model, background, features, pairs, partition, output, "partial_dependence")
     read_choice("space", space, SPACES)
     notes, unseen = asked.notes(), read_flag("allow_unseen", allow_unseen)
-    link = choose_link(space, asked.model, METHODS[COUNTED_FOR], {}, False)
+    link = choose_link(space, asked.model)
     if rows is not None:
         found = rows.count(unseen)
         game = f"background of {count(found.n_rows or 0, 'row')}"

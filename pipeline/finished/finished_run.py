@@ -343,7 +343,7 @@ class FinishedRun:
         plan, n = self.plan, table.num_rows
         totals, phi, _ = plan.columns
         outputs, players = plan.written_outputs, plan.players
-        for name in (*totals, *phi, *plan.chosen, *plan.ids, *plan.error_columns, *plan.value_columns):
+        for name in (*totals, *phi, *plan.base_columns, *plan.chosen, *plan.ids, *plan.error_columns, *plan.value_columns):
             if name not in table.schema.names:
                 raise InvalidRun(f"{self.uri}: its parts have no column {name!r:.80}, which the plan has")
 
@@ -351,12 +351,14 @@ class FinishedRun:
             columns = [table[name].to_numpy().astype(np.float64) for name in names]
             return np.stack(columns, axis=1).reshape(n, *shape) if columns else np.zeros((n, *shape))
 
-        total, base = read(totals, len(outputs)), np.array(self.manifest.base)
-        output = np.array(table[plan.chosen[0]].to_pylist(), object) if plan.chosen else None
+        total, output = read(totals, len(outputs)), np.array(table[plan.chosen[0]].to_pylist(), object) if plan.chosen else None
+        base = read(plan.base_columns, len(outputs)) if plan.base_columns else np.array(self.manifest.base)
+        if output is not None:
+            base = base[[plan.outputs.index(name) for name in output]][:, None]
         labels = label_rows(table.select(list(plan.ids)))
         return Attributions(
             phi=read(phi, len(outputs), len(players)),
-            base=base if output is None else base[[plan.outputs.index(name) for name in output]][:, None],
+            base=base,
             margin=total if plan.space == MARGIN else np.full_like(total, np.nan),
             prediction=total,
             players=players,
@@ -366,6 +368,7 @@ class FinishedRun:
             output=output,
             errors=read(plan.error_columns, len(outputs), len(players)) if plan.error_columns else None,
             space=plan.space,
+            by_row=plan.quantity is not None,
             features=tuple(feature.name for feature in plan.features),
             rows=pd.DataFrame(read_values(plan, table), index=labels),
             parameters=dict(plan.parameters),

@@ -107,9 +107,10 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
     totals, _, pairs = plan.columns
     steps, errors, scores = _read_wide(plan, stored, k) if plan.wide else (_read_list(plan, stored, k), {}, {})
     name = stored[plan.chosen[0]] if plan.chosen else plan.outputs[k]
-    base, total = manifest.base[plan.outputs.index(name)], _read_number(stored[totals[k]])
+    total = _read_number(stored[totals[k]])
+    base = _read_number(stored[plan.base_columns[k]]) if plan.base_columns else manifest.base[plan.outputs.index(name)]
     n_named = len(plan.players) - len(plan.scores)
-    if plan.additive and plan.wide:
+    if plan.additive and plan.wide and not (plan.base_columns and math.isnan(total)):
         phi = [step.phi for step in steps]
         if not abs(math.fsum(phi) + base - total) <= ROUNDED * (math.fsum(map(abs, phi)) + abs(base) + abs(total)):
             raise InvalidRun(f"{where}: attributions do not add up to {TOTALS[plan.space]} - base value; check the run")

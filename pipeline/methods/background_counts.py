@@ -1,14 +1,16 @@
 """Statistics of a background's rows, and their merging in a fixed order."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.method.method import BackgroundQuery
-from leafledger.kernels.prepare import measure_background, merge_statistics
+from leafledger.kernels.prepare import ask_again, measure_background, merge_statistics
 from leafledger.kernels.reductions.merge_tree import MergeTree
 
+from ..errors import UsageError
 from .unseen_categories import count_unseen
 
 
@@ -46,6 +48,34 @@ def measure_rows(query: BackgroundQuery, values: np.ndarray, first_row: int) -> 
         Number of the first row in the whole background.
     """
     return BackgroundCounts(measure_background(query, values, first_row), count_unseen(query.bins, values))
+
+
+def count_in_turn(query: BackgroundQuery, count: Callable[[BackgroundQuery], BackgroundCounts]) -> BackgroundCounts:
+    """Ask a background what a method needs of it, and then what follows from the answer: what weighs rows by their margins reads them twice.
+
+    Parameters
+    ----------
+    query : BackgroundQuery
+        The first.
+    count : callable
+        ``query -> counts`` of all rows.
+
+    Returns
+    -------
+    BackgroundCounts
+        Of the last query.
+
+    Raises
+    ------
+    UsageError
+        Margins of the background lie too far apart for what was asked.
+    """
+    counted = count(query)
+    try:
+        following = ask_again(query, counted.statistics)
+    except InvalidParameters as error:
+        raise UsageError(str(error)) from error
+    return counted if following is None else count_in_turn(following, count)
 
 
 def merge_counts(*counted: BackgroundCounts) -> BackgroundCounts:

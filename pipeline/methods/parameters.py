@@ -7,8 +7,10 @@ from typing import Any
 from leafledger.kernels.method.method import Method
 from leafledger.kernels.method.notation import read_method
 from leafledger.kernels.methods import METHODS
+from leafledger.kernels.reductions.loss_shares import LOSS_SHARES
 from leafledger.kernels.reductions.summary import list_grouped
 
+from ..arguments.choices import LOSS, MARGIN
 from ..arguments.readers import shorten
 from ..dataset.columns.names import name_at
 from ..dataset.columns.partition import Groups
@@ -183,15 +185,17 @@ def labelled_methods() -> str:
     return " or ".join(repr(method.name) for method in METHODS.values() if method.labelled)
 
 
-def check_by(method: Method, by: Sequence[str]) -> None:
+def check_by(method: Method, by: Sequence[str], space: str = MARGIN) -> None:
     """Refuse grouping of rows where the method has no summary by group, or the summary would have duplicate columns.
 
     Parameters
     ----------
     by : sequence of str
         Columns whose values make groups; may be empty.
+    space : str
+        Units of attributions: losses have summaries of their own.
     """
-    grouped = list_grouped(method.summaries)
+    grouped = (LOSS_SHARES,) if space == LOSS else list_grouped(method.summaries)
     if by and not grouped:
         raise UsageError(f"by is {', '.join(by)}, but method {method.name!r} has ranks, and no importances of groups of rows; leave it out")
     columns = {column for summary in grouped for column in summary.columns}

@@ -6,13 +6,16 @@ import numpy as np
 
 from leafledger.kernels.batch import attribute_batch, find_breach, find_not_finite, find_residuals, find_set_residuals
 from leafledger.kernels.method.method import TOLERANCE, Check, Method
-from leafledger.kernels.slices.buffers import Buffers, Prepared
+from leafledger.kernels.slices.buffers import TOTAL, Buffers, Prepared
 from leafledger.kernels.slices.links import Link, carry_outputs, find_misses
 from leafledger.kernels.slices.row_outputs import keep_outputs
+from leafledger.kernels.weighted.rows import find_carried_misses, is_loss
 
 from ..dataset.columns.row_places import RowPlaces
 from ..errors import AdditivityBreach
 from ..models.row_output import RowOutput
+
+SAYS = {False: "prediction", True: "loss"}
 
 
 def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int, places: RowPlaces) -> float | None:
@@ -56,7 +59,9 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
 
 
 def _enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows: int, places: RowPlaces) -> tuple[Buffers, float]:
-    """Carry rows from margins to predictions, overwriting attributions; and the largest residual there, as a fraction of the prediction's bound."""
+    """Carry rows from margins to the space, overwriting attributions; and the largest residual there, as a fraction of the bound."""
+    if prepared.weighted.tables:
+        return _take_carried(prepared, buffers, n_rows, places)
     if link is None:
         return buffers, 0.0
     carried = carry_outputs(link, prepared, buffers)
@@ -66,6 +71,20 @@ def _enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows
         miss = f"attributions miss prediction - base value by {found[:, row].max():.3g} of the prediction's bound"
         raise AdditivityBreach(f"{places.name(row)}: {miss}, expected at most {TOLERANCE:g}")
     return carried, float(found.max(initial=0.0))
+
+
+def _take_carried(prepared: Prepared, buffers: Buffers, n_rows: int, places: RowPlaces) -> tuple[Buffers, float]:
+    """Put what attributions add up to in the place of margins, NaN in rows without a label; they were carried background row by background row."""
+    found, missing = find_carried_misses(buffers, n_rows), buffers.labels.missing
+    row = find_breach(found)
+    if row is not None:
+        miss = f"attributions miss {SAYS[is_loss(prepared.weighted)]} - base value by {found[:, row].max():.3g} of the row's own bound"
+        raise AdditivityBreach(f"{places.name(row)}: {miss}, expected at most {TOLERANCE:g}")
+    if is_loss(prepared.weighted):
+        buffers.ends[:, :, missing] = np.nan
+        buffers.phi[:, :, missing] = 0.0
+        buffers.without[:, :, :, missing] = 0.0
+    return buffers._replace(margin=buffers.ends[:, TOTAL]), float(found.max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +151,9 @@ class SliceStep:
             A row misses by more than TOLERANCE, or something of it is not finite.
         """
         attribute_batch(self.method, self.prepared, buffers, n_rows)
-        found = check_rows(self.check, self.prepared, buffers, n_rows, places)
+        found = check_rows(None if self.prepared.weighted.tables else self.check, self.prepared, buffers, n_rows, places)
         every, missed = _enter_space(self.link, self.prepared, buffers, n_rows, places)
         output = None if self.row_output is None else self.row_output.choose(buffers.margin, places.numbers(buffers.margin.shape[1]))
         kept = every if output is None else keep_outputs(every, output)
-        return Slice(buffers.margin, every, kept, output, None if found is None else max(found, missed))
+        residual = missed if self.prepared.weighted.tables else None if found is None else max(found, missed)
+        return Slice(buffers.margin, every, kept, output, residual)

@@ -9,6 +9,7 @@ import numpy as np
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
 from leafledger.kernels.prepare import ask_background, prepare, weigh_leaves
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.ensemble import TreeEnsemble
@@ -153,6 +154,7 @@ def ask_model(
     interactions: bool = False,
     errors: bool = False,
     sets: Sets | None = None,
+    quantity: Quantity | None = None,
 ) -> BackgroundQuery:
     """Make the background query of a model and a method.
 
@@ -170,6 +172,8 @@ def ask_model(
         Standard errors are asked for.
     sets : Sets, optional
         That interactions are of; by default pairs.
+    quantity : Quantity, optional
+        That attributions are carried to, background row by background row.
 
     Raises
     ------
@@ -180,8 +184,17 @@ def ask_model(
     check_groups(method, groups)
     with refused():
         numbers = number_players(model, groups).numbers
-        order = 0 if sets is None else sets.order
-        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, interactions=interactions, errors=errors, order=order)
+        return ask_background(
+            model.ensemble,
+            method,
+            numbers,
+            n_rows=n_rows,
+            budget=budget,
+            interactions=interactions,
+            errors=errors,
+            order=0 if sets is None else sets.order,
+            quantity=quantity,
+        )
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:

@@ -15,7 +15,8 @@ from leafledger.kernels.distributions.histogram import start_histogram
 from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.method.method import BackgroundQuery, Method
 from leafledger.kernels.methods import METHODS, SHARED
-from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics, prepare
+from leafledger.kernels.prepare import ask_again, ask_background, measure_background, merge_statistics, prepare
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.reductions.summary import list_grouped
 from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices import links
@@ -177,8 +178,18 @@ def _warm_all(method: Method) -> None:
             _warm(method, _join([_chain(range(DEEP)), looked_up], width), against=True)
 
 
+def _warm_weights() -> None:
+    """Count a background whose rows have weights."""
+    ensemble = _join([_chain([0, 1, N_NUMERIC])], 1)
+    query = ask_background(ensemble, METHODS["shapley"], n_rows=2 * N_ROWS, budget=BUDGET, quantity=Quantity("squared"))
+    following = ask_again(query, call_counting(query))
+    if following is not None:
+        call_counting(following)
+
+
 def _warm_rest() -> None:
-    """Call kernels outside methods: nearest changes, probabilities, largest values, statistics, and drift measures."""
+    """Call kernels outside methods: nearest changes, probabilities, largest values, statistics, weighted backgrounds, and drift measures."""
+    _warm_weights()
     softmax, three = links.Link("softmax"), np.zeros(3)
     links.carry(softmax, three, np.zeros((3, 1)), np.zeros((3, 1, 1)))
     for dtype in (np.float32, np.float64):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from enum import Enum
 
+from leafledger.kernels.quotients.quantities import QuantityName
 from leafledger.kernels.slices.links import IDENTITY, Link
 
 
@@ -37,6 +38,14 @@ class Objective:
         return self.margin in (Margin.CLASS, Margin.CLASSES) and (link is None or link.name == "sigmoid")
 
 
+# Losses of objectives, by their names in the libraries: mean squared error, log loss, and the unit deviances of Poisson and gamma distributions.
+LOSSES: dict[str, QuantityName] = {
+    **dict.fromkeys(("reg:squarederror", "reg:linear", "regression", "RMSE", "squared_error", "ls"), "squared"),
+    **dict.fromkeys(("binary:logistic", "binary:logitraw", "reg:logistic", "binary", "cross_entropy"), "log"),
+    **dict.fromkeys(("Logloss", "CrossEntropy", "log_loss", "deviance", "binary_crossentropy"), "log"),
+    **dict.fromkeys(("count:poisson", "poisson", "Poisson"), "poisson"),
+    **dict.fromkeys(("reg:gamma", "gamma"), "gamma"),
+}
 Known = dict[str, tuple[Margin, Link | None]]
 SIGMOID, SOFTMAX, EXP = Link("sigmoid"), Link("softmax"), Link("exp")
 

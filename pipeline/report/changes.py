@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..display.text import count
+from ..methods.output_space import TOTALS
 from .figures.figure import Figure, Table, Track, Tracks, draw_bar, say_left_out
 from .figures.scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share, write_two
 from .page import Section
@@ -36,7 +37,7 @@ def say_change(found: Found) -> str:
     """Summarise the changes in a sentence or two."""
     first, n = found["outputs"][0], len(found["alarms"])
     several = f" of output {shorten_name(first['output'])}" if len(found["outputs"]) > 1 else ""
-    total = "margin" if found["space"] == "margin" else "prediction"
+    total = TOTALS[found["space"]]
     moved = "the mean {} is {}, it was {}".format(f"{total}{several}", *write_two(first["mean"], first["reference_mean"]))
     moved = moved if first["mean"] is not None or first["reference_mean"] is not None else f"what the mean {total} is, is not known"
     known = first["standard_error"] is not None

@@ -6,12 +6,13 @@ from typing import Any
 
 from leafledger.kernels.arrays.ordering import SCORE
 from leafledger.kernels.methods import METHODS
+from leafledger.kernels.slices.links import IDENTITY
 
 from ..arguments.choices import MARGIN
 from ..cluster.worker_identity import Machine
 from ..display.text import count
 from ..finished.finished_run import FinishedRun
-from ..methods.output_space import TOTALS
+from ..methods.output_space import TOTALS, say_carried
 from ..models.row_output import PREDICTED
 from ..runs.records.plan import Plan
 from ..runs.records.provenance import Provenance
@@ -57,6 +58,13 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
     return f"{count(run.manifest.n_rows, 'row')} explained"
 
 
+def _say_way(plan: Plan) -> str:
+    """Say how attributions are carried."""
+    if plan.quantity is None:
+        return "" if plan.link in (None, IDENTITY) else " along the line from the mean margin"
+    return " background row by background row"
+
+
 def write_lede(run: FinishedRun) -> tuple[str, ...]:
     """Describe what was explained."""
     plan = run.plan
@@ -65,7 +73,7 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
     space = (
         ""
         if plan.space == MARGIN
-        else f" They are carried into units of the {plan.space}, where they add up to {TOTALS[plan.space]} minus base value."
+        else f" They are carried into units of the {plan.space}{_say_way(plan)}, where they add up to {TOTALS[plan.space]} minus base value."
     )
     rows = count(run.manifest.n_rows, "row")
     said = f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}.{space}"
@@ -98,7 +106,7 @@ def judge(run: FinishedRun) -> Verdict:
         return Verdict("partly", "Partly rejected.", f"{pieces} of the data{rows} could not be read; what is shown is of the others. {adds}")
     if not manifest.n_rows:
         return Verdict("none", "No rows.", "The data have none, so there is nothing to show.")
-    rows = "Every row that has a label" if manifest.totals.get("r2", {}).get("n_unlabelled") else "Every row"
+    rows = "Every row that has a label" if any(totals.get("n_unlabelled") for totals in manifest.totals.values()) else "Every row"
     return Verdict("sound", "Sound.", f"{rows} is explained, none was rejected. {adds}")
 
 
@@ -114,10 +122,13 @@ def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tupl
     facts += [("used by the model", f"{len(manifest.used):,}")]
     if len(plan.outputs) > 1:
         facts.append(("outputs", f"{len(plan.outputs):,}"))
+    elif plan.base_columns:
+        means = ((name, manifest.totals.get("loss", {}).get(f"mean_{name}")) for name in ("base", "loss"))
+        facts += [(f"mean {name}", write_number(mean)) for name, mean in means if mean is not None]
     elif plan.additive:
-        means = [row["mean"] for row in summaries.get("importance", ())]
-        known = bool(manifest.n_rows and means and None not in means)
-        base, mean = write_two(manifest.base[0], manifest.base[0] + math.fsum(means) if known else None)
+        found = [row["mean"] for row in summaries.get("importance", ())]
+        known = bool(manifest.n_rows and found and None not in found)
+        base, mean = write_two(manifest.base[0], manifest.base[0] + math.fsum(found) if known else None)
         facts += [("base value", base), *([(f"mean {TOTALS[plan.space]}", mean)] if known else [])]
     return tuple(facts)
 
@@ -160,8 +171,8 @@ def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[st
         "SHA-256 of the background": plan.background_digest or "",
         "groups": ", ".join(f"{name} ({count(len(features), 'feature')})" for name, (_, features) in zip(groups, plan.groups, strict=False))
         + (" …" if len(plan.groups) > GROUPS else ""),
-        "units": plan.space if plan.link is None else f"{plan.space}, by {plan.link.name}",
-        "base values": ", ".join(base) + more if len(base) > 1 else write_number(manifest.base[0]),
+        "units": say_carried(plan.space, plan.link, plan.quantity) or plan.space,
+        "base values": "each row’s own" if plan.base_columns else ", ".join(base) + more if len(base) > 1 else write_number(manifest.base[0]),
         "precision": plan.precision,
         "parts": f"{len(manifest.parts):,}",
         "SHA-256 of plan.json": manifest.plan,

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from leafledger.kernels.method.method import BackgroundStatistics
+from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics
 from leafledger.kernels.slices.buffers import Prepared
 
 from ..dataset.files.listing import Rejected
 from ..dataset.files.rows import read_some
 from ..errors import InvalidRun
+from ..methods.background_counts import BackgroundCounts, count_in_turn
 from ..methods.parameters import find_method
 from ..methods.tables import prepare_model
 from ..methods.unseen_categories import refuse_unseen
@@ -82,10 +83,13 @@ def count_run(run: Run, progress: Progress = no_progress) -> BackgroundStatistic
     if not isinstance(game := run.game, MarginalPlan) or not game.uncounted:
         return None
     commit_plan(run.job.out, run.plan)
-    recipe, query = broadcast_recipe(run.job.out, run.plan), broadcast_tables(game.query, RunFolder(run.job.out).tables)
-    on_done = progress(Work("counting background", run.job.out, len(game.items), sum(item.n_rows for item in game.items)))
-    counted = execute.count(run.job, recipe, query, game.items, run.memory.total, on_done)
-    return keep_counts(counted, game, run.plan, run.job.options.allow_unseen)
+    recipe, folder, n_rows = broadcast_recipe(run.job.out, run.plan), RunFolder(run.job.out).tables, sum(item.n_rows for item in game.items)
+
+    def count(query: BackgroundQuery) -> BackgroundCounts:
+        on_done = progress(Work("counting background", run.job.out, len(game.items), n_rows))
+        return execute.count(run.job, recipe, broadcast_tables(query, folder), game.items, run.memory.total, on_done)
+
+    return keep_counts(count_in_turn(game.query, count), game, run.plan, run.job.options.allow_unseen)
 
 
 def broadcast_run(run: Run, counted: BackgroundStatistics | None = None, progress: Progress = no_progress) -> Broadcast:

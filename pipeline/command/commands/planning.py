@@ -38,12 +38,6 @@ def _describe(game: Any) -> str:
     return f"{count(game.listing.n_rows, 'row')} in {count(len(game.listing.files), 'file')}, {size}, {counts} {game.counts}"
 
 
-def _describe_link(link: Any) -> str:
-    """Describe the link from margins to predictions."""
-    scale = "" if link.scale == 1 else f"{link.scale:g} times "
-    return f"{link.name} of {scale}the margin"
-
-
 def _describe_labels(labels: Any) -> str:
     """Describe the columns of labels and weights."""
     if labels is None:
@@ -173,6 +167,7 @@ def plan(
     from ...dataset.columns.categories import say_codes
     from ...dataset.columns.names import say_positions
     from ...dataset.columns.notes import say_missing
+    from ...methods.output_space import say_carried
     from ...runs.forecast.forecast import forecast_run
     from ...runs.job.job import make_job
     from ...runs.plan.model import load_model
@@ -197,7 +192,7 @@ def plan(
         "features": say_positions(run.model),
         "columns": say_codes(run.model),
         "missing": say_missing(run.model),
-        "space": "" if run.plan.link is None else f"{run.plan.space}, by {_describe_link(run.plan.link)}",
+        "space": say_carried(run.plan.space, run.plan.link, run.plan.quantity),
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "combinations": f"{len(run.plan.combinations)} are players of their own" if run.plan.combinations else "",
         **_describe_interactions(run),

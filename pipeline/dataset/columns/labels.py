@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.slices.labels import Labels, no_labels
 from leafledger.kernels.trees.binning import padded
 
@@ -44,7 +45,7 @@ def _refuse(bad: np.ndarray, places: RowPlaces, says: Callable[[int], str]) -> N
         raise InvalidLabel(f"{places.name(row)}: {says(row)}")
 
 
-def check_values(label: np.ndarray, weight: np.ndarray, missing: str, places: RowPlaces, names: Sequence[str]) -> None:
+def check_values(label: np.ndarray, weight: np.ndarray, missing: str, places: RowPlaces, names: Sequence[str], loss: Quantity | None = None) -> None:
     """Refuse labels and weights for which the loss cannot be decomposed.
 
     Parameters
@@ -58,15 +59,20 @@ def check_values(label: np.ndarray, weight: np.ndarray, missing: str, places: Ro
         Of the rows, for the message.
     names : (str, str)
         What label and weight are called in the message.
+    loss : Quantity, optional
+        That is defined for some labels alone.
 
     Raises
     ------
     InvalidLabel
         A label is larger than LARGEST_LABEL in magnitude, or missing where that is refused; or a weight is missing, negative or larger than
-        LARGEST_WEIGHT. It names the first such row.
+        LARGEST_WEIGHT; or the loss is not defined for a label. It names the first such row.
     """
     expected = f"expected a number between {-LARGEST_LABEL:g} and {LARGEST_LABEL:g}"
     _refuse(np.abs(label) > LARGEST_LABEL, places, lambda i: f"{names[0]} is {label[i]}, {expected}")
+    if loss is not None:
+        said = f"expected {loss.said or 'a number'}, as the model's loss ({loss.name}) takes"
+        _refuse(~(np.isnan(label) | loss.takes(label)), places, lambda i: f"{names[0]} is {label[i]:g}, {said}")
     if missing == REFUSE:
         _refuse(np.isnan(label), places, lambda i: f"{names[0]} is missing, expected a number, or --missing-labels {COUNT}")
     expected = f"expected a number between 0 and {LARGEST_WEIGHT:g}"
@@ -98,7 +104,7 @@ def lay_out(label: np.ndarray, weight: np.ndarray) -> Labels:
     return out
 
 
-def read_labels(columns: LabelColumns, batch: pa.RecordBatch, places: RowPlaces) -> Labels:
+def read_labels(columns: LabelColumns, batch: pa.RecordBatch, places: RowPlaces, quantity: Quantity | None = None) -> Labels:
     """Read the labels of a batch of rows.
 
     Parameters
@@ -107,6 +113,8 @@ def read_labels(columns: LabelColumns, batch: pa.RecordBatch, places: RowPlaces)
         The slice; it has all of these columns.
     places : RowPlaces
         Of the slice's rows, for messages.
+    quantity : Quantity, optional
+        That attributions are carried to: a loss may not be defined for all numbers.
 
     Returns
     -------
@@ -120,5 +128,6 @@ def read_labels(columns: LabelColumns, batch: pa.RecordBatch, places: RowPlaces)
     """
     label = _numbers(batch, columns.label)
     weight = np.ones(label.size) if columns.weight is None else _numbers(batch, columns.weight)
-    check_values(label, weight, columns.missing, places, (f"label {columns.label!r}", f"weight {columns.weight!r}"))
+    names = f"label {columns.label!r}", f"weight {columns.weight!r}"
+    check_values(label, weight, columns.missing, places, names, quantity if quantity is not None and quantity.labelled else None)
     return lay_out(label, weight)

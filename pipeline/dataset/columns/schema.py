@@ -15,7 +15,7 @@ from ...models.catboost.cityhash import HashedCategory
 from ...models.model import Feature
 from .categories import check_codes, encode, is_text, mark_missing
 
-INTERACTIONS, ERROR, VALUE = "interactions", "error", "value"
+INTERACTIONS, ERROR, VALUE, BASE = "interactions", "error", "value", "base"
 AS_CATEGORIES = "give it in memory as the column of categories that it was in training, or train again on categories that are texts"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from leafledger.kernels.methods import METHODS
 
+from ...arguments.choices import LOSS, MARGIN
 from ...display.text import count, printable
 from ...errors import UnlikeRuns
 from ...runs.advisories.known import find_advisories
@@ -18,6 +19,8 @@ ALIKE: dict[str, Callable[[Plan], object]] = {  # required to be equal in both r
     "method": lambda plan: plan.method,
     "parameters": lambda plan: plan.parameters,
     "space": lambda plan: plan.space,
+    "way from margins": lambda plan: "none" if plan.space == MARGIN else "line" if plan.quantity is None else "background row by background row",
+    "loss": lambda plan: plan.quantity.name if plan.space == LOSS and plan.quantity is not None else "none",
     "outputs": lambda plan: plan.outputs,
     "output of a row": lambda plan: None if plan.row_output is None else plan.row_output.which,
     "background": lambda plan: "none" if plan.background is None else "model" if plan.background_digest is None else "rows",
@@ -30,7 +33,7 @@ def refuse_unlike(current: Measured, reference: Measured) -> None:
     Raises
     ------
     UnlikeRuns
-        They have another method, parameters, space, outputs or kind of background, or share out no margins or predictions.
+        They have another method, parameters, space, way from margins, outputs or kind of background, or share out no margins or predictions.
     """
     for measured in (current, reference):
         if not METHODS[measured.plan.method].attributes:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from leafledger.kernels.method.method import TOLERANCE
-from leafledger.kernels.slices.links import IDENTITY, find_reach
+from leafledger.kernels.slices.links import find_reach
 
 from ...errors import InvalidRun
-from ...methods.output_space import TOTALS
+from ...methods.output_space import TOTALS, find_scale
 from ...runs.check.check_parts import ROUNDING
 from ..measure.means import Means, means_of
 from ..measure.measured_run import Measured
@@ -33,14 +33,14 @@ def _reach(measured: Measured, k: int) -> float:
     plan, manifest = measured.plan, measured.manifest
     base, bound = (np.array(numbers, np.float64)[:, None] for numbers in (manifest.base, manifest.bound))
     ends = np.array([[found.low, found.high] for found in map(measured.total, plan.written_outputs)])
-    return float(np.max(find_reach(plan.link or IDENTITY, base, bound, ends)[k]))
+    return float(np.max(find_reach(find_scale(plan.link, plan.quantity), base, bound, ends)[k]))
 
 
 def take_night(measured: Measured, phi: Mapping[str, Means], output: str) -> Night:
     """Collect the means of an output, and check additivity."""
     plan, manifest = measured.plan, measured.manifest
     attributed, k = math.fsum(each.mean for each in phi.values()), plan.written_outputs.index(output)
-    base = manifest.base[k]
+    base = math.nan if plan.base_columns else manifest.base[k]
     if plan.global_only or (manifest.forgotten and not plan.wide):  # means of summaries, which were made with rows that are not there any more
         base = base if plan.row_output is None else math.nan
         mean = base + attributed if plan.additive else math.nan
@@ -48,7 +48,7 @@ def take_night(measured: Measured, phi: Mapping[str, Means], output: str) -> Nig
     total = means_of(measured.total(output))
     if not plan.additive or not total.rows or not phi:
         return Night(total, base, phi, 0.0)
-    if plan.row_output is not None:
+    if plan.row_output is not None or plan.base_columns:  # of every row its own
         return Night(total, total.mean - attributed, phi, 0.0)
     size = math.fsum(each.mean_abs for each in phi.values()) + total.mean_abs + abs(base)
     left = total.mean - base - attributed

@@ -51,6 +51,8 @@ def refuse_both_ways(measured: Measured) -> None:
     plan, expected = measured.plan, "expected attributions that add up to it with one base value for all rows"
     if not plan.additive:
         raise UsageError(f"{measured.uri}: both ways share out the mean margin, to which method {plan.method!r} need not add up; {expected}")
+    if plan.base_columns:
+        raise UsageError(f"{measured.uri}: both ways share out means that have one base value, of losses every row has its own; {expected}")
     if plan.row_output is not None:
         raise UsageError(f"{measured.uri}: both ways share out the mean margin of one output, every row has its own; {expected}")
 

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from leafledger.kernels.methods import METHODS
 
+from ...arguments.choices import LOSS
 from ...dataset.columns import schema
 from ...methods.interaction_lists import make_column, name_entries
 from ...methods.output_space import TOTALS
@@ -25,7 +26,7 @@ def _take_id(found: Any, name: str) -> pa.ChunkedArray:
 
 def as_table(found: Any, ids: Sequence[str]) -> pa.Table:
     """Convert Attributions to a table with a run's columns, behind the columns ``ids`` of the rows."""
-    method, outputs = METHODS[found.method], found.outputs
+    method, outputs, loss = METHODS[found.method], found.outputs, found.space == LOSS
     chosen = () if found.output is None else (OUTPUT,)
     names, taken = (TOTALS[found.space], method.phi.column), (*ids, *chosen)
     margins, phi, pairs = schema.output_columns(found.players, outputs, taken, found.interactions is not None, names, len(method.phi.scores))
@@ -33,14 +34,18 @@ def as_table(found: Any, ids: Sequence[str]) -> pa.Table:
     columns: dict[str, Any] = {name: _take_id(found, name) for name in ids}
     if found.output is not None:
         columns[OUTPUT] = pa.array(found.output.tolist(), pa.string())
-    columns |= {name: pa.array(found.prediction[:, k]) for k, name in enumerate(margins)}
+    columns |= {name: pa.array(found.prediction[:, k], from_pandas=loss) for k, name in enumerate(margins)}
+    if loss:
+        (base,) = schema.name_columns(schema.BASE, ("",), (*taken, *margins, *phi, *errors))
+        columns[base] = pa.array(found.base[:, 0], from_pandas=True)
     n_players, n_names = len(found.players), len(found.names)
     for number, name in enumerate(phi):
         values = found.phi[:, number // n_players, number % n_players]
         ranks = method.phi.ranks and number % n_players < n_names
-        columns[name] = pa.array(values.astype(np.int32) if ranks else values, from_pandas=method.labelled)
+        columns[name] = pa.array(values.astype(np.int32) if ranks else values, from_pandas=method.labelled or loss)
     if found.errors is not None:
-        columns |= {name: pa.array(found.errors[:, number // n_players, number % n_players]) for number, name in enumerate(errors)}
+        for number, name in enumerate(errors):
+            columns[name] = pa.array(found.errors[:, number // n_players, number % n_players], from_pandas=loss)
     if found.interactions is not None and found.sets is not None:
         for values, name in zip(found.interactions.transpose(1, 2, 0), pairs, strict=True):
             columns[name] = make_column(np.ascontiguousarray(values), len(found.sets), NUMBER, name_entries(found.sets, found.pairs is None))

@@ -71,7 +71,7 @@ def attribute(
         How sure are values, if the background is a sample of the rows that it stands for? Also estimate standard errors, which takes about twenty
         times as long.
     label : array or str, optional
-        What the model predicts, (n,) numbers, NaN where it is missing, or the name of a column of the rows; for method "r2".
+        What the model predicts, (n,) numbers, NaN where it is missing, or the name of a column of the rows; for method "r2" and space "loss".
     weight : array or str, optional
         How much each row counts, (n,) numbers of at least 0, or the name of a column of the rows; by default 1.
     allow_unseen : bool
@@ -79,9 +79,10 @@ def attribute(
     output : str or int, optional
         The only output to explain, by its name or position; by default all. Or "predicted", the class of every row's largest margin, or "other",
         another one, drawn with the seed behind a colon, as in "other:7".
-    space : "margin", "probability" or "response"
-        What to attribute: margins, classes' probabilities, or predictions in the label's units, along the straight line of margins from base value to
-        row.
+    space : "margin", "probability", "response" or "loss"
+        What to attribute: margins, classes' probabilities, predictions in the label's units, or the loss of the model's objective, which takes
+        `label`. With a background of rows, of one background row after the other, so that the base value is the mean prediction, or the mean loss
+        for a row's own label; without, or for a softmax of several classes, along the straight line of margins from base value to row.
     device : "cpu", "cuda" or "auto"
         Where attributions are computed: the processor's cores, a graphics card by CUDA, or a card where there is one and the method runs there. Only
         Shapley, Banzhaf and Beta values and other semivalues run there.

@@ -37,14 +37,13 @@ class Attributions:
     Attributes
     ----------
     phi : (n, outputs, players) float64
-        Attributions, in the units of the space; NaN where a label is missing. Where the method is additive, ``phi.sum(axis=2) + base`` is
-        ``prediction``.
+        In the units of the space, NaN where a label is missing. Where a method is additive, ``phi.sum(axis=2) + base`` is ``prediction``.
     base : (outputs,) float64, or (n, 1)
-        Prediction with every feature absent; of every row where each has an output of its own.
+        Prediction with every feature absent; of every row where each has an output, or a loss, of its own.
     margin : (n, outputs) float64
         Raw scores.
     prediction : (n, outputs) float64
-        In the units of the space; in space "margin" it is ``margin``.
+        In the units of the space: the margin, or a loss, NaN where a label is missing.
     players : tuple of str
         Features or groups, and after them what a ranking method measures.
     method : str
@@ -68,7 +67,9 @@ class Attributions:
     errors : (n, outputs, players) float64, or None
         Standard errors of the attributions, in their units, where they were asked for: of the background as a sample.
     space : str
-        "margin", "probability" or "response": what attributions are of.
+        What attributions are of: "margin", "probability", "response" or "loss".
+    by_row : bool
+        Whether background row by background row; otherwise along the line from the mean margin.
     features : tuple of str
         Of the model, in its order.
     rows : data frame, Arrow table, array, or None
@@ -98,6 +99,7 @@ class Attributions:
     output: np.ndarray | None = None
     errors: np.ndarray | None = None
     space: Space = MARGIN
+    by_row: bool = False
     features: tuple[str, ...] = ()
     rows: Any = None
     places: np.ndarray | None = None
@@ -388,12 +390,11 @@ class Attributions:
         (n, outputs, _), kind = self.phi.shape, METHODS[self.method].phi
         noun = "group" if self.groups and kind.of_groups else "feature"
         counts = count_nouns(n, "row"), count_nouns(outputs, "output"), count_nouns(len(self.players) - len(kind.scores), noun)
-        space = "" if self.space == MARGIN else f", space {self.space}"
-        return f"Attributions({', '.join(counts)}, method {self.method}{space})"
+        return f"Attributions({', '.join(counts)}, method {self.method}{'' if self.space == MARGIN else f', space {self.space}'})"
 
     def _repr_html_(self) -> str:
         """The first rows of the first output: attributions to the first players, and what they and the base value add up to."""
         more = ("…",) if len(self.players) > COLUMNS else ()
         rows = ((i, *self.phi[i, 0, :COLUMNS].tolist(), *more, float(self.prediction[i, 0])) for i in range(len(self.phi)))
-        title = f"{self}, first output" if self.phi.shape[1] > 1 else str(self)
-        return as_html(title, ("row", *self.players[:COLUMNS], *more, TOTALS[self.space]), rows)
+        title, head = f"{self}{', first output' * (self.phi.shape[1] > 1)}", ("row", *self.players[:COLUMNS], *more, TOTALS[self.space])
+        return as_html(title, head, rows)

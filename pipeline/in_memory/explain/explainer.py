@@ -96,7 +96,7 @@ class Explainer:
         rows, prepared = as_rows(rows), self._prepared
         names = self._find_names(read_header(rows, label, weight))
         read = read_rows(names.model, rows, prepared.bins)
-        targets = read_targets(find_method(self._question.method), label, weight, rows, read[0])
+        targets = read_targets(find_method(self._question.method), self._question.quantity, label, weight, rows, read[0])
         return attribute_rows(self._question, prepared, names, rows, read, targets, self._scratch, n_threads)
 
     def _explain_frame(self, rows: Any, label: str | None, weight: str | None) -> Any:
@@ -177,8 +177,8 @@ def prepare(
         Take rows, and a background, of which the model knows hardly any category of some feature; by default they are refused.
     output : str or int, optional
         The only output to explain, by its name or position; or "predicted", or "other", drawn by the rows' numbers in a call.
-    space : "margin", "probability" or "response"
-        What to attribute.
+    space : "margin", "probability", "response" or "loss"
+        What to attribute, as `attribute` takes it.
     tables : str or path, optional
         Folder, as a path or URI, where the tables are written, each kind once. Pickles then name the folder and are small; processes of one machine
         share the memory. By default pickles hold the tables.

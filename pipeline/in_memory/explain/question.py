@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
 from leafledger.kernels.method.open_parameters import find_open
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.links import Link
@@ -24,10 +25,10 @@ from ...dataset.columns.players import join_names, number_players
 from ...dataset.columns.values import read_features
 from ...display.text import count
 from ...errors import SchemaMismatch, UsageError
-from ...methods.background_counts import BackgroundCounts, measure_rows, merge_counts
+from ...methods.background_counts import BackgroundCounts, count_in_turn, measure_rows, merge_counts
 from ...methods.interaction_lists import check_order, choose_sets
 from ...methods.open_parameters import tune
-from ...methods.output_space import choose_link
+from ...methods.output_space import choose_space
 from ...methods.parameters import check_parameters, find_method, number_groups, place_features
 from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
 from ...methods.unseen_categories import refuse_counted
@@ -64,6 +65,7 @@ class Question:
     row_output: RowOutput | None
     space: Space
     link: Link | None
+    quantity: Quantity | None
     allow_unseen: bool
     game: str  # in words
     in_order: tuple[str, ...] | None  # columns of the background, if features are matched by position
@@ -100,7 +102,7 @@ def _place_groups(groups: Groups, features: tuple[Feature, ...]) -> tuple[tuple[
     return tuple((None if (group,) == members else group, tuple(places[name] for name in members)) for group, members in groups)
 
 
-def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch, allow_unseen: bool) -> BackgroundStatistics:
+def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.RecordBatch, allow_unseen: bool) -> BackgroundCounts:
     """Count background rows, batch by batch."""
 
     def work(first: int) -> BackgroundCounts:
@@ -113,7 +115,7 @@ def _count(query: BackgroundQuery, features: Sequence[Feature], batch: pa.Record
     if not allow_unseen:
         some = batch.slice(0, SLICE_ROWS)
         refuse_counted(counted.seen, read_features(features, query.bins), BACKGROUND, lambda name: some.column(name).to_pylist())
-    return counted.statistics
+    return counted
 
 
 def prepare_game(
@@ -128,6 +130,7 @@ def prepare_game(
     errors: bool,
     allow_unseen: bool,
     sets: Sets | None = None,
+    quantity: Quantity | None = None,
 ) -> tuple[Prepared, str]:
     """Make the tables of the game that the background implies, with column names ``known``; return also the game in words."""
     if errors and (background is None or isinstance(background, str)):
@@ -144,8 +147,9 @@ def prepare_game(
         features, batch = as_batch(known, background, read_columns(model.ensemble).tolist(), BACKGROUND)
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
-        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors, sets)
-        counted, game = _count(query, features, batch, allow_unseen), f"background of {count(batch.num_rows, 'row')}"
+        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors, sets, quantity)
+        counted = count_in_turn(query, lambda asked: _count(asked, features, batch, allow_unseen)).statistics
+        game = f"background of {count(batch.num_rows, 'row')}"
     return prepare_model(model, method, parameters, groups, interactions, own, (query, counted), sets), game
 
 
@@ -209,10 +213,11 @@ def ask(
     check_order(sets, named, groups, own)
     read_choice("space", space, SPACES)
     given = place_features(chosen, given, named.features)
-    link, taken = choose_link(space, model, chosen, given, keep is not None), read_flag("allow_unseen", allow_unseen)
+    link, quantity = choose_space(space, model, chosen, given, keep is not None, background)
+    taken = read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)
-    prepared, game = prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, sets)
+    prepared, game = prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, sets, quantity)
     read_choice("device", device, DEVICES)
     found = fit_device(device, choose_device(device, True, False), chosen, prepared)
     question = Question(
@@ -227,6 +232,7 @@ def ask(
         row_output=row_output,
         space=space,
         link=link,
+        quantity=quantity,
         allow_unseen=taken,
         game=game,
         in_order=tuple(feature.name for feature in known.features) if placed else None,

@@ -8,14 +8,16 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 
-from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS, find_errors
+from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS, LOSS_ERRORS, find_errors
 from leafledger.kernels.reductions.input_counts import INPUTS
+from leafledger.kernels.reductions.loss_shares import LOSS_SHARES
 from leafledger.kernels.reductions.reduction import merge_all
 from leafledger.kernels.reductions.summary import Subject, Summary
-from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
+from leafledger.kernels.slices.buffers import BASE, Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.row_outputs import take_outputs
 from leafledger.kernels.trees.binning import padded
 
+from ...arguments.choices import MARGIN
 from ...cluster.card import method_on
 from ...cluster.threads import do_all
 from ...dataset.columns.labels import lay_out
@@ -134,6 +136,7 @@ def attribute_rows(
     n_pairs, n_steps, n_lots = len(prepared.pairs.players), int(prepared.n_steps[0]), len(prepared.without.tables)
     on_device, check = method_on(question.device, method, prepared), method.check_of(question.parameters)
     model, step = names.model, SliceStep(on_device, check, question.link, row_output, prepared)
+    loss = question.quantity is not None and question.quantity.labelled
     named = model.outputs if row_output is None else (row_output.which,)
     outputs, classes = len(named), np.array(model.outputs)
     margin, base = np.zeros((n, outputs)), find_base(question.link, prepared)
@@ -142,9 +145,9 @@ def attribute_rows(
         refuse_large(n, outputs, n_pairs)
     out = Attributions(
         phi=np.zeros((n, outputs, len(names.players))),
-        base=base if row_output is None else np.zeros((n, 1)),
+        base=base if row_output is None and not loss else np.zeros((n, 1)),
         margin=margin,
-        prediction=margin if question.link is None else np.zeros((n, outputs)),
+        prediction=margin if question.space == MARGIN else np.zeros((n, outputs)),
         players=names.players,
         method=method.name,
         groups=names.groups,
@@ -157,11 +160,13 @@ def attribute_rows(
         output=None if row_output is None else np.zeros(n, classes.dtype),
         errors=np.zeros((n, outputs, len(names.players))) if n_lots else None,
         space=question.space,
+        by_row=question.quantity is not None,
         features=names.features,
         rows=rows,
         parameters=dict(question.parameters),
     )
-    summaries = (*method.summaries, *((find_summary(question.sets),) if question.keep else ()), *((BACKGROUND_ERRORS,) if n_lots else ()), INPUTS)
+    own, of_errors = ((LOSS_SHARES,), LOSS_ERRORS) if loss else (method.summaries, BACKGROUND_ERRORS)
+    summaries = (*own, *((find_summary(question.sets),) if question.keep else ()), *((of_errors,) if n_lots else ()), INPUTS)
     slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + n_pairs + n_steps)))
 
     def work(first: int) -> list[Any]:
@@ -172,6 +177,8 @@ def attribute_rows(
             buffers = buffers._replace(labels=lay_out(*(values[first : first + size] for values in targets)))
         found = step.explain(buffers, size, RowPlaces.one("", first))
         margin = found.margin
+        if loss:
+            out.base[first : first + size, 0] = found.kept.ends[0, BASE, :size]
         if found.output is not None and out.output is not None:
             chosen = found.output[:size]
             out.output[first : first + size], out.base[first : first + size, 0] = classes[chosen], base[chosen]

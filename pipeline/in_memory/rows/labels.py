@@ -5,7 +5,9 @@ from typing import Any
 import numpy as np
 
 from leafledger.kernels.method.method import Method
+from leafledger.kernels.quotients.quantities import Quantity
 
+from ...arguments.choices import LOSS
 from ...dataset.columns import schema
 from ...dataset.columns.labels import COUNT, check_values
 from ...dataset.columns.row_places import RowPlaces
@@ -35,11 +37,13 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
     return found
 
 
-def read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int) -> Targets | None:
-    """Read labels and weights of rows, for a method that takes them.
+def read_targets(method: Method, quantity: Quantity | None, label: Any, weight: Any, rows: Any, n_rows: int) -> Targets | None:
+    """Read labels and weights of rows, for a method or a loss that takes them.
 
     Parameters
     ----------
+    quantity : Quantity or None
+        That attributions are carried to.
     label, weight : Any
         Numbers, the name of a column of the rows, or None.
 
@@ -57,14 +61,15 @@ def read_targets(method: Method, label: Any, weight: Any, rows: Any, n_rows: int
     InvalidLabel
         A number cannot be used.
     """
-    if not method.labelled:
+    loss = None if quantity is None or not quantity.labelled else quantity
+    if not method.labelled and loss is None:
         if label is not None or weight is not None:
-            raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does")
+            raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does, and space {LOSS!r}")
         return None
     if label is None:
-        raise UsageError(f"method {method.name!r} needs labels")
+        raise UsageError(f"{f'method {method.name!r}' if loss is None else f'space {LOSS!r}'} needs labels")
     labels, weights = _read_column("label", label, rows, n_rows), np.ones(n_rows)
     if weight is not None:
         weights = _read_column("weight", weight, rows, n_rows)
-    check_values(labels, weights, COUNT, RowPlaces.one("rows", 0), ("the label", "the weight"))
+    check_values(labels, weights, COUNT, RowPlaces.one("rows", 0), ("the label", "the weight"), loss)
     return labels, weights

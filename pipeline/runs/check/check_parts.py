@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 from leafledger.kernels.method.method import TOLERANCE
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.slices.buffers import Prepared
-from leafledger.kernels.slices.links import IDENTITY, find_reach
+from leafledger.kernels.slices.links import find_reach
 
 from ...arguments.readers import shorten
 from ...dataset.files.listing import Rejected, WorkItem
 from ...display.text import count
 from ...errors import InvalidRun, LeafledgerError, NotRepeatable, UsageError
-from ...methods.output_space import TOTALS
+from ...methods.output_space import TOTALS, find_scale
 from ...methods.warmup import call_kernels
 from ...methods.worker_memory import SLICE_BYTES
 from ...stores import storage
@@ -136,6 +136,15 @@ def _read_sums(parquet: pq.ParquetFile, group: int, columns: list[str], n_column
     return total, size
 
 
+def _are_null(parquet: pq.ParquetFile, group: int, columns: list[str], n_columns: int) -> np.ndarray:
+    """Return which rows of a row group have no number in any of the columns, ``(n,) bool``: those without a label."""
+    found = np.ones(parquet.metadata.row_group(group).num_rows, bool)
+    for start in range(0, len(columns), n_columns):
+        for column in parquet.read_row_group(group, columns[start : start + n_columns]).columns:
+            found &= column.is_null().to_numpy()
+    return found
+
+
 def _read_outputs(uri: str, plan: Plan, parquet: pq.ParquetFile, group: int, n: int) -> np.ndarray:
     """Return the model output of each margin in a row group, ``(margins, n) int``."""
     if not plan.chosen:
@@ -158,9 +167,16 @@ def _check_sums(uri: str, plan: Plan, asked: CheckTask, parquet: pq.ParquetFile)
         for k, margin in enumerate(margins):
             total, size = _read_sums(parquet, group, phi[k * n_players : (k + 1) * n_players], at_a_time)
             stored, stored_size = _read_sums(parquet, group, [margin], 1)
-            base, bound = (np.array(numbers)[outputs[k]] for numbers in (asked.base, asked.bound))
-            missed, reach = np.abs(total + base - stored), find_reach(plan.link or IDENTITY, base, bound, stored)
-            allowed = ROUNDING[plan.precision] * (size + stored_size) + TOLERANCE * reach
+            base, bound = (np.array(numbers or np.zeros(len(plan.outputs)))[outputs[k]] for numbers in (asked.base, asked.bound))
+            if plan.base_columns:  # of every row its own, and its own scale
+                base, _ = _read_sums(parquet, group, plan.base_columns, 1)
+                unlabelled = _are_null(parquet, group, [*phi, margin, *plan.base_columns], at_a_time)
+                total, size, stored, base = (np.where(unlabelled, 0.0, values) for values in (total, size, stored, base))
+                stored_size, base_size = np.abs(stored), np.abs(base)
+                reach = size + stored_size + base_size
+            else:
+                reach, base_size = find_reach(find_scale(plan.link, plan.quantity), base, bound, stored), np.zeros(n)
+            missed, allowed = np.abs(total + base - stored), ROUNDING[plan.precision] * (size + stored_size + base_size) + TOLERANCE * reach
             if not (missed <= allowed).all():
                 row = int(np.flatnonzero(~(missed <= allowed))[0])
                 raise InvalidRun(
@@ -188,7 +204,8 @@ def _check_footer(plan: Plan, made_by: str, asked: CheckTask, each: ListedPart) 
     if footer.format_version != max(plan.format_version, LAST_UNNUMBERED):
         raise InvalidRun(f"{uri}: its footer is of format {footer.format_version}, the plan of format {plan.format_version}")
     told = footer.base is not None or plan.format_version > 1
-    if footer.space != plan.space or (told and json.dumps(footer.base) != json.dumps(dict(zip(plan.outputs, asked.base, strict=True)))):
+    base = dict(zip(plan.outputs, asked.base, strict=not plan.base_columns))
+    if footer.space != plan.space or (told and json.dumps(footer.base) != json.dumps(base)):
         raise InvalidRun(f"{uri}: its base values are {shorten(footer.base)} in space {footer.space!r}, the manifest's {shorten(asked.base)}")
     if (footer.residual is not None) != plan.additive or not (footer.residual or 0.0) >= 0.0:  # also refuses NaN
         raise InvalidRun(f"{uri}: its residual is {footer.residual}, of method {plan.method!r}")

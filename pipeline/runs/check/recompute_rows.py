@@ -24,10 +24,10 @@ from ...dataset.files.listing import WorkItem, list_data, make_items
 from ...dataset.files.pieces import leave_out, take_rows
 from ...dataset.files.row_groups import read_batches
 from ...dataset.files.rows import window
-from ...display.text import count
+from ...display.text import count as count_nouns
 from ...errors import InvalidData, InvalidRun, LeafledgerError, NotRepeatable, UsageError
-from ...methods.background_counts import merge_in_tree
-from ...methods.output_space import choose_link
+from ...methods.background_counts import BackgroundCounts, count_in_turn, merge_in_tree
+from ...methods.output_space import choose_space
 from ...methods.parameters import find_method
 from ...methods.reduction_states import same_states
 from ...methods.tables import prepare_model, weigh_model
@@ -54,14 +54,19 @@ def recount_background(plan: Plan, model: Model, n_threads: int) -> tuple[Backgr
     if listing is not None and listing.digest != plan.background_digest:
         raise NotRepeatable(f"{background}: the background's files changed since the run was planned")
     asked = plan.interactions is not None, plan.background_errors
-    query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows, *asked, plan.sets)
+    query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows, *asked, plan.sets, plan.quantity)
     if listing is None:
         return query, weigh_model(model, method, plan.groups, query)
     features = read_features(plan.features, query.bins)
-    items, threads = make_items(listing, ITEM_ROWS), Threads(n_threads)
+    items = make_items(listing, ITEM_ROWS)
     numbered = list(zip(items, first_rows(items), strict=True))
-    counted = threads.map(lambda each: count_rows(features, query, *each, in_order=threads.in_order), numbered)
-    return query, merge_in_tree((item.part, counts) for (item, _), counts in counted).statistics
+
+    def count(asked: BackgroundQuery) -> BackgroundCounts:
+        threads = Threads(n_threads)
+        counted = threads.map(lambda each: count_rows(features, asked, *each, in_order=threads.in_order), numbered)
+        return merge_in_tree((item.part, counts) for (item, _), counts in counted)
+
+    return query, count_in_turn(query, count).statistics
 
 
 SAMPLE_ROWS = 64  # rows recomputed of every part
@@ -94,16 +99,16 @@ def recompute_tables(plan: Plan, model: str | None, n_threads: int = 1) -> Recom
             raise UsageError(f"{model}: {differs}")
         raise NotRepeatable(f"{plan.model}: {differs}")
     if plan.output is not None and plan.output >= len(found.outputs):
-        raise InvalidRun(f"{plan.model}: has {count(len(found.outputs), 'output')}, the run's plan is of number {plan.output} alone")
+        raise InvalidRun(f"{plan.model}: has {count_nouns(len(found.outputs), 'output')}, the run's plan is of number {plan.output} alone")
     found = choose_among(plan.row_output, found if plan.output is None else keep_output(found, plan.output))
     found = replace(found, outputs=plan.outputs) if len(plan.outputs) == len(found.outputs) else found  # outputs may have been renamed
     found = call(found, *spell(found.features, [feature.name for feature in plan.features], plan.model))
     method, asked = find_method(plan.method), plan.interactions is not None
     if (found.features, found.outputs) != (plan.features, plan.outputs):
         raise InvalidRun(f"{plan.model}: has other features or outputs than the run's plan")
-    link = choose_link(plan.space, found, method, dict(plan.parameters), asked)
-    if link != plan.link:
-        raise InvalidRun(f"{plan.model}: has another link than the run's plan")
+    carried = choose_space(plan.space, found, method, dict(plan.parameters), asked, plan.background)
+    if carried != (plan.link, plan.quantity):
+        raise InvalidRun(f"{plan.model}: has another link or loss than the run's plan")
     try:
         background = None if plan.background is None else recount_background(plan, found, n_threads)
     except LeafledgerError as error:

@@ -10,8 +10,9 @@ import pyarrow.parquet as pq
 
 from leafledger.kernels.method.jackknife import find_errors
 from leafledger.kernels.methods import METHODS
-from leafledger.kernels.slices.buffers import Buffers, Prepared
+from leafledger.kernels.slices.buffers import BASE, Buffers, Prepared
 
+from ...arguments.choices import LOSS
 from ...changes.asked import Changes
 from ...methods.interaction_lists import VALUE, column_type, count_kept, list_leaves, make_column, name_entries
 from ...methods.precision import round_to
@@ -74,9 +75,15 @@ def _name_rows(plan: Plan, batch: pa.Schema) -> Iterator[Group]:
 
 
 def _write_margins(plan: Plan, number: pa.DataType) -> Group:
+    """Margins, predictions or losses; of losses also the base value of each row."""
     dtype, names = np.dtype(plan.precision), plan.columns[0]
-    fields = [pa.field(name, number, nullable=False) for name in names]
-    return Group(fields, lambda rows: [pa.array(round_to(margin[: rows.n], dtype)) for margin in rows.buffers.margin], split=names)
+    fields = [pa.field(name, number, nullable=plan.space == LOSS) for name in (*names, *plan.base_columns)]
+
+    def write(rows: Rows) -> list[pa.Array]:
+        found = [*rows.buffers.margin, *(rows.buffers.ends[:, BASE] if plan.base_columns else ())]
+        return [pa.array(round_to(values[: rows.n], dtype), mask=rows.missing if plan.space == LOSS else None) for values in found]
+
+    return Group(fields, write, split=[field.name for field in fields])
 
 
 def _write_players(plan: Plan, prepared: Prepared, number: pa.DataType) -> Iterator[Group]:
@@ -98,7 +105,7 @@ def _write_players(plan: Plan, prepared: Prepared, number: pa.DataType) -> Itera
     ranks = [field.name for field in fields if pa.types.is_integer(field.type)]  # whose bytes, split, few readers put together
     fractions = [field.name for field in fields if not pa.types.is_integer(field.type)]
     yield Group(fields, lambda rows: write(rows, rows.buffers.phi), fractions, ranks)
-    errors = [pa.field(name, number, nullable=False) for name in plan.error_columns]
+    errors = [pa.field(name, number, nullable=plan.labels is not None) for name in plan.error_columns]
     yield Group(errors, lambda rows: write(rows, find_errors(rows.buffers) if errors else ()), plan.error_columns)
 
 

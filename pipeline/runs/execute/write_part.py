@@ -11,7 +11,7 @@ import pyarrow as pa
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers, take_rows
 from leafledger.kernels.slices.labels import check_groups
-from leafledger.kernels.slices.links import IDENTITY, find_reach
+from leafledger.kernels.slices.links import find_reach
 from leafledger.kernels.trees.binning import padded
 
 from ...cluster.card import method_on
@@ -26,7 +26,7 @@ from ...dataset.files.listing import WorkItem
 from ...dataset.files.pieces import leave_out
 from ...dataset.files.rows import miscounted, read_rows
 from ...errors import PredictionMismatch
-from ...methods.output_space import TOTALS, find_base
+from ...methods.output_space import TOTALS, find_base, find_scale
 from ...methods.reduction_states import pack_state
 from ...methods.slice_step import Slice, SliceStep
 from ...methods.tables import refused
@@ -42,7 +42,7 @@ PREDICTED = 1e-5  # of margins, which libraries sum in single precision over tho
 def check_predictions(plan: Plan, prepared: Prepared, batch: pa.RecordBatch, buffers: Buffers, places: RowPlaces) -> None:
     """Refuse rows whose margins or predictions differ from the data's prediction columns."""
     total, base = TOTALS[plan.space], find_base(plan.link, prepared)[:, None]
-    reach = find_reach(plan.link or IDENTITY, base, prepared.bound[:, None], buffers.margin)
+    reach = find_reach(find_scale(plan.link, plan.quantity), base, prepared.bound[:, None], buffers.margin)
     for k, name in enumerate(plan.predictions):
         found, predicted = buffers.margin[k, : batch.num_rows], schema.column_values(Feature(name), batch.column(name))
         wrong = np.flatnonzero(~(np.abs(found - predicted) <= PREDICTED * (np.abs(found) + reach[k, : batch.num_rows])))
@@ -103,7 +103,7 @@ def _explain_slices(plan: Plan, prepared: Prepared, rows: Iterable[JoinedSlice],
             values, labels = buffers.values, buffers.labels
             read.convert(lambda some: fill_values(features, prepared.bins, [some.column(feature.name) for feature in features], values))
             if plan.labels is not None:
-                labels = read_labels(plan.labels, batch, places)
+                labels = read_labels(plan.labels, batch, places, plan.quantity)
             if plan.by:
                 ungrouped = labels
                 labels = read.convert(lambda some: group_rows(ungrouped, some, plan.by))
@@ -189,7 +189,7 @@ def write_part(
         with watch.timed("writing"):
             row_groups.flush()
             packed = {name: pack_state(state) for name, state in states.items()}
-            base = dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
+            base = {} if plan.base_columns else dict(zip(plan.outputs, find_base(plan.link, prepared).tolist(), strict=True))
             footer = Footer(done, residual, packed, plan.space, base, 0 if plan.global_only else done, dict(rejected))
             write_footer(writer, recipe, item, footer)
     finally:

@@ -125,7 +125,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)
-    check_by(method, options.by)
+    check_by(method, options.by, options.space)
     if options.background is not None and find_open(method, values):
         raise UsageError(f"{method.name} leaves a parameter open, which is chosen while planning, before a background is counted; give a number")
     return Job(

@@ -115,8 +115,9 @@ class Options:
     other than shapley weigh sets by their own measure."""
 
     space: Space = "margin"
-    """What is attributed: "margin", raw scores; "probability", of every class; or "response", predictions in the label's units. The latter two carry
-    the margin's attributions through the model's link, along the straight line from base value to margin, and add up to the prediction."""
+    """What is attributed: "margin", raw scores; "probability", of every class; "response", predictions in the label's units; or "loss", how wrong
+    the prediction is of a row with a label. With rows of a background, all but margins are of one background row after the other, so that the base
+    value is the background's mean; otherwise of the straight line from base value to margin."""
 
     combinations: Combinations = "shared"
     """What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, as CatBoost

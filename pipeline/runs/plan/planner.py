@@ -19,7 +19,7 @@ from ...dataset.files.bundling import bundle_small, fill_items
 from ...dataset.files.listing import Listing, make_items
 from ...dataset.files.row_groups import READ_BYTES
 from ...methods.interaction_lists import choose_sets, count_kept
-from ...methods.output_space import choose_link
+from ...methods.output_space import choose_space
 from ...methods.worker_memory import CHUNK_BYTES, ENTRY_BYTES, Extent, Memory, max_group_rows, max_item_rows, max_slice_rows
 from ...models.model import Model
 from ..columns.reasons_file import plan_reasons
@@ -46,6 +46,7 @@ class RowSize:
 def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, background: Listing | None) -> Plan:
     """Decide all that the output depends on, but how many rows go together."""
     options, method = job.options, METHODS[job.options.method]
+    link, quantity = choose_space(options.space, model, method, dict(job.parameters), options.interactions is not None, options.background)
     return Plan(
         version=version("leafledger"),
         model=model.origin or job.model,
@@ -58,7 +59,8 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
         precision=options.precision,
         device=options.device,
         space=options.space,
-        link=choose_link(options.space, model, method, dict(job.parameters), options.interactions is not None),
+        link=link,
+        quantity=quantity,
         data=found.uri,
         background=options.background,
         background_digest=None if background is None else background.digest,

@@ -144,7 +144,7 @@ def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
         n_rows = explained - len(without)
         if entry["n_rows"] != n_rows:
             raise InvalidRun(f"{where}: part {entry['part']} has {entry['n_rows']} rows, the plan says {n_rows}")
-    if not len(manifest.base) == len(manifest.bound) == len(plan.outputs):
+    if not (len(manifest.base) or len(plan.outputs) * bool(plan.base_columns)) == len(manifest.bound) == len(plan.outputs):
         raise InvalidRun(f"{where}: has not one base value and one bound for every output")
     n_players = len(plan.players)
     strange = [column for column in manifest.used if not 0 <= column < len(plan.features)]

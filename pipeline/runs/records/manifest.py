@@ -6,8 +6,10 @@ from dataclasses import dataclass, field, replace
 from os import PathLike
 from typing import Any, TypedDict
 
+import numpy as np
 import pyarrow as pa
 
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.slices.links import Link
@@ -74,7 +76,8 @@ class Manifest:
     device: Device  # that computed the attributions, "cpu" or "cuda"
     outputs: tuple[str, ...]
     space: Space  # units of attributions and base values
-    base: tuple[float, ...]  # of every output, with every feature absent
+    quantity: Quantity | None  # that attributions were carried to, background row by background row; None for margins and along a line
+    base: tuple[float, ...]  # of every output, with every feature absent; none of a loss, of which every row has its own
     bound: tuple[float, ...]  # no margin is further from that of the base value
     used: tuple[int, ...]  # features that some split asks for, by position
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
@@ -265,8 +268,8 @@ def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
     link : Link or None
         That attributions are carried through; None for margins.
     """
-    sets = [[player for player in members if player >= 0] for members in prepared.pairs.players.tolist()]
-    arrays = (find_base(link, prepared), prepared.bound, prepared.bins.read, prepared.players)
+    sets, base = [[player for player in members if player >= 0] for members in prepared.pairs.players.tolist()], find_base(link, prepared)
+    arrays = (base[~np.isnan(base)], prepared.bound, prepared.bins.read, prepared.players)
     return Game(library, *map(as_tuples, (*(array.tolist() for array in arrays), sets)))
 
 
@@ -312,6 +315,7 @@ def make_manifest(
         device=plan.device,
         outputs=plan.outputs,
         space=plan.space,
+        quantity=plan.quantity,
         base=game.base,
         bound=game.bound,
         used=game.used,

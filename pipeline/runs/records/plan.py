@@ -9,15 +9,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS
+from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS, LOSS_ERRORS
 from leafledger.kernels.method.method import Check
 from leafledger.kernels.methods import METHODS
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.reductions.input_counts import INPUTS
+from leafledger.kernels.reductions.loss_shares import LOSS_SHARES
 from leafledger.kernels.reductions.summary import Summary, list_grouped
 from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.links import Link
 
-from ...arguments.choices import Device, Precision, Space
+from ...arguments.choices import LOSS, Device, Precision, Space
 from ...dataset.columns import schema
 from ...dataset.columns.grouping import GroupColumn
 from ...dataset.columns.labels import LabelColumns
@@ -72,7 +74,8 @@ class Plan:
     precision: Precision
     device: Device  # "cpu" or "cuda", whose last bits differ
     space: Space
-    link: Link | None  # that attributions are carried through; None for margins
+    link: Link | None  # that attributions are carried through, along a line; None for margins, and where there is a quantity
+    quantity: Quantity | None  # that attributions are carried to, background row by background row
     data: str
     background: str | None  # "model" for its own leaf weights, None for the path-dependent game
     background_digest: str | None  # of its files
@@ -123,6 +126,12 @@ class Plan:
         players = self.players if self.wide else ()
         return schema.output_columns(players, self.written_outputs, taken, self.interactions is not None, names, len(self.scores) * self.wide)
 
+    @cached_property
+    def base_columns(self) -> list[str]:
+        """Names of a part's columns of base values, where each row has its own."""
+        totals, phi, _ = self.columns
+        return schema.name_columns(schema.BASE, self.written_outputs, (*self.ids, *self.chosen, *totals, *phi)) if self.space == LOSS else []
+
     @property
     def wide(self) -> bool:
         """There is a column for every player."""
@@ -130,7 +139,7 @@ class Plan:
 
     def _take(self, *further: Sequence[str]) -> list[str]:
         """Names of columns that are taken: of ids, margins, attributions and interactions, and of further ones."""
-        return [*self.ids, *self.chosen, *chain(*self.columns, *further)]
+        return [*self.ids, *self.chosen, *chain(*self.columns, self.base_columns, *further)]
 
     @cached_property
     def top_columns(self) -> list[str]:
@@ -220,8 +229,9 @@ class Plan:
     @cached_property
     def summaries(self) -> tuple[Summary, ...]:
         """What the run keeps of all rows."""
-        asked = (*((find_summary(self.sets),) if self.interactions is not None else ()), *((BACKGROUND_ERRORS,) if self.background_errors else ()))
-        own = list_summaries(self.method, self.format_version)
+        errors = LOSS_ERRORS if self.space == LOSS else BACKGROUND_ERRORS
+        asked = (*((find_summary(self.sets),) if self.interactions is not None else ()), *((errors,) if self.background_errors else ()))
+        own = (LOSS_SHARES,) if self.space == LOSS else list_summaries(self.method, self.format_version)
         counted = (INPUTS,) if self.format_version > 1 else ()
         return tuple(dict.fromkeys((*own, *(list_grouped(own) if self.by else ()), *asked, *counted)))
 

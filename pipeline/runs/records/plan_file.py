@@ -11,7 +11,7 @@ from leafledger.kernels.method.open_parameters import find_open
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.trees.binning import BATCH
 
-from ...arguments.choices import MARGIN, MissingLabels
+from ...arguments.choices import LOSS, MARGIN, MissingLabels
 from ...arguments.readers import read_choice, read_interactions, read_names
 from ...dataset.columns.grouping import check_described
 from ...dataset.columns.partition import read_groups
@@ -94,7 +94,7 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"sets are {sets}, expected {asked}")
     if plan.labels is not None:
         read_choice("missing", plan.labels.missing, get_args(MissingLabels))
-    check_by(METHODS[plan.method], read_names("by", tuple(column.name for column in plan.by)))
+    check_by(METHODS[plan.method], read_names("by", tuple(column.name for column in plan.by)), plan.space)
     check_described(plan.by)
     if plan.background_digest is not None and plan.background is None:
         raise ValueError("there is a digest of a background, and no background")
@@ -102,9 +102,12 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError(f"output is {plan.output}, the only one of {len(plan.outputs)}")
     if plan.row_output is not None and not (len(plan.outputs) > 1 and 0 <= plan.row_output.seed < SEEDS):
         raise ValueError(f"row_output is {plan.row_output}, with {len(plan.outputs)} outputs")
-    if (plan.link is None) != (plan.space == MARGIN) or (plan.link is not None and not 0 < plan.link.scale < math.inf):
-        raise ValueError(f"link is {plan.link}, in space {plan.space!r}")
-    if plan.link is not None and not plan.additive:
+    carried = [each for each in (plan.link, plan.quantity) if each is not None]
+    if len(carried) != (plan.space != MARGIN) or not all(0 < each.scale < math.inf for each in carried):
+        raise ValueError(f"link is {plan.link}, quantity {plan.quantity}, in space {plan.space!r}")
+    if plan.quantity is not None and (plan.background_digest is None or plan.quantity.labelled != (plan.space == LOSS)):
+        raise ValueError(f"quantity is {plan.quantity}, in space {plan.space!r}, background {plan.background!r}")
+    if carried and not plan.additive:
         raise ValueError(f"space is {plan.space!r}, of method {plan.method!r}")
     if plan.top is not None and (plan.top.most < 1 or plan.global_only or not METHODS[plan.method].attributes):
         raise ValueError(f"top is {plan.top}, of method {plan.method!r}")

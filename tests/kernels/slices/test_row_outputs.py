@@ -60,13 +60,13 @@ def test_what_belongs_to_an_output_is_taken_of_every_row():
 def test_all_that_was_found_of_a_row_is_of_its_output():
     """Attributions, with and without every lot of a background, interactions, paths and margins; what is said of the row itself stays."""
     tables = np.zeros((0, 0))
-    shapes = {"phi": (3, 2, 4), "pairs": (3, 1, 4), "path": (3, 0, 4), "margin": (3, 4), "without": (5, 3, 2, 4)}
+    shapes = {"phi": (3, 2, 4), "pairs": (3, 1, 4), "path": (3, 0, 4), "margin": (3, 4), "ends": (3, 4, 4), "without": (5, 3, 2, 4)}
     filled = {name: RNG.normal(size=shape) for name, shape in shapes.items()}
-    buffers = Buffers(values=tables, bins=tables, kinds=tables, played=tables, labels=no_labels(4), n_rows=4, **filled)
+    buffers = Buffers(values=tables, bins=tables, kinds=tables, played=tables, labels=no_labels(4), n_rows=4, scratch=tables, **filled)
     output = np.array([1, 0, 2, 2])
     found = keep_outputs(buffers, output)
     for row, k in enumerate(output):
-        for name in ("phi", "pairs", "path", "margin"):
+        for name in ("phi", "pairs", "path", "margin", "ends"):
             assert_array_equal(getattr(found, name)[0, ..., row], filled[name][k, ..., row])
         assert_array_equal(found.without[:, 0, :, row], filled["without"][:, k, :, row])
     assert found.values is tables
