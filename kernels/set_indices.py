@@ -153,13 +153,15 @@ def _coalitions(index: str, order: int, n: int) -> np.ndarray:
 def _rule(index: str, order: int, n_players: int) -> SetRule:
     """Return the rule of an index with the fewest points that is exact."""
     exact = _coalitions(index, order, n_players)
-    for q in sorted({1, (n_players + 1) // 2, n_players}):
+
+    def solve(q: int) -> SetRule:
         nodes = (np.polynomial.legendre.leggauss(q)[0] + 1) / 2
         points = tuple(map(Fraction, nodes.tolist()))
-        weights = [_solve(points, [INDICES[index].weigh(size, beyond, order) for beyond in range(q)]) for size in range(1, order + 1)]
-        rule = SetRule(nodes, np.array(weights))
-        if q == n_players or _miss(rule, exact, n_players) <= EXACT:
-            break
+        moments = [[INDICES[index].weigh(size, beyond, order) for beyond in range(q)] for size in range(1, order + 1)]
+        return SetRule(nodes, np.array([_solve(points, row) for row in moments]))
+
+    solved = map(solve, sorted({1, (n_players + 1) // 2, n_players}))
+    rule = next(rule for rule in solved if rule.nodes.size == n_players or _miss(rule, exact, n_players) <= EXACT)
     most = np.abs(rule.weights).sum(axis=1).max()
     if most * LEAST_WEIGHT > 1:
         raise InvalidParameters(

@@ -30,6 +30,7 @@ from .coalitions import View, Views, Weights
 from .patterns import PatternTables, lay_out_patterns
 from .subsets import SubsetTables, lay_out_subsets, sum_coalitions
 from .subtrees import EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER, Partitioning, Subtrees
+from .whole_trees import fill_whole, is_whole, values_by_code
 
 
 class Levels(NamedTuple):
@@ -99,6 +100,15 @@ def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, who: np.ndarray, weigh
                     table[code, k, player] += phi * value[leaves.node[leaf], k]
 
 
+def _make_table(subtrees: Subtrees, u: int, shares: np.ndarray, view: View, weights: Weights, value: np.ndarray) -> np.ndarray:
+    """Make the table of subtree u in one view, ``(codes, width, own)``."""
+    if is_whole(subtrees, u):
+        return fill_whole(subtrees, u, shares, view, weights, value)
+    table = np.zeros((shares.size, value.shape[1], view.rows.size))
+    _fill(subtrees, u, shares, view.who, weights, value, table)
+    return table
+
+
 class MarginalGame(NamedTuple):
     """A model with a background."""
 
@@ -153,10 +163,8 @@ class MarginalGame(NamedTuple):
         for u in range(coded.size):
             shares, rows, columns = self.shares(u, first), [], []
             for view in self._views(coded, u, views):
-                table = np.zeros((shares.size, width, view.rows.size))
-                _fill(coded, u, shares, view.who, weights, ensemble.value, table)
                 rows.append(view.rows)
-                columns.append(table)
+                columns.append(_make_table(coded, u, shares, view, weights, ensemble.value))
             tables.append(np.concatenate(columns, axis=2).reshape(shares.size, -1))
             output = ensemble.output[tree[coded.leaves.node[coded.leaves.start[u]]]]
             targets.append(np.concatenate([(output + k) * n_rows + row for k in range(width) for row in rows]))
@@ -179,6 +187,10 @@ class MarginalGame(NamedTuple):
         ensemble, first = self.forest.ensemble, first_codes(coded)
         total, output = ensemble.base.astype(np.float64), ensemble.output[self.forest.trace.tree]
         for u in range(coded.size):
+            if is_whole(coded, u):
+                k = output[coded.leaves.node[coded.leaves.start[u]]]
+                total[k : k + ensemble.value.shape[1]] += (values_by_code(coded, u, ensemble.value) * self.shares(u, first)).sum(axis=1)
+                continue
             _add_mean(coded, u, self.shares(u, first), ensemble.value, output, total)
         for u in range(deep.size):
             some = slice(self.background.start[u], self.background.start[u + 1])

@@ -20,6 +20,7 @@ from ..trees.forest import Forest
 from ..trees.paths import Trace, count_above, first_splits, trace
 
 MOST_BITS = 12  # bits of a code with a full table, at most
+WHOLE_BITS = 16  # of one of a whole symmetric tree, whose tables are made in another way, see ``whole_trees``: codes are numbers of 16 bits
 # Cost of a table for a row of data, in units of one lookup of QUAD numbers: this much for each bit of the code (measured on AVX-512),
 BIT_COST = 0.075
 # and this much for each entry, read from memory again for every LOOKUP_ROWS rows; 1/1,024 and 1/16,384 are within a tenth of the best.
@@ -209,7 +210,20 @@ class Partitioner:
         columns = np.array([_count_sets(n, order) for n in range(int(players.max(initial=0)) + 1)], np.int64)
         self._sizes = _Sizes(bits, columns[players.astype(np.int64)])
 
-    def partition(self, most_bits: int) -> Partitioning:
+    def _whole_trees(self) -> np.ndarray:
+        """Find the roots of symmetric trees with too many comparisons for a table as others have: one on each level, and all leaves below."""
+        ensemble, comparisons, traced = self._forest.ensemble, self._forest.comparisons, self._forest.trace
+        n_comparisons, inner = np.diff(comparisons.start), ensemble.feature >= 0
+        n_leaves = np.bincount(traced.tree[~inner], minlength=n_comparisons.size)
+        many = (n_comparisons > MOST_BITS) & (n_comparisons <= WHOLE_BITS) & (n_comparisons == traced.levels)
+        number, roots = np.flatnonzero(many & (n_leaves == 1 << np.minimum(n_comparisons, WHOLE_BITS))), list[int]()
+        for t in number.tolist():
+            mine = inner & (traced.tree == t)
+            if np.unique(np.stack((traced.level[mine], comparisons.number[mine])), axis=1).shape[1] == n_comparisons[t]:
+                roots.append(int(ensemble.root[t]))
+        return np.array(roots, np.int64)
+
+    def partition(self, most_bits: int, whole_trees: bool = False) -> Partitioning:
         """Partition into subtrees with codes of at most this many bits, and leaves that need more.
 
         Among such partitions, choose one with the lowest cost per row, by upper bounds: fewer, larger tables take fewer lookups but more memory.
@@ -218,6 +232,8 @@ class Partitioner:
         ----------
         most_bits : int
             from 0, with which every leaf below a split is deep, to MOST_BITS
+        whole_trees : bool
+            symmetric trees with codes of up to WHOLE_BITS are not cut
 
         Returns
         -------
@@ -227,6 +243,8 @@ class Partitioner:
         ensemble = self._forest.ensemble
         whole = np.zeros(self._player.size, bool)
         _choose(self._trace.order, ensemble.left, ensemble.right, self._sizes, most_bits, whole)
+        if whole_trees:
+            whole[self._whole_trees()] = True
         coded, deep = _Layout(self._forest, self._player), _Layout(self._forest, self._player)
         pending = ensemble.root[::-1].tolist()
         while pending:

@@ -79,8 +79,7 @@ def _members(above: Above, player: np.ndarray, n_others: int) -> Iterator[tuple[
     counts = np.where(player >= 0, np.diff(above.start), -1)
     for n in range(n_others, int(counts.max(initial=-1)) + 1):
         node = np.flatnonzero(counts == n)
-        if node.size:
-            yield node, player[node], above.player[above.start[node][:, None] + np.arange(n)]
+        yield node, player[node], above.player[above.start[node][:, None] + np.arange(n)]
 
 
 def _keys(known: list[np.ndarray], own: np.ndarray, others: np.ndarray, size: int) -> np.ndarray:

@@ -10,17 +10,31 @@ from leafledger.kernels.effects.curves import Curve
 from ..display.text import printable
 from .named_axis import INTERVAL, NamedAxis, list_states
 
-WIDTH, HEIGHT = 640, 360
+WIDTH, HEIGHT = 640, 400
 LEFT, RIGHT, TOP, BOTTOM = 70, 620, 36, 300  # of the field
 BARS = 40  # height of the histogram below the curve
 COLOURS = ("#1f5f8b", "#b3541e", "#3b7d4f", "#7a4b94", "#8a8a8a")
 NAME = 18  # characters of a category
 MOST = 30  # categories that are drawn
+THIN = 2  # width of the thinnest bar: an interval may hold one value alone
+TAIL = 0.005  # share of values beyond either end of what is drawn
 TICKS = 5
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(printable(text))}</text>'
+
+
+def _choose_states(axis: NamedAxis, share: np.ndarray | None) -> np.ndarray:
+    """Choose the states that are drawn: of numbers all but the outermost, where next to no values are; of many categories those with most rows."""
+    states = list_states(axis)
+    if axis.ordered and share is not None:
+        numbers = np.array([axis.kinds[state] == INTERVAL for state in states])
+        below = np.cumsum(np.where(numbers, share[states], 0.0))
+        return states[~numbers | ((below >= TAIL * below[-1]) & (below - share[states] <= (1 - TAIL) * below[-1]))]
+    if axis.ordered or states.size <= MOST:
+        return states
+    return states[np.sort(np.argsort(-(share[states] if share is not None else np.zeros(states.size)), kind="stable")[:MOST])]
 
 
 def _ends(axis: NamedAxis, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -44,9 +58,7 @@ def _scale(values: np.ndarray, low: float, high: float, start: float, end: float
 
 def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs: Sequence[str], unit: str) -> str:
     """Draw a curve of every output, up to five, as an SVG document, with the histogram ``share (states,)`` of values where it is known."""
-    states = list_states(axis)
-    if not axis.ordered and states.size > MOST:
-        states = states[np.sort(np.argsort(-(share[states] if share is not None else np.zeros(states.size)), kind="stable")[:MOST])]
+    states = _choose_states(axis, share)
     first, last = _ends(axis, states)
     values = curve.value[: len(COLOURS), states]
     x0, x1 = (_scale(each, first.min(), last.max(), LEFT, RIGHT) for each in (first, last))
@@ -54,8 +66,12 @@ def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs:
     heights = _scale(values, low, high, BOTTOM - BARS - 12, TOP + 6) if high > low else np.full(values.shape, (TOP + BOTTOM - BARS) / 2)
     parts = [f'<rect x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}" fill="none" stroke="#cccccc"/>']
     if share is not None and share[states].max() > 0:
-        for a, b, part in zip(x0, x1, share[states] / share[states].max(), strict=True):
-            parts.append(f'<rect x="{a:.1f}" y="{BOTTOM - BARS * part:.1f}" width="{b - a:.1f}" height="{BARS * part:.1f}" fill="#dddddd"/>')
+        numbers = np.array([axis.kinds[state] == INTERVAL for state in states])
+        dense = share[states] / np.where(numbers, np.maximum(x1 - x0, THIN), 1.0)  # of intervals the area is the share, of others the height
+        tallest = np.where(numbers, max(dense[numbers], default=0.0) or 1.0, max(dense[~numbers], default=0.0) or 1.0)
+        for a, b, tall in zip(x0, x1, BARS * dense / tallest, strict=True):
+            box = f'x="{a:.1f}" y="{BOTTOM - tall:.1f}" width="{max(b - a, THIN):.1f}" height="{tall:.1f}"'
+            parts.append(f'<rect {box} fill="#dddddd"/>')
     for k, line in enumerate(heights):
         path = "".join(f"M{a:.1f} {y:.1f}H{b:.1f}" for a, b, y in zip(x0, x1, line, strict=True))
         parts.append(f'<path d="{path}" fill="none" stroke="{COLOURS[k]}" stroke-width="2"/>')
@@ -77,7 +93,8 @@ def _label(axis: NamedAxis, states: np.ndarray, first: np.ndarray, last: np.ndar
     ticks = np.linspace(first[numbers].min(), last[numbers].max(), TICKS)[1:-1] if numbers.any() else ()
     found = [_text(float(_scale(at, low, high, LEFT, RIGHT)), BOTTOM + 16, f"{at:.4g}") for at in ticks]
     for state, a, b in zip(states[~numbers], first[~numbers], last[~numbers], strict=True):
-        name = axis.categories[state] if axis.categories[state] is not None else axis.kinds[state]
-        x = float(_scale(np.array((a + b) / 2), low, high, LEFT, RIGHT))
-        found.append(f'<text transform="translate({x:.1f} {BOTTOM + 14}) rotate(20)">{escape(printable(str(name)[:NAME]))}</text>')
+        name = str(axis.categories[state] if axis.categories[state] is not None else axis.kinds[state])[:NAME]
+        x = float(_scale(np.array((a + b) / 2), low, high, LEFT, RIGHT)) + 4
+        turned = f'transform="translate({x:.1f} {BOTTOM + 14}) rotate(-50)" text-anchor="end"'
+        found.append(f"<text {turned}>{escape(printable(name))}</text>")
     return found

@@ -120,7 +120,7 @@ def test_a_store_that_is_away_is_waited_for(week):
     assert RETRY_SECONDS == [10.0, 60.0, 300.0]
 
 
-@pytest.mark.parametrize("which", [which for which, (_, state, *_) in MORNINGS.items() if state != "Failed"])
+@pytest.mark.parametrize("which", [which for which, (_, state, *_) in MORNINGS.items() if state != "Failed" and which not in AFTERWARDS])
 def test_artifacts_of_a_morning(week, which):
     """What is published is linked to, with the digest that the object has; the report; and what changed, where there is a night before."""
     seen = week.mornings[which]

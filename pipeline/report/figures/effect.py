@@ -12,6 +12,7 @@ from .scale import NARROW, WHOLE, Tick, make_axis, shorten_names, write_number, 
 
 HEIGHT, WIDTH = 40, 100  # of the box
 BARS = 8  # height of the histogram
+THIN = 0.5  # width of its thinnest bar: an interval may hold one value alone
 ERRORS = 2  # standard errors to either side
 HEADS = ("value", "rows", "mean", "standard error")
 SAID = "Mean of the model with the feature set to each value and everything else as in the background{bars}: of the model, not of the world."
@@ -38,20 +39,22 @@ def _draw_numbers(name: str, rows: Sequence[Row], ends: tuple[float, float] | No
     steps, lacking = [row for row in rows if row["kind"] == "interval"], [row for row in rows if row["kind"] == "missing" and row["share"]]
     inner = ends or tuple(find(row[end] for row in steps if math.isfinite(row[end])) for find, end in ((min, "upper"), (max, "lower")))
     room = (inner[1] - inner[0]) / 20 if ends is None else 0.0
-    across, own = make_axis((inner[0] - room, inner[1] + room)), make_axis(row["value"] for row in (*steps, *lacking))
+    across = make_axis((inner[0] - room, inner[1] + room))
+    seen = [row for row in steps if row["lower"] < across.high and row["upper"] > across.low]
+    own = make_axis(row["value"] for row in (*seen, *lacking))
     offset, largest = (GAP if lacking else 0), max(row["share"] or 0.0 for row in (*steps, *lacking))
-    heights = {id(row): round((HEIGHT - BARS) * (1 - own.at(row["value"]) / 100) + 0.5, 2) for row in (*steps, *lacking)}
+    heights = {id(row): round((HEIGHT - BARS) * (1 - own.at(row["value"]) / 100) + 0.5, 2) for row in (*seen, *lacking)}
     bars, path, mean = list[tuple[float, float, float]](), list[str](), ""
-    for row in steps:
+    for row in seen:
         low, high = (round(offset + across.at(row[end]) / 100 * (WIDTH - offset), 2) for end in ("lower", "upper"))
         if high > low:
             path.append(f"{'L' if path else 'M'}{low:g} {heights[id(row)]:g}H{high:g}")
-            bars.append((low, high, (row["share"] or 0.0) / (high - low)))
+        if row["share"]:
+            bars.append((low, max(high, low + THIN), row["share"] / max(high - low, THIN)))
     tallest, runs = max((height for _, _, height in bars), default=0.0), []
     for low, high, part in bars:
-        if part:
-            tall = round(BARS * part / tallest, 2)
-            runs.append((low, round(HEIGHT - tall, 2), round(high - low, 2), tall))
+        tall = round(BARS * part / tallest, 2)
+        runs.append((low, round(HEIGHT - tall, 2), round(high - low, 2), tall))
     for row in lacking:
         tall = round(BARS * row["share"] / largest, 2)
         mean += f"M0 {heights[id(row)]:g}H{GAP / 2:g}"

@@ -51,7 +51,7 @@ def test_phrases(given, expected):
     [
         ("", "text is '', expected words"),
         (3, "text is 3, expected words"),
-        ("{chnge}", "expected {feature}, {change} or {value} in braces, got {chnge}"),
+        ("{chang}", "expected {feature}, {change} or {value} in braces, got {chang}"),
         ("{change!r}", "in braces, got {change}"),
         ("{change:{value}}", "in braces, got {change}"),
         ("{feature:>9}", "in braces, got {feature}"),

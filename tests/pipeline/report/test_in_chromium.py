@@ -36,7 +36,7 @@ def empty(odd):
     return odd(0)
 
 
-@pytest.fixture(params=["reported", "classes", "compared", "hostile", "empty"])
+@pytest.fixture(params=["reported", "classes", "compared", "acting", "hostile", "empty"])
 def page(request):
     return report(request.getfixturevalue(request.param), scheduler="serial").uri
 

@@ -227,3 +227,16 @@ def test_hashes_need_names():
     trained, _ = TRAIN["catboost"][0](make_frame(1))
     with pytest.raises(UnsupportedModel, match="'carrier': the model knows its categories by hashes alone; list those it may become with to"):
         leafledger.nearest_changes(trained, make_frame(2)[:10], threshold=0.0)
+
+
+def test_no_rows_and_no_features_are_none():
+    """Nothing is found of nothing; a single feature is one, a single row is one, and a frame's index stays."""
+    frame = make_frame(1)
+    trained, _ = train_lightgbm(frame)
+    assert leafledger.nearest_changes(trained, frame[:0], threshold=0.0).to_frame().shape == (0, 5)
+    assert leafledger.nearest_changes(trained, frame[:3], threshold=0.0, features=[]).to_frame().shape == (3, 0)
+    found = leafledger.nearest_changes(trained, frame[:20], threshold=0.0, features="hour")
+    named = leafledger.nearest_changes(trained, frame[:20].set_index(pd.Index([*"abcdefghijklmnopqrst"])), threshold=0.0, features="hour")
+    assert named.to_frame().index.tolist() == [*"abcdefghijklmnopqrst"]
+    np.testing.assert_array_equal(named.value, found.value)
+    assert [leafledger.nearest_changes(trained, frame.iloc[i], threshold=0.0).at(0, "hour") for i in range(5)] == [found.at(i, 0) for i in range(5)]

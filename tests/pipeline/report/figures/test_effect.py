@@ -45,6 +45,14 @@ def test_bars_are_as_high_as_rows_are_dense(ends):
     assert tall[1] == pytest.approx(2 * tall[0], rel=0.02)
 
 
+def test_steps_beyond_the_axis_do_not_count():
+    """Neither are they drawn, nor do they stretch the axis of means."""
+    inside = [row(1.0, lower=-math.inf, upper=0.0, share=0.5), row(2.0, lower=0.0, upper=10.0, share=0.5), row(99.0, lower=10.0, upper=math.inf)]
+    figure = draw_effect("x", inside, (-5.0, 10.0), "margin")
+    assert figure.drawing.lines[0].path.count("H") == 2
+    assert max(float(tick.text) for tick in figure.drawing.upright) <= 2.0
+
+
 def test_categories_are_ordered_by_their_means():
     """With two standard errors to either side; those without rows are left out; a few of many."""
     rows = [row(1.0, "category", category="a", share=0.5, error=0.1), row(2.0, "category", category="b", share=0.4)]
