@@ -20,6 +20,7 @@ from .figures.figure import Figure, Table, Tracks, say_left_out
 from .figures.matrix import draw_interactions, draw_lines
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
 from .figures.swarm import draw_swarm
+from .losses import write_losses
 from .page import Page, Section
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
@@ -60,6 +61,7 @@ class Material:
     rows: tuple[Figure, ...]  # single rows
     changed: str = ""  # summary of changes since another run; empty without comparison
     changes: Section | None = None  # the same in figures
+    worse: Section | None = None  # of losses, what made predictions worse since another run
     made: Provenance | None = None  # provenance of the run, if stored
 
 
@@ -223,6 +225,7 @@ def _write_found(material: Material, limits: Limits) -> list[Section | None]:
     )
     return [
         _write_r2(summaries, run.manifest.totals, by, limits),
+        write_losses(summaries, material.worse, limits.features),
         *_write_outputs(material, limits),
         _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
         rows if material.rows else None,

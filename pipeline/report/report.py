@@ -22,7 +22,7 @@ from ..runs.records.current_run import is_current, list_parts, read_finished
 from ..runs.records.derived import write_derived
 from ..runs.records.folder import RunFolder
 from ..stores import storage
-from .changes import say_change, write_changes
+from .changes import say_change, write_changes, write_worse
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .counts import count_part as work
 from .counts.count_part import CountTask, PartCounts, Spot, count_part, merge_parts, nothing
@@ -63,6 +63,7 @@ class Changes:
     thresholds: Mapping[str, float]
     said: str
     section: Section
+    worse: Section | None = None  # of losses
 
 
 def _first_features(summaries: Summaries, output: str, n: int) -> list[str]:
@@ -159,7 +160,9 @@ def _replaced(run: FinishedRun) -> RunConflict:
 
 def _write_changes(found: Mapping[str, Any]) -> Changes:
     thresholds = {name: value for name, value in found["thresholds"].items() if value is not None}
-    return Changes((found["reference"], found["reference_manifest"]), tuple(found["by"]), thresholds, say_change(found), write_changes(found))
+    return Changes(
+        (found["reference"], found["reference_manifest"]), tuple(found["by"]), thresholds, say_change(found), write_changes(found), write_worse(found)
+    )
 
 
 def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any], progress: Progress) -> Changes:
@@ -199,7 +202,7 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
     """
     changes = _read_changes(run) if against is None else _compare(run, against, where, progress)
     material = replace(_count_rows(run, where, progress), made=run.provenance())
-    return material if changes is None else replace(material, changed=changes.said, changes=changes.section)
+    return material if changes is None else replace(material, changed=changes.said, changes=changes.section, worse=changes.worse)
 
 
 def write_report(material: Material) -> bytes:
