@@ -14,20 +14,7 @@ MEANING = (
 
 
 def write_losses(summaries: Mapping[str, Sequence[Mapping[str, Any]]], changes: Section | None, most: int = BARS) -> Section | None:
-    """Write the section of losses.
-
-    Parameters
-    ----------
-    summaries : mapping of str to sequence of mapping
-        Rows by name of the summary.
-    changes : Section or None
-        What made predictions worse since another run.
-
-    Returns
-    -------
-    Section or None
-        None of runs of something else, and of rows without any label.
-    """
+    """Write the section of losses, with what made predictions worse since another run; none of other runs, nor of rows without any label."""
     rows = [row for row in summaries.get("loss", ()) if row["mean"] is not None]
     text, figures = ((), ()) if changes is None else (changes.text, changes.figures)
     shares = (draw_losses(rows, most),) if rows else ()

@@ -12,7 +12,7 @@ BASE_OF_OTHERS = "the base value, of labels, model and background"
 
 
 def _signed(change: float, error: float = math.nan) -> str:
-    return f"{change:+.3g}" + (f" ({error:.1g})" if error > 0 else "")
+    return f"{change:+.4g}" + (f" ({error:.2g})" if error > 0 else "")
 
 
 def say_worse(split: Split, shifts: Iterable[Shift], alike: bool) -> str | None:
