@@ -78,6 +78,11 @@ def _milliseconds(step: dict[str, Any], names: Sequence[str]) -> Iterable[str]:
     return (f"{1e3 * step['seconds'][name]:.3g}" if name in step["seconds"] else "" for name in names)
 
 
+def _changes(found: Sequence[dict[str, Any]]) -> str:
+    rows = ((each["model"], f"{_rate(each['changes']):,.0f}", f"{_rate(each['predict']) / _rate(each['changes']):.1f}") for each in found)
+    return as_table(("nearest changes of five features, one thread, rows per second", "Leafledger", "predictions that they take"), rows, right=True)
+
+
 def _usual(found: Sequence[dict[str, Any]]) -> str:
     rows = ((each["model"], f"{_rate(each['ours']):,.0f}", f"{each['peer']} {_times(_rate(each['ours']), _rate(each['theirs']))}") for each in found)
     return as_table(("models as people train them, data frame in, attributions out, rows per second", "Leafledger", "peer"), rows, right=True)
@@ -93,7 +98,15 @@ def benchmarks() -> str:
     if not RESULTS.exists():
         return "This copy of the documentation has no figures: `make bench` writes `build/bench/results.json`, which belongs in `docs/results.json`."
     results = json.loads(RESULTS.read_text())
-    shown = {"comparisons": _compared, "marginal": _marginal, "interactions": _interactions, "gaps": _gaps, "usual": _usual, "runs": _runs}
+    shown = {
+        "comparisons": _compared,
+        "marginal": _marginal,
+        "interactions": _interactions,
+        "gaps": _gaps,
+        "changes": _changes,
+        "usual": _usual,
+        "runs": _runs,
+    }
     machine = ", ".join(f"{name} {value}" for name, value in results["machine"].items())
     quick = " with `--quick`: fewer rows, repeats and models" if results["quick"] else ""
     return "\n\n".join((f"Measured by `make bench`{quick}, on: {machine}.", *(show(results[key]) for key, show in shown.items() if results.get(key))))

@@ -18,7 +18,12 @@ from leafledger.pipeline.command.terminal.documents import SCHEMAS
 from leafledger.pipeline.errors import MEANINGS, LeafledgerError
 from leafledger.pipeline.runs.advisories.known import ADVISORIES
 
-SHARED_BY = {"interactions": "with `--interactions`", "background_errors": "with `--background-errors`", "inputs": "all"}
+SHARED_BY = {
+    "interactions": "with `--interactions`",
+    "loss": "with `--space loss`",
+    "background_errors": "with `--background-errors`",
+    "inputs": "all",
+}
 ROOT = Path(__file__).parents[1]
 VERSIONS = Path(__file__).parent / "versions.json"  # as `make versions` writes it
 VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it

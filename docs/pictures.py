@@ -3,15 +3,19 @@
 ``python -m docs.pictures`` draws them anew where the demo's flights and models are, and leaves them as they are elsewhere."""
 
 import json
+import re
 import sys
 import tempfile
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from docs.generated import SCALE
 from leafledger import explain, read_run
 from leafledger.pipeline.report.contents import compose
-from leafledger.pipeline.report.figures.figure import Figure, Plane, Shape, Strips, Table, Tracks
+from leafledger.pipeline.report.figures.figure import Figure, Network, Plane, Sets, Shape, Strips, Table, Tracks
 from leafledger.pipeline.report.figures.scale import Tick, make_axis
 from leafledger.pipeline.report.figures.swarm import SHADES
 from leafledger.pipeline.report.page import TEMPLATES
@@ -23,11 +27,14 @@ PICTURES = {  # titles of figures
     "report-importance": "How much each feature moves predictions",
     "report-directions": "Which way features move predictions",
     "report-dependence": "How air_time acts",
+    "report-interactions": "The largest interactions",
+    "report-network": "How features hang together",
     "report-row": "Lowest margin",
     "drift-mean": "Why the mean margin changed",
     "drift-columns": "Which columns moved",
 }
 WIDTH, EDGE, HEAD = 720, 20, 56  # pixels: of a picture, around it, and of its title
+RANKED = 60  # features in the picture of shares
 LABEL, NUMBER, GAP = 190, 80, 10  # beside a track
 TRACK, STRIP, FIELD = 23, 40, 260  # heights
 STYLE = """
@@ -117,6 +124,49 @@ def _draw_plane(where: Element, drawing: Plane) -> float:
     return _draw_ticks(where, drawing.across, left, width, bottom, drawing.axis)
 
 
+def _draw_keys(where: Element, keys: tuple[tuple[str, str], ...], top: float) -> float:
+    """Squares in the colours of kinds, and what they mean; where it ends."""
+    for i, (kind, text) in enumerate(keys):
+        _add(where, "rect", kind, x=EDGE + 170 * i, width=16, y=top + 5, height=10)
+        _write(where, EDGE + 170 * i + 24, top + 10, text, "soft")
+    return top + 20
+
+
+def _draw_sets(where: Element, drawing: Sets) -> float:
+    left, width, bottom = EDGE + LABEL, WIDTH - 2 * EDGE - LABEL, HEAD + 24 + FIELD / 2
+    _write(where, EDGE, HEAD + 8, drawing.axis, "soft")
+    for tick in drawing.ticks:
+        y = bottom - tick.at / 200 * FIELD
+        _add(where, "line", "grid", x1=left, x2=left + width, y1=y, y2=y)
+        _write(where, left - GAP, y, tick.text, "soft", "end")
+    middles = [bottom + GAP + TRACK * (i + 0.5) for i in range(len(drawing.names))]
+    for name, middle in zip(drawing.names, middles, strict=True):
+        _write(where, left - GAP, middle, name, anchor="end")
+    for column in drawing.columns:
+        x, wide, high = left + column.at / 100 * width, drawing.width / 100 * width, column.mark.width / 200 * FIELD
+        _add(where, "rect", column.mark.kind, x=x - wide / 2, width=wide, y=bottom - high, height=high)
+        for middle in middles:
+            _add(where, "circle", "other", cx=x, cy=middle, r=2.5)
+        _add(where, "line", "tie", x1=x, x2=x, y1=middles[column.members[0]], y2=middles[column.members[-1]])
+        for i in column.members:
+            _add(where, "circle", "member", cx=x, cy=middles[i], r=5)
+    return _draw_keys(where, drawing.keys, middles[-1] + TRACK)
+
+
+def _draw_network(where: Element, drawing: Network) -> float:
+    width, height = WIDTH - 2 * EDGE, 320
+    field = _add(where, "g", transform=f"translate({EDGE} {HEAD}) scale({width / 100:.5g} {height / 100:.5g})")
+    for area in drawing.areas:
+        _add(field, "path", f"area {area.kind}", d=area.path, **{"fill-opacity": area.size})
+    for line in drawing.lines:
+        _add(field, "path", f"link {line.kind}", d=line.path, **{"stroke-width": line.size})
+    for node in drawing.nodes:
+        x, y, away = EDGE + node.x / 100 * width, HEAD + node.y / 100 * height, node.radius + 5
+        _add(where, "circle", "member", cx=x, cy=y, r=node.radius)
+        _write(where, x + away if node.side == "right" else x - away, y, node.label, anchor="start" if node.side == "right" else "end")
+    return _draw_keys(where, drawing.keys, HEAD + height)
+
+
 def draw_picture(figure: Figure) -> str:
     """Draw a figure of a report as SVG that asks for nothing, in the light or dark colours of the reader's system."""
     picture = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "width": str(WIDTH), "role": "img"})
@@ -125,7 +175,7 @@ def draw_picture(figure: Figure) -> str:
     _add(picture, "style").text = (TEMPLATES / "colours.css").read_text() + STYLE
     paper = _add(picture, "rect", "paper", x=0.5, y=0.5, width=WIDTH - 1, rx=6)
     _write(picture, EDGE, 30, figure.title, "title")
-    draw = {Tracks: _draw_tracks, Strips: _draw_strips, Plane: _draw_plane}[type(figure.drawing)]
+    draw = {Tracks: _draw_tracks, Strips: _draw_strips, Plane: _draw_plane, Sets: _draw_sets, Network: _draw_network}[type(figure.drawing)]
     height = round(draw(picture, figure.drawing)) + EDGE // 2
     picture.set("height", str(height))
     picture.set("viewBox", f"0 0 {WIDTH} {height}")
@@ -152,6 +202,24 @@ def plot_scale() -> Figure:
     return Figure("What a part costs the scheduler and the client", description, plane, Table(("workers", "scheduler", "client"), rows))
 
 
+def plot_shares() -> Figure:
+    """Shares of R² by rank, and their sums, as the recipe of docs/methods/r2.md finds them."""
+    recipe = (Path(__file__).parent / "methods" / "r2.md").read_text().partition("## From shares to a smaller model")[2]
+    names: dict[str, Any] = {}
+    with redirect_stdout(StringIO()):
+        exec(re.findall(r"```python\n(.*?)```", recipe, re.DOTALL)[0], names)  # noqa: S102 - the page's own block: the picture is of what readers type
+    shares = names["shares"]["r2"].to_numpy()[:RANKED]
+    across, upright = make_axis((0, RANKED), zero=True), make_axis((0, float(shares.sum())), zero=True)
+    lines = []
+    for kind, heights in (("mean", shares.cumsum()), ("l1", shares)):
+        points = (f"{across.at(rank):.4g} {100 - upright.at(height):.4g}" for rank, height in enumerate(heights.tolist(), 1))
+        lines.append(Shape(kind, "M" + "L".join(points)))
+    plane = Plane(100, 100, (), tuple(lines), across.ticks(), upright.ticks(4), None, "features by rank", "R²")
+    rows = tuple((str(rank), f"{share:.3f}", f"{shares[:rank].sum():.3f}") for rank, share in enumerate(shares.tolist(), 1))
+    description = "The broken line is the share of a feature, the solid one of all up to it."
+    return Figure("Shares of R² by rank, and what they add up to", description, plane, Table(("rank", "share", "together"), rows))
+
+
 def draw_pictures(demo: Path) -> dict[str, str]:
     """Explain two months of the demo's flights, and draw the figures of their report, by name."""
     where = {"scheduler": "serial", "workers": None, "plain_tcp": False}
@@ -159,10 +227,13 @@ def draw_pictures(demo: Path) -> dict[str, str]:
         january, february = Path(made) / "january", Path(made) / "february"
         for month, run in enumerate((january, february), 1):
             data = demo / "flights" / f"month={month}"
-            explain(demo / "models" / "lightgbm.txt", data, run, ids=["carrier", "flight"], values=True, scheduler="serial")
+            explain(demo / "models" / "lightgbm.txt", data, run, ids=["carrier", "flight"], values=True, interactions=3, scheduler="serial")
         page = compose(gather(read_run(february), january, where), LIMITS[0])
     figures = {figure.title: figure for section in page.sections for figure in section.figures}
-    return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()} | {"scale.svg": draw_picture(plot_scale())}
+    return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()} | {
+        "scale.svg": draw_picture(plot_scale()),
+        "shares.svg": draw_picture(plot_shares()),
+    }
 
 
 def main() -> None:

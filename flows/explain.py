@@ -182,6 +182,8 @@ def explain(
     parameters: dict[str, Any] | None = None,
     partition: dict[str, list[Any]] | str | None = None,
     interactions: int | str | None = None,
+    order: int | None = None,
+    index: str | None = None,
     space: Space = "margin",
     combinations: Combinations = "shared",
     background: str | None = None,
@@ -221,7 +223,7 @@ def explain(
     model, data, out : str
     latest, latest_requires, table, ids, precision, top, sign, columns, reasons, values : optional
     global_only, single_writer, if_changed, keep_replaced, digest_inputs, item_rows : optional
-    date, method, parameters, partition, interactions, space, combinations, background, background_errors, tables : optional
+    date, method, parameters, partition, interactions, order, index, space, combinations, background, background_errors, tables : optional
     label, weight, by, missing_labels : optional
     device, scheduler, threads, workers, wait, plain_tcp, max_rejected : optional
     missing, allow_unseen : optional

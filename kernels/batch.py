@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from .jit.decorator import jit
-from .method.method import TOLERANCE, Check, Method
+from .method.method import TOLERANCE, Check, Method, miss_margins
 from .reductions.input_counts import classify
-from .semivalues.tables import add_interactions
 from .slices.buffers import Buffers, Prepared, Sharing
 from .trees.binning import bin_rows
 from .trees.margin import add_margins
@@ -62,7 +61,7 @@ def attribute_batch(method: Method, prepared: Prepared, buffers: Buffers, n_rows
     _play(method, prepared, prepared.method, buffers)
     for lot, tables in enumerate(prepared.without.tables):
         _play(method, prepared, tables, buffers._replace(phi=buffers.without[lot]))
-    add_interactions(buffers.bins, prepared.pairs.tables, buffers.pairs, buffers.n_rows)
+    prepared.pairs.tables.add(buffers.bins, buffers.pairs, buffers.n_rows)
 
 
 def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
@@ -83,6 +82,11 @@ def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_
         a row breaks its promise above TOLERANCE, or where it is NaN
     """
     return np.zeros((0, n_rows)) if check is None else check.residuals(prepared, buffers, n_rows)
+
+
+def find_set_residuals(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
+    """Measure by how much each row's interactions miss margin less base value, as a fraction of the margin's bound; (0, n_rows) where they may."""
+    return miss_margins(buffers.pairs, prepared, buffers, n_rows) if prepared.pairs.tables.add_up else np.zeros((0, n_rows))
 
 
 def find_breach(residuals: np.ndarray) -> int | None:

@@ -12,14 +12,18 @@ from .marginal.query import MarginalUse
 from .method.jackknife import N_GROUPS, JackknifeGroups, JackknifeQuery
 from .method.method import BackgroundQuery, BackgroundStatistics, BackgroundUse, Method, Parameters, refuse_other
 from .path_dependent.interactions import play_pairs
+from .path_dependent.set_games import play_sets
 from .quotients.quantities import Quantity
+from .semivalues.set_tables import prepare_sets, sets_against
 from .semivalues.tables import no_interactions, prepare_interactions
+from .set_indices import Sets, SetValue, of_index, of_value
 from .slices.buffers import NO_GROUPS, NO_PAIRS, NOT_SHARED, NOT_WEIGHTED, Pairs, Prepared, Sharing, Weighted, WithoutGroups
 from .trees.binning import BinTables, bin_dtype, bin_rows, padded
 from .trees.ensemble import TreeEnsemble
 from .trees.forest import Forest, make_forest
 from .trees.margin import prepare_margin
 from .trees.paths import empty_coalition, margin_bound
+from .trees.player_sets import name_sets
 from .weighted.counts import MarginRange
 from .weighted.query import CarriedQuery, ask_carried, count_games, prepare_carried
 
@@ -43,6 +47,7 @@ def ask_background(
     budget: int,
     interactions: bool = False,
     errors: bool = False,
+    order: int = 0,
     quantity: Quantity | None = None,
 ) -> BackgroundQuery:
     """Make the background query of a method, with a bound of the memory of its tables.
@@ -59,6 +64,8 @@ def ask_background(
         as ``prepare`` takes it
     errors : bool
         standard errors of values will be asked for
+    order : int
+        interactions are of sets of up to so many players; 0 for pairs
     quantity : Quantity, optional
         that values will be carried to, background row by background row
 
@@ -81,11 +88,11 @@ def ask_background(
 
     def ask(most: int) -> BackgroundQuery:
         if quantity is None or n_rows is None:
-            return use.ask(forest, bins, method.phi, n_rows, most, interactions)
+            return use.ask(forest, bins, method.phi, n_rows, most, interactions, order)
         if not isinstance(use, MarginalUse):
             raise InvalidParameters(f"what method {method.name!r} finds is not carried background row by background row")
         games = 1 + count_games(quantity, ensemble.value.shape[1])
-        return ask_carried(forest, use.ask(forest, bins, method.phi, n_rows, most // games, interactions), quantity, n_rows)
+        return ask_carried(forest, use.ask(forest, bins, method.phi, n_rows, most // games, interactions, order), quantity, n_rows)
 
     if not errors:
         return ask(budget)
@@ -127,6 +134,12 @@ def ask_again(query: BackgroundQuery, statistics: BackgroundStatistics) -> Backg
         inner = ask_again(query.query, statistics.together())
         return None if inner is None else query._replace(query=inner)
     return query.choose(statistics) if isinstance(query, CarriedQuery) and isinstance(statistics, MarginRange) else None
+
+
+def _weigh_sets(method: Method, value: GameValue, sets: Sets) -> SetValue:
+    """Weigh sets by the index asked for, by the method's own, or by its game value."""
+    index = sets.index or method.games.index
+    return of_index(index, sets.order) if index else of_value(value, sets.order)
 
 
 def measure_background(query: BackgroundQuery, values: np.ndarray, first_row: int = 0) -> BackgroundStatistics:
@@ -191,10 +204,13 @@ def weigh_leaves(ensemble: TreeEnsemble, method: Method, groups: np.ndarray | No
     return query.weigh_leaves(_plant(ensemble, method, groups)[1])
 
 
-def _pair_up(forest: Forest, value: GameValue | None) -> Pairs:
+def _pair_up(forest: Forest, value: GameValue | None, of_sets: SetValue | None) -> Pairs:
     """Make the interaction tables of a game value, or none."""
     if value is None:
         return Pairs(NO_PAIRS, no_interactions(forest))
+    if of_sets is not None:
+        game = play_sets(forest, of_sets)
+        return Pairs(name_sets(forest, game.sets.players), prepare_sets(game, forest, of_sets.adds_up))
     played, pairs = play_pairs(forest, value)
     return Pairs(forest.players[pairs], prepare_interactions(played, forest))
 
@@ -235,6 +251,7 @@ def prepare(
     interactions: bool = False,
     background: tuple[Any, Any] | None = None,
     shared: Shared = NOBODY,
+    sets: Sets | None = None,
 ) -> Prepared:
     """Make all tables that workers read.
 
@@ -250,6 +267,8 @@ def prepare(
         None where absent features are averaged by cover
     shared : mapping of int to tuple of int
         groups that stand for several others, and those: each gets an equal part of what the group has
+    sets : Sets, optional
+        what sets of players interactions are of; of pairs if not given
 
     Returns
     -------
@@ -268,7 +287,8 @@ def prepare(
         raise InvalidParameters(f"{'interactions' if interactions else f'method {method.name!r}'} cannot be shared among players")
     bins, forest = _plant(ensemble, method, groups)
     players, sharing = _share_out(np.asarray(method.phi.rows(forest), np.int32), shared)
-    pairs, without, weighted = _pair_up(forest, value if background is None else None), NO_GROUPS, NOT_WEIGHTED
+    of_sets = None if value is None or sets is None else _weigh_sets(method, value, sets)
+    pairs, without, weighted = _pair_up(forest, value if background is None else None, of_sets), NO_GROUPS, NOT_WEIGHTED
     if background is None:
         tables, base = method.games.path_dependent(forest, parameters), empty_coalition(forest.ensemble, forest.trace)
     elif use is None:
@@ -282,7 +302,10 @@ def prepare(
             lots = tuple(each.weighted if each.weighted.tables else each.tables for each in made)
             without, statistics = WithoutGroups(lots, np.stack([each.base for each in made])), jackknife.together()
         tables, base, weighted = _play_against(use, forest, method, parameters, query, statistics)
-        if value is not None and isinstance(use, MarginalUse):
+        if of_sets is not None and isinstance(use, MarginalUse):
+            found = use.prepare_sets(forest, method.phi, query, statistics, of_sets)
+            pairs = Pairs(query.pairs, sets_against(forest, *found, of_sets.adds_up))
+        elif value is not None and isinstance(use, MarginalUse):
             looked_up, subsets, patterns = use.prepare_pairs(forest, method.phi, query, statistics, value)
             pairs = Pairs(query.pairs, pairs.tables._replace(looked_up=looked_up, subsets=subsets, patterns=patterns))
     return frozen(

@@ -7,6 +7,9 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.kernels.methods import METHODS
     from leafledger.pipeline.comparisons.compare import compare
     from leafledger.pipeline.drift.drift import Drift, drift
+    from leafledger.pipeline.effects.effects import effects
+    from leafledger.pipeline.effects.feature_effects import FeatureEffects, feature_effects
+    from leafledger.pipeline.effects.partial_dependence import PartialDependence, partial_dependence
     from leafledger.pipeline.errors import (
         AdditivityBreach,
         ClusterLost,
@@ -41,6 +44,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
     from leafledger.pipeline.history.prune import Pruned, prune
     from leafledger.pipeline.history.rollback import RolledBack, rollback
+    from leafledger.pipeline.in_memory.changes.nearest_changes import NearestChanges, nearest_changes
     from leafledger.pipeline.in_memory.explain.attribute import attribute
     from leafledger.pipeline.in_memory.explain.attributions import Attributions
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
@@ -70,6 +74,7 @@ __all__ = [
     "Curves",
     "Drift",
     "Explainer",
+    "FeatureEffects",
     "FinishedRun",
     "ForgottenRows",
     "FoundInRuns",
@@ -85,12 +90,14 @@ __all__ = [
     "ListedRun",
     "Manifest",
     "Model",
+    "NearestChanges",
     "NoSuchRow",
     "NotAFile",
     "NotFinished",
     "NotRepeatable",
     "NotThere",
     "OtherVersion",
+    "PartialDependence",
     "Plan",
     "PredictionMismatch",
     "Provenance",
@@ -114,8 +121,10 @@ __all__ = [
     "compare",
     "curves",
     "drift",
+    "effects",
     "encoder_groups",
     "explain",
+    "feature_effects",
     "find_in_runs",
     "forget",
     "gradient",
@@ -123,6 +132,8 @@ __all__ = [
     "leaf_tables",
     "list_runs",
     "load_ensemble",
+    "nearest_changes",
+    "partial_dependence",
     "prediction_gap",
     "prepare",
     "prune",
@@ -141,6 +152,9 @@ _HOMES = {
     "leafledger.kernels.methods": ("METHODS",),
     "leafledger.pipeline.comparisons.compare": ("compare",),
     "leafledger.pipeline.drift.drift": ("Drift", "drift"),
+    "leafledger.pipeline.effects.effects": ("effects",),
+    "leafledger.pipeline.effects.feature_effects": ("FeatureEffects", "feature_effects"),
+    "leafledger.pipeline.effects.partial_dependence": ("PartialDependence", "partial_dependence"),
     "leafledger.pipeline.errors": (
         "AdditivityBreach",
         "ClusterLost",
@@ -169,6 +183,7 @@ _HOMES = {
         "WorkersDied",
     ),
     "leafledger.pipeline.explain": ("explain",),
+    "leafledger.pipeline.in_memory.changes.nearest_changes": ("NearestChanges", "nearest_changes"),
     "leafledger.pipeline.in_memory.explain.attribute": ("attribute",),
     "leafledger.pipeline.in_memory.explain.attributions": ("Attributions",),
     "leafledger.pipeline.in_memory.explain.explainer": ("Explainer", "prepare"),

@@ -58,6 +58,8 @@ def explain(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    order: int | None = None,
+    index: str | None = None,
     space: Space = "margin",
     combinations: Combinations = "shared",
     background: str | PathLike | None = None,
@@ -147,12 +149,18 @@ def explain(
         Parameters of the method by name.
     partition : mapping, str or path, optional
         Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
-        groups', with methods "owen" and "two_step" the features' within their groups.
+        groups', with methods "owen", "two_step" and "asymmetric" the features' within their groups.
     interactions : int or "all", optional
         Also the interactions of every two features or groups: how many of a row and output to keep, the largest by magnitude, or all that are
         not zero.
-    space : {"margin", "probability", "response"}
-        What to attribute: margins, classes' probabilities, or predictions in the label's units, along the straight line of margins from base value to
+    order : int, optional
+        Interactions of sets of up to so many features or groups, single ones too, in the place of pairs.
+    index : str, optional
+        Which interaction index of sets: "SII", "k-SII", "STII", "FSII", "BII", "FBII", "Moebius" or "Co-Moebius"; by default "k-SII". Methods other
+        than "shapley" weigh sets by their own measure.
+    space : {"margin", "probability", "response", "loss"}
+        What to attribute: margins, classes' probabilities, predictions in the label's units, or the loss of the model's objective, which takes
+        `label`. With rows of a background, of one background row after the other; otherwise along the straight line of margins from base value to
         row.
     combinations : {"shared", "own"}
         What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, as CatBoost
@@ -167,7 +175,7 @@ def explain(
     tables : str or path, optional
         Folder where what is counted of a background is kept for later runs, by default ``_leafledger`` beside the run's.
     label, weight : str, optional
-        Columns with what the model predicts and, by default 1, how much a row counts, for method "r2".
+        Columns with what the model predicts and, by default 1, how much a row counts, for method "r2" and space "loss".
     by : str or sequence of str
         Columns of the data; rows with the same values in them are a group. Importances of every group are in a summary of their own; with `r2`, every
         group's own R² is decomposed as well.

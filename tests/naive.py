@@ -189,6 +189,19 @@ def two_step(ensemble, row, group, background=None):
     return phi
 
 
+def asymmetric(ensemble, row, group, sequence, background=None):
+    """Asymmetric Shapley values by their definition (Frye, Rowat and Feige 2020), ``(outputs, features)``: the mean over all orders of features in
+    which those of an earlier group come before those of a later one."""
+    phi, members = np.zeros((ensemble.base.size, ensemble.n_features)), _members(group)
+    orders = [sum(parts, ()) for parts in itertools.product(*(itertools.permutations(members[g]) for g in sequence))]
+    for k in range(ensemble.base.size):
+        v = game(ensemble, row, k, background)
+        for j in range(ensemble.n_features):
+            before = [order[: order.index(j)] for order in orders]
+            phi[k, j] = float(sum(v([*some, j]) - v(some) for some in before) / len(orders))
+    return phi
+
+
 def interactions(ensemble, row, weight, background=None):
     """Interaction index of every two features (Grabisch and Roubens 1999), ``(outputs, features, features)``, 0 on the diagonal.
 
@@ -280,3 +293,40 @@ def _swapped(members, i, j):
     swapped = list(members)
     swapped[i], swapped[j] = swapped[j], swapped[i]
     return tuple(swapped)
+
+
+ZERO = float(np.float32(1e-35))  # what LightGBM takes for zero
+
+
+def _numbers_beside(ensemble, feature):
+    """All numbers that may be the nearest on some side of a threshold of the feature, or of what is missing."""
+    edges = [float(t) for t in ensemble.threshold[(ensemble.feature == feature)]] + [ZERO, -ZERO] * bool(ensemble.zero_missing[feature])
+    kind = np.float32 if ensemble.single_precision else np.float64
+    with np.errstate(over="ignore"):
+        held = [kind(edge) for edge in edges]
+        near = {float(each) for edge in held for each in (edge, np.nextafter(edge, kind(np.inf)), np.nextafter(edge, kind(-np.inf)))}
+    return [each for each in near if np.isfinite(each) and not (ensemble.zero_missing[feature] and abs(each) <= ZERO)]
+
+
+def nearest_change(ensemble, row, feature, at, below, up=True, down=True):
+    """The nearest value of a feature on the other side of a threshold, by trying all; None where there is none.
+
+    Margins from ``at`` on are above it, those less than ``below`` are below it. Of categories the first that crosses.
+    """
+
+    def side(value):
+        changed = np.array(row, float)
+        changed[feature] = value
+        found = float(margin(ensemble, changed)[0])
+        return 1 if found >= at else -1 if found < below else 0
+
+    x, n_codes = row[feature], ensemble.n_categories[feature]
+    mine = side(x)
+    if n_codes:
+        here = int(x) if -1 < x < n_codes else -1
+        return next((float(code) for code in range(n_codes) if code != here and mine and side(code) == -mine), None)
+    x = float(np.float32(x)) if ensemble.single_precision else x
+    if not mine or np.isnan(x) or (ensemble.zero_missing[feature] and abs(x) <= ZERO):
+        return None
+    crossing = [z for z in _numbers_beside(ensemble, feature) if side(z) == -mine and (up if z > x else down)]
+    return min(crossing, key=lambda z: (abs(z - x), z > x, z if z > x else -z), default=None)

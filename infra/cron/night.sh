@@ -19,6 +19,7 @@ if ! flock --nonblock 9; then
 fi
 
 # From a week ago to yesterday: nights that are finished are passed over, and those that the machine slept through are made up for.
+export LEAFLEDGER_EXPLAIN_QUIET=false # whatever the file says: the lines of nights are what is mailed
 first=$(date -d '7 days ago' +%F)
 said=$(mktemp) && drifted=$(mktemp) && trap 'rm -f "$said" "$drifted"' EXIT || exit 1
 try=1
@@ -39,7 +40,7 @@ case $code in
     0) exit 0 ;; # nobody is told of a good night
     3) what="not in full" ;;
     4) what="drifted" ;;
-    6) what="data have not come" ;;
+    6) what="data have not come" && ! grep -q ': failed, exit code 8: ' "$said" || what="data have not come, and others are refused" ;;
     7) what="conflict with a run that is there" ;;
     8) what="data or model refused" ;;
     9) what="store or cluster away" ;;

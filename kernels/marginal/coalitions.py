@@ -2,7 +2,8 @@
 
 Groups that only come whole are the players of the quotient game (Owen 1977). Shapley values of groups are those of the quotient by all groups. Owen's
 value of a group's members is that of a quotient with the other groups whole and the members single; the game within a group is the same, with weights
-that never let other groups come. ``subsets`` and ``patterns`` use the layout of deep leaves made here.
+that never let other groups come. In a sequence of groups the earlier ones are one player, with weights that always let it come, and the later ones
+are absent: background rows that fail them do not arrive at a leaf. ``subsets`` and ``patterns`` use the layout of deep leaves made here.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,13 +20,14 @@ from .subtrees import Subtrees
 class View(NamedTuple):
     """A quotient of the game at one subtree, from one group's view: other groups may be single players; own players get values."""
 
-    who: np.ndarray  # (players,) int64, the quotient's player that each of the subtree's players belongs to
+    who: np.ndarray  # (players,) int64, the quotient's player that each of the subtree's players belongs to; -1 for an absent one
     rows: np.ndarray  # (rows, own) int32, row of phi of each own player; own players come first in the quotient
+    least: int = 0  # players that tables have room for, if there are fewer
 
     @property
     def n_players(self) -> int:
         """Number of players of the quotient."""
-        return int(self.who.max(initial=-1)) + 1
+        return max(int(self.who.max(initial=-1)) + 1, self.least)
 
 
 Views = Callable[[np.ndarray, np.ndarray], list[View]]  # from a subtree's players and their groups
@@ -88,6 +90,49 @@ def each_group(players: np.ndarray, groups: np.ndarray) -> list[View]:
     return views
 
 
+def in_sequence(place: np.ndarray) -> Views:
+    """View the game once for each group of a sequence, with its players single, earlier groups as one player, and later ones absent.
+
+    Tables have room for the earlier groups' player at every place, so that they have one size in all sequences.
+
+    Parameters
+    ----------
+    place : (groups,) int
+        of each group in the sequence
+
+    Returns
+    -------
+    Views
+    """
+
+    def view(players: np.ndarray, groups: np.ndarray) -> list[View]:
+        views = []
+        for g in np.unique(groups):
+            mine = groups == g
+            n_own = int(mine.sum())
+            others = np.where(place[groups] < place[g], n_own, -1)
+            views.append(View(np.where(mine, np.cumsum(mine) - 1, others), players[mine], n_own + int(n_own < players.size)))
+        return views or everyone(players, groups)
+
+    return view
+
+
+def any_sequence(players: np.ndarray, groups: np.ndarray) -> list[View]:
+    """View the game in one of the sequences of groups: tables are as large in any other.
+
+    Parameters
+    ----------
+    players, groups : (players,) int32
+        as ``everyone`` takes them
+
+    Returns
+    -------
+    list of View
+        as those of ``in_sequence``
+    """
+    return in_sequence(np.arange(groups.max(initial=0) + 1))(players, groups)
+
+
 class Weights(NamedTuple):
     """Weights ``[b, a]`` of coalitions with b others present and a absent, see ``game_values.Weighing``: among groups, and within a group."""
 
@@ -116,7 +161,7 @@ def lay_out_leaves(deep: Subtrees, seen: Seen, value: np.ndarray, output: np.nda
     for u, view in seen:
         mine = deep.marks[deep.start[u] : deep.start[u + 1]].copy()
         mine[:, MARK_BIT] = view.who[mine[:, MARK_BIT]]
-        marks.append(mine)
+        marks.append(mine[mine[:, MARK_BIT] >= 0])
     subtrees = np.array([u for u, _ in seen], np.int64)
     return Leaves(
         marks=np.concatenate([np.zeros((0, 5), np.int32), *marks]),
@@ -136,12 +181,21 @@ def no_leaves(words: np.ndarray) -> Leaves:
 
 
 def view_patterns(background: Background, u: int, view: View) -> tuple[np.ndarray, np.ndarray]:
-    """Return which of a view's players background rows fail at deep subtree u: those with a failed member."""
+    """Return which of a view's players background rows fail at deep subtree u: those with a failed member; without rows that fail an absent one."""
     some = slice(background.start[u], background.start[u + 1])
-    patterns = np.zeros_like(background.patterns[some])
+    patterns, arrives = np.zeros_like(background.patterns[some]), np.ones(some.stop - some.start, bool)
     for bit, who in enumerate(view.who.tolist()):
-        patterns[:, who // WORD_BITS] |= (background.patterns[some, bit // WORD_BITS] >> bit % WORD_BITS & 1) << who % WORD_BITS
-    return patterns, background.times[some]
+        fails = background.patterns[some, bit // WORD_BITS] >> bit % WORD_BITS & 1
+        if who >= 0:
+            patterns[:, who // WORD_BITS] |= fails << who % WORD_BITS
+        else:
+            arrives &= fails == 0
+    return patterns[arrives], background.times[some][arrives]
+
+
+def count_rows(background: Background, u: int) -> float:
+    """Count the background's rows, or sum their weights, as deep subtree u has them."""
+    return background.total(background.times[background.start[u] : background.start[u + 1]])
 
 
 @jit

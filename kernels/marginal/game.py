@@ -13,7 +13,8 @@ subtree share one look-up (see ``subtrees``). Leaves with too many players keep 
 (see ``patterns``).
 
 A value of a partition is a game in which the other groups are single players, and w(S) is the product of two weights: by the number of other groups,
-and of own players, in S. Owen's value and both parts of Kamijo's two-step value are views of the same subtrees (see ``coalitions``).
+and of own players, in S. Owen's value, both parts of Kamijo's two-step value and asymmetric values are views of the same subtrees (see
+``coalitions``).
 """
 
 from typing import NamedTuple
@@ -29,6 +30,7 @@ from .coalitions import View, Views, Weights
 from .patterns import PatternTables, lay_out_patterns
 from .subsets import SubsetTables, lay_out_subsets, sum_coalitions
 from .subtrees import EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER, Partitioning, Subtrees
+from .whole_trees import fill_whole, is_whole, values_by_code
 
 
 class Levels(NamedTuple):
@@ -42,19 +44,19 @@ class Levels(NamedTuple):
 def find_failures(
     subtrees: Subtrees, u: int, leaf: int, who: np.ndarray, shares: np.ndarray, local: np.ndarray, masks: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Find which of a leaf's players are failed by rows with each code."""
+    """Find which of a leaf's players are failed by rows with each code, and the share of background rows that fail these and no absent player."""
     n_above, leaves = subtrees.n_above[u], subtrees.leaves
     edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
     local[:] = -1
     d = 0
     for e in range(-n_above, edges.shape[0]):  # players of splits above, then those of the leaf's edges
         player = who[edges[e, EDGE_PLAYER] if e >= 0 else e + n_above]
-        if local[player] < 0:
+        if player >= 0 and local[player] < 0:
             local[player] = d
             d += 1
     F = np.zeros(1 << d)
     for code in range(shares.size):
-        mask = 0
+        mask, arrives = 0, True
         for e in range(-n_above, edges.shape[0]):
             if e < 0:
                 fails = (code >> (e + n_above)) & 1 == 1
@@ -62,10 +64,13 @@ def find_failures(
             else:
                 fails = (code >> edges[e, EDGE_BIT]) & 1 != edges[e, EDGE_OUTCOME]
                 player = who[edges[e, EDGE_PLAYER]]
-            if fails:
+            if fails and player >= 0:
                 mask |= 1 << local[player]
+            elif fails:
+                arrives = False
         masks[code] = mask
-        F[mask] += shares[code]
+        if arrives:
+            F[mask] += shares[code]
     return d, F
 
 
@@ -93,6 +98,15 @@ def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, who: np.ndarray, weigh
                 phi = joined[passed] - (joined[rest] + without[rest])
                 for k in range(table.shape[1]):
                     table[code, k, player] += phi * value[leaves.node[leaf], k]
+
+
+def _make_table(subtrees: Subtrees, u: int, shares: np.ndarray, view: View, weights: Weights, value: np.ndarray) -> np.ndarray:
+    """Make the table of subtree u in one view, ``(codes, width, own)``."""
+    if is_whole(subtrees, u):
+        return fill_whole(subtrees, u, shares, view, weights, value)
+    table = np.zeros((shares.size, value.shape[1], view.rows.size))
+    _fill(subtrees, u, shares, view.who, weights, value, table)
+    return table
 
 
 class MarginalGame(NamedTuple):
@@ -149,10 +163,8 @@ class MarginalGame(NamedTuple):
         for u in range(coded.size):
             shares, rows, columns = self.shares(u, first), [], []
             for view in self._views(coded, u, views):
-                table = np.zeros((shares.size, width, view.rows.size))
-                _fill(coded, u, shares, view.who, weights, ensemble.value, table)
                 rows.append(view.rows)
-                columns.append(table)
+                columns.append(_make_table(coded, u, shares, view, weights, ensemble.value))
             tables.append(np.concatenate(columns, axis=2).reshape(shares.size, -1))
             output = ensemble.output[tree[coded.leaves.node[coded.leaves.start[u]]]]
             targets.append(np.concatenate([(output + k) * n_rows + row for k in range(width) for row in rows]))
@@ -175,6 +187,10 @@ class MarginalGame(NamedTuple):
         ensemble, first = self.forest.ensemble, first_codes(coded)
         total, output = ensemble.base.astype(np.float64), ensemble.output[self.forest.trace.tree]
         for u in range(coded.size):
+            if is_whole(coded, u):
+                k = output[coded.leaves.node[coded.leaves.start[u]]]
+                total[k : k + ensemble.value.shape[1]] += (values_by_code(coded, u, ensemble.value) * self.shares(u, first)).sum(axis=1)
+                continue
             _add_mean(coded, u, self.shares(u, first), ensemble.value, output, total)
         for u in range(deep.size):
             some = slice(self.background.start[u], self.background.start[u + 1])

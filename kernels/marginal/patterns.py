@@ -19,7 +19,7 @@ import numpy as np
 from ..jit.decorator import jit
 from ..trees.lookup import LOOKUP_ROWS, WORD_BITS, make_codes
 from .background import Background, distinct
-from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves, view_patterns
+from .coalitions import Leaves, Seen, Weights, add_gains, count_rows, lay_out_leaves, no_leaves, view_patterns
 from .subtrees import Subtrees
 
 
@@ -46,7 +46,7 @@ def lay_out_patterns(deep: Subtrees, background: Background, seen: Seen, value: 
         mine, times = view_patterns(background, u, view)
         _, found, times = distinct(np.zeros(len(mine), np.int64), mine, times)
         patterns.append(found)
-        shares.append(times / background.total(times))
+        shares.append(times / count_rows(background, u))
     return PatternTables(
         leaves=lay_out_leaves(deep, seen, value, output),
         own=np.array(owns, np.int64).reshape(-1, words),

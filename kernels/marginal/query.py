@@ -10,16 +10,19 @@ from ..errors import InvalidParameters
 from ..game_values import GameValue
 from ..jit.decorator import frozen
 from ..method.method import Parameters, Phi, refuse_other
+from ..set_indices import SetValue
 from ..trees.binning import BinTables
 from ..trees.forest import Forest
 from ..trees.lookup import LookupTables
 from ..trees.margin import margin_bytes
+from ..trees.player_sets import list_sets, name_sets
 from .background import Background, count_background, weigh_leaves
 from .coalitions import Views
 from .counts import check_counts
 from .game import MarginalGame, table_bytes
 from .interactions import list_pairs, pair_bytes, play_pairs_against
 from .patterns import PatternTables
+from .player_sets import SetPatternTables, play_sets_against, set_bytes
 from .subsets import SubsetTables
 from .subtrees import MOST_BITS, Partitioner, Partitioning
 
@@ -37,7 +40,7 @@ class MarginalQuery(NamedTuple):
     players: np.ndarray  # (rows,) int32, as Prepared.players
     summed_bits: np.ndarray  # (1,) int64, see MarginalGame
     n_bytes: np.ndarray  # (1,) int64, upper bound of the prepared tables
-    pairs: np.ndarray  # (pairs, 2) int32, as Pairs.players; empty without interactions
+    pairs: np.ndarray  # (pairs, 2) int32 or (sets, order), as Pairs.players; empty without interactions
 
     def measure(self, values: np.ndarray, bins: np.ndarray, n_rows: int, first_row: int) -> Background:  # noqa: ARG002 - the shape of a query
         """Count the codes of rows at every subtree.
@@ -125,7 +128,7 @@ class MarginalUse:
     tables: Callable[[MarginalGame, Parameters], NamedTuple]  # ``(game, parameters) -> tables`` for the method's kernel
     of_sets: bool = False  # tables have values for every set of a leaf's players, whose codes are counted leaf by leaf
 
-    def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int, interactions: bool) -> MarginalQuery:
+    def ask(self, forest: Forest, bins: BinTables, phi: Phi, n_rows: int | None, budget: int, interactions: bool, order: int = 0) -> MarginalQuery:
         """Cut the model as coarsely as memory allows: with less memory, fewer leaves get tables and more get patterns.
 
         Parameters
@@ -140,6 +143,8 @@ class MarginalUse:
             bytes that tables may have
         interactions : bool
             there are tables of pairs too
+        order : int
+            these are of sets of up to so many players; 0 for pairs
 
         Returns
         -------
@@ -153,12 +158,13 @@ class MarginalUse:
         """
         ensemble = forest.ensemble
         player, group = _players(forest, phi)
-        partitioner = Partitioner(forest, player)
+        partitioner = Partitioner(forest, player, max(1, order))
+        sets = list_sets(forest, order) if order else np.zeros((0, 2), np.int32)
         occurring = n_rows or int(np.bincount(forest.trace.tree, ensemble.feature < 0).max(initial=1))
         width, sizes = ensemble.value.shape[1], []
         rest = RECORD_BYTES + bins.threshold.nbytes + 64 * bins.column.size + margin_bytes(ensemble, forest.trace, forest.comparisons)
         for most_bits, summed_bits in [(0, SUMMED_BITS)] if self.of_sets else COARSE_TO_FINE:
-            partitioning = partitioner.partition(most_bits)
+            partitioning = partitioner.partition(most_bits, whole_trees=most_bits == MOST_BITS and not interactions)
             most = int(partitioning.deep.bits.max(initial=0))
             if self.of_sets and most > SUMMED_BITS:
                 raise InvalidParameters(
@@ -166,12 +172,16 @@ class MarginalUse:
                     "since tables have a number for every set of them"
                 )
             sizes.append(rest + sum(table_bytes(partitioning, occurring, views, group, width, summed_bits) for views in self.views))
-            sizes[-1] += pair_bytes(partitioning, occurring, width, summed_bits) if interactions else 0
+            if order:
+                sizes[-1] += sets.nbytes + set_bytes(partitioning, occurring, width, order)
+            elif interactions:
+                sizes[-1] += pair_bytes(partitioning, occurring, width, summed_bits)
             if sizes[-1] <= budget:
-                players, pairs = np.asarray(phi.rows(forest), np.int32), np.zeros((0, 2), np.int32)
-                if interactions:
-                    pairs = forest.players[list_pairs(partitioning)]
-                return frozen(MarginalQuery(bins, partitioning, players, np.array([summed_bits]), np.array(sizes[-1:]), pairs))
+                players, pairs = np.asarray(phi.rows(forest), np.int32), sets
+                if interactions and not order:
+                    pairs = list_pairs(partitioning)
+                named = name_sets(forest, pairs)
+                return frozen(MarginalQuery(bins, partitioning, players, np.array([summed_bits]), np.array(sizes[-1:]), named))
         raise InvalidParameters(
             f"tables of the marginal game would have {min(sizes) / 2**20:.1f} MiB, {budget / 2**20:.1f} MiB are allowed; "
             "a smaller background, or a partition of the features into fewer groups, needs less"
@@ -232,3 +242,28 @@ class MarginalUse:
         if len(pairs) != len(query.pairs):
             raise InvalidParameters("the background was asked for without interactions")
         return play_pairs_against(game, pairs, value)
+
+    def prepare_sets(self, forest: Forest, phi: Phi, query: Any, statistics: Any, value: SetValue) -> tuple[LookupTables, SetPatternTables]:
+        """Make the tables of interactions of sets from the background's counts.
+
+        Parameters
+        ----------
+        forest, phi, query, statistics
+            as ``prepare`` takes them, of a query that asked for interactions of this order
+        value : SetValue
+            how sets are weighed
+
+        Returns
+        -------
+        looked_up, patterns : LookupTables, SetPatternTables
+            of ``query.pairs``
+
+        Raises
+        ------
+        InvalidParameters
+            the query or the statistics are those of another use, or the query asked for no such interactions
+        """
+        game, sets = _play(forest, phi, query, statistics), list_sets(forest, value.order)
+        if sets.shape != query.pairs.shape:
+            raise InvalidParameters(f"the background was asked for without interactions of order {value.order}")
+        return play_sets_against(game, sets, value)

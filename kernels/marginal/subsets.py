@@ -25,7 +25,7 @@ import numpy as np
 from ..jit.decorator import jit
 from ..trees.lookup import LOOKUP_ROWS, make_codes
 from .background import Background
-from .coalitions import Leaves, Seen, Weights, add_gains, lay_out_leaves, no_leaves, view_patterns
+from .coalitions import Leaves, Seen, Weights, add_gains, count_rows, lay_out_leaves, no_leaves, view_patterns
 from .subtrees import Subtrees
 
 
@@ -99,7 +99,7 @@ def lay_out_subsets(deep: Subtrees, background: Background, seen: Seen, value: n
     sums = np.zeros((ends[-1] * (players.size > 0), 2))
     for leaf, (u, view) in enumerate(seen):
         patterns, times = view_patterns(background, u, view)
-        shares = np.bincount(patterns[:, 0], times, minlength=1 << view.n_players) / background.total(times)
+        shares = np.bincount(patterns[:, 0], times, minlength=1 << view.n_players) / count_rows(background, u)
         without, joined = sum_coalitions(shares, (1 << view.rows.size) - 1, view.n_players, weights)
         sums[ends[leaf] : ends[leaf + 1], 0] = joined
         sums[ends[leaf] : ends[leaf + 1], 1] = joined + without

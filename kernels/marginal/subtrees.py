@@ -7,6 +7,7 @@ codes get short. A single leaf with more players above it than a code may have b
 """
 
 from collections.abc import Iterable
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -19,10 +20,12 @@ from ..trees.forest import Forest
 from ..trees.paths import Trace, count_above, first_splits, trace
 
 MOST_BITS = 12  # bits of a code with a full table, at most
+WHOLE_BITS = 16  # of one of a whole symmetric tree, whose tables are made in another way, see ``whole_trees``: codes are numbers of 16 bits
 # Cost of a table for a row of data, in units of one lookup of QUAD numbers: this much for each bit of the code (measured on AVX-512),
 BIT_COST = 0.075
 # and this much for each entry, read from memory again for every LOOKUP_ROWS rows; 1/1,024 and 1/16,384 are within a tenth of the best.
 ENTRY_COST = 1 / 2048
+MANY = 1 << 40  # columns of a table that is not to be
 EDGE_BIT, EDGE_OUTCOME, EDGE_PLAYER = range(3)  # columns of LeafPaths.edges
 
 
@@ -65,7 +68,7 @@ class _Sizes(NamedTuple):
     """Upper bounds of the size of every node's subtree: a player of splits both above and below counts twice."""
 
     bits: np.ndarray  # (nodes,) int64
-    players: np.ndarray  # (nodes,) int64
+    players: np.ndarray  # (nodes,) int64, or columns, where these are sets of players
 
 
 def _measure(forest: Forest, traced: Trace, player: np.ndarray) -> _Sizes:
@@ -183,6 +186,11 @@ class _Layout:
         )
 
 
+def _count_sets(n_players: int, order: int) -> int:
+    """Return how many sets of up to ``order`` there are of some players, at most MANY."""
+    return min(MANY, sum(comb(n_players, size) for size in range(1, order + 1)))
+
+
 class Partitioner:
     """Partitions a model's trees into subtrees of a given size of code.
 
@@ -191,14 +199,31 @@ class Partitioner:
     forest : Forest
     player : (nodes,) int32
         who plays at a split, -1 at leaves
+    order : int
+        tables have a column for every set of up to so many players
     """
 
-    def __init__(self, forest: Forest, player: np.ndarray):
+    def __init__(self, forest: Forest, player: np.ndarray, order: int = 1):
         self._forest, self._player = forest, player
         self._trace = trace(forest.ensemble, player, int(player.max(initial=-1)) + 1)
-        self._sizes = _measure(forest, self._trace, player)
+        bits, players = _measure(forest, self._trace, player)
+        columns = np.array([_count_sets(n, order) for n in range(int(players.max(initial=0)) + 1)], np.int64)
+        self._sizes = _Sizes(bits, columns[players.astype(np.int64)])
 
-    def partition(self, most_bits: int) -> Partitioning:
+    def _whole_trees(self) -> np.ndarray:
+        """Find the roots of symmetric trees with too many comparisons for a table as others have: one on each level, and all leaves below."""
+        ensemble, comparisons, traced = self._forest.ensemble, self._forest.comparisons, self._forest.trace
+        n_comparisons, inner = np.diff(comparisons.start), ensemble.feature >= 0
+        n_leaves = np.bincount(traced.tree[~inner], minlength=n_comparisons.size)
+        many = (n_comparisons > MOST_BITS) & (n_comparisons <= WHOLE_BITS) & (n_comparisons == traced.levels)
+        number, roots = np.flatnonzero(many & (n_leaves == 1 << np.minimum(n_comparisons, WHOLE_BITS))), list[int]()
+        for t in number.tolist():
+            mine = inner & (traced.tree == t)
+            if np.unique(np.stack((traced.level[mine], comparisons.number[mine])), axis=1).shape[1] == n_comparisons[t]:
+                roots.append(int(ensemble.root[t]))
+        return np.array(roots, np.int64)
+
+    def partition(self, most_bits: int, whole_trees: bool = False) -> Partitioning:
         """Partition into subtrees with codes of at most this many bits, and leaves that need more.
 
         Among such partitions, choose one with the lowest cost per row, by upper bounds: fewer, larger tables take fewer lookups but more memory.
@@ -207,6 +232,8 @@ class Partitioner:
         ----------
         most_bits : int
             from 0, with which every leaf below a split is deep, to MOST_BITS
+        whole_trees : bool
+            symmetric trees with codes of up to WHOLE_BITS are not cut
 
         Returns
         -------
@@ -216,6 +243,8 @@ class Partitioner:
         ensemble = self._forest.ensemble
         whole = np.zeros(self._player.size, bool)
         _choose(self._trace.order, ensemble.left, ensemble.right, self._sizes, most_bits, whole)
+        if whole_trees:
+            whole[self._whole_trees()] = True
         coded, deep = _Layout(self._forest, self._player), _Layout(self._forest, self._player)
         pending = ensemble.root[::-1].tolist()
         while pending:

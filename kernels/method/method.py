@@ -98,7 +98,9 @@ class BackgroundQuery(Protocol):
 class BackgroundUse(Protocol):
     """How a method uses a background."""
 
-    def ask(self, forest: Forest, bins: BinTables, phi: "Phi", n_rows: int | None, budget: int, interactions: bool) -> BackgroundQuery:
+    def ask(
+        self, forest: Forest, bins: BinTables, phi: "Phi", n_rows: int | None, budget: int, interactions: bool, order: int = 0
+    ) -> BackgroundQuery:
         """Determine the statistics needed of a background so that the tables fit into memory.
 
         Parameters
@@ -113,6 +115,8 @@ class BackgroundUse(Protocol):
             bytes that tables may have
         interactions : bool
             there are tables of pairs too, where the method has interactions
+        order : int
+            these are of sets of up to so many players; 0 for pairs
 
         Raises
         ------
@@ -155,6 +159,7 @@ class Games:
     path_dependent: Callable[[Forest, Parameters], NamedTuple]  # ``(forest, parameters) -> tables``; absent features are averaged by cover
     background: BackgroundUse | None = None  # tables against a background; None if unsupported
     value: Callable[[Parameters], GameValue] | None = None  # ``parameters -> game value`` of interactions; None if unsupported
+    index: str = ""  # interaction index of sets if none is named, of INDICES; "" where the game value weighs sets of every size
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +223,23 @@ class Method:
         return self.check if self.check is not None and self.check.applies(parameters) else None
 
 
-def _miss_margins(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
-    """Return |base + sum of phi - margin| as a fraction of the margin's bound."""
-    total = buffers.phi[:, :, :n_rows].sum(axis=1) + prepared.base[:, None] - buffers.margin[:, :n_rows]
+def miss_margins(parts: np.ndarray, prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
+    """Return |base + sum of parts - margin| as a fraction of the margin's bound.
+
+    Parameters
+    ----------
+    parts : (outputs, parts, n) float64, margin units
+
+    Returns
+    -------
+    (outputs, n_rows) float64
+    """
+    total = parts[:, :, :n_rows].sum(axis=1) + prepared.base[:, None] - buffers.margin[:, :n_rows]
     return np.abs(total) / np.maximum(prepared.bound, np.finfo(np.float64).tiny)[:, None]
+
+
+def _miss_margins(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
+    return miss_margins(buffers.phi, prepared, buffers, n_rows)
 
 
 ADDITIVE = Check(_miss_margins, "attributions miss margin - base value by {missed:.3g} of the margin's bound", of_margins=True)

@@ -1,7 +1,8 @@
 """Parameters of methods: numbers, names, lists and points, read from text or Python values."""
 
 import itertools
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,12 +22,18 @@ class Parameter:
         converts text or a Python value, or raises ValueError with what was expected
     meaning : str
         for the command's help
+    of_groups : bool
+        the value is a sequence of all groups of a partition, by name; methods take their numbers
+    by_feature : Any
+        what a feature has that needs none, where values may be given by name, as a mapping of features to them; None where they may not
     """
 
     name: str
     default: Any
     read: Callable[[Any], Any]
     meaning: str
+    of_groups: bool = False
+    by_feature: Any = None
 
 
 def _float(given: Any, instead: str = "") -> float:
@@ -112,6 +119,32 @@ def choice(name: str, default: str, names: tuple[str, ...], meaning: str) -> Par
     return Parameter(name, default, read, meaning)
 
 
+def is_json(given: Any) -> bool:
+    """Tell a text that holds an object or a list from others."""
+    return isinstance(given, str) and given.lstrip()[:1] in ("{", "[")
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a name twice")
+    return found
+
+
+def read_json(text: str, expected: str) -> Any:
+    """Read an object, without a name twice, or a list.
+
+    Raises
+    ------
+    ValueError
+        with ``expected``: it is none
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        raise ValueError(expected) from None
+
+
 def _entries(given: Any, expected: str) -> list:
     if hasattr(given, "keys"):  # a mapping, or a pandas Series, would be read as its keys, or in another order
         raise ValueError(expected)
@@ -121,17 +154,30 @@ def _entries(given: Any, expected: str) -> list:
         raise ValueError(expected) from None
 
 
-def numbers(name: str, meaning: str) -> Parameter:
+def numbers(name: str, meaning: str, by_feature: float | None = None) -> Parameter:
     """Declare a list of finite numbers: a sequence, or text with commas; empty by default.
+
+    Parameters
+    ----------
+    name, meaning : str, of the Parameter
+    by_feature : float, optional
+        of the Parameter: numbers may be given by name
 
     Returns
     -------
     Parameter
-        of tuple of float
+        of tuple of float, or of a dict of names to float
     """
-    expected = "expected finite numbers, as text with commas between them"
+    expected = "expected finite numbers, as text with commas between them" + (', or as {"age": 0.5, "*": 1}' if by_feature is not None else "")
 
-    def read(given: Any) -> tuple[float, ...]:
+    def read(given: Any) -> Any:
+        if by_feature is not None:
+            given = read_json(given, expected) if is_json(given) else given
+            if isinstance(given, Mapping):
+                return {key: listed([value])[0] for key, value in given.items()}
+        return listed(given)
+
+    def listed(given: Any) -> tuple[float, ...]:
         try:
             values = tuple(float(entry) for entry in _entries(given, expected))
         except (TypeError, ValueError):
@@ -140,7 +186,32 @@ def numbers(name: str, meaning: str) -> Parameter:
             raise ValueError(expected)
         return values
 
-    return Parameter(name, (), read, meaning)
+    return Parameter(name, (), read, meaning, by_feature=by_feature)
+
+
+def sequence_of_groups(name: str, meaning: str) -> Parameter:
+    """Declare a sequence of all groups of a partition: a list of names, or text with commas, or a JSON list where names have commas.
+
+    Returns
+    -------
+    Parameter
+        of tuple of str
+    """
+    expected = "expected names of groups, as text with commas between them, or a JSON list"
+
+    def read(given: Any) -> tuple[str, ...]:
+        try:
+            if isinstance(given, str):
+                names = json.loads(given) if given.lstrip().startswith("[") else [entry.strip() for entry in given.split(",")]
+            else:
+                names = _entries(given, expected)
+        except (ValueError, RecursionError):
+            raise ValueError(expected) from None
+        if isinstance(given, set | frozenset) or not all(isinstance(each, str) and each for each in names):
+            raise ValueError(expected)
+        return tuple(str(each) for each in names)
+
+    return Parameter(name, (), read, meaning, of_groups=True)
 
 
 def points(name: str, meaning: str) -> Parameter:

@@ -4,9 +4,9 @@ Many values of the path-dependent game are one pass over trees whose splits of o
 the splits of a feature; those of a group of features merge the same way). They differ only in
 
 * who a player is: a feature, or a group of features (the quotient game);
-* the probability with which a player is present: t, or s for the players that are ``own`` to a tree. Owen values (Owen 1977) have the other
-  groups come whole with probability t, each member of one's own group with s; an interaction of i and j is j's value with i present (s = 1)
-  less that with i absent (s = 0), see ``interactions``;
+* the probability with which a player is present: t, or s for the players that are a tree's own. Owen values (Owen 1977) have the other
+  groups come whole with probability t, each member of one's own group with s. Asymmetric values (Frye, Rowat and Feige 2020) have groups in a
+  sequence: earlier ones are present, later ones absent, and each member of one's own comes with s;
 * whose values are kept, and in which row of phi.
 
 A tree occurs in a game once for each group or player that is its own there, cut to the splits that this one can change.
@@ -30,7 +30,7 @@ from ..trees.paths import Trace, first_splits, most_on_a_path, trace
 class Points(NamedTuple):
     """Quadrature points: probabilities with which players are present."""
 
-    nodes: np.ndarray  # (q, 2) float64, t of all players but a tree's own, and s of its own
+    nodes: np.ndarray  # (q, kinds of players) float64, see Game.presence
     weights: np.ndarray  # (q,) float64
 
 
@@ -43,7 +43,7 @@ class Game(NamedTuple):
     node: np.ndarray  # (nodes,) int32, the model's node
     source: np.ndarray  # (trees,) int32, the model's tree, ascending
     gain: np.ndarray  # (nodes,) int32, row of phi for the value of the split's player; n_rows if it is not computed
-    own: np.ndarray  # (nodes,) bool, the split's player is present with probability s
+    presence: np.ndarray  # (nodes,) int8, which column of its tree's points is the probability that the split's player is present
     points: tuple[Points, ...]  # per tree
     n_rows: int  # rows of phi
     n_used: int  # rows of bins: features of splits, and unused ones, as in a statistic
@@ -137,6 +137,11 @@ def product_points(of_others: Quadrature, of_own: Quadrature) -> Points:
     return Points(np.stack((t.ravel(), s.ravel()), axis=1), np.outer(of_others.weights, of_own.weights).ravel())
 
 
+def points_in_sequence(of_own: Quadrature) -> Points:
+    """Make points at which own players have a probability, those of earlier groups are present, and those of later ones absent."""
+    return Points(np.stack((of_own.nodes, np.ones_like(of_own.nodes), np.zeros_like(of_own.nodes)), axis=1), of_own.weights)
+
+
 def points_of_trees(make: Callable[..., Points], *numbers: np.ndarray) -> tuple[Points, ...]:
     """Make every tree's points from its numbers, once for each distinct combination."""
     rows = list(zip(*(array.tolist() for array in numbers), strict=True))
@@ -155,7 +160,7 @@ def play(forest: Forest, value: GameValue) -> Game:
         node=np.arange(player.size, dtype=np.int32),
         source=np.arange(ensemble.root.size, dtype=np.int32),
         gain=player,
-        own=np.zeros(player.size, bool),
+        presence=np.zeros(player.size, np.int8),
         points=points_of_trees(lambda n: same_points(value(n)), most_on_a_path(ensemble, traced, first_splits(ensemble, traced))),
         n_rows=forest.n_players,
         n_used=forest.n_used,
@@ -206,12 +211,50 @@ def play_owen(forest: Forest, across: GameValue, within: GameValue) -> Game:
         node=cut.node,
         source=trees,
         gain=np.where(mine | alone, feature, forest.n_used).astype(np.int32),
-        own=mine,
+        presence=mine.astype(np.int8),
         points=points_of_trees(
             lambda n, n_own, whose: same_points(across(n)) if whose < 0 else product_points(across(n + 1), within(n_own)),
             most_on_a_path(cut.ensemble, traced, firsts & ~mine),
             most_on_a_path(cut.ensemble, traced, firsts & mine),
             own,
+        ),
+        n_rows=forest.n_used,
+        n_used=forest.n_used,
+    )
+
+
+def play_in_sequence(forest: Forest, place: np.ndarray, within: GameValue) -> Game:
+    """Play for values of features within groups that come one after the other; a row of phi for each used feature.
+
+    Earlier groups are present and later ones absent (Frye, Rowat and Feige 2020, asymmetric Shapley values for a Shapley value within).
+
+    Parameters
+    ----------
+    forest : Forest
+        whose players are the groups
+    place : (players,) int
+        of each group in the sequence, all different
+    within : GameValue
+        of the game that the members of a group play
+    """
+    group, tree_of_node = forest.player_of_node, forest.trace.tree
+    inner = np.flatnonzero(group >= 0)
+    trees, own = unpack_pairs(np.unique(pack_pairs(tree_of_node[inner], group[inner])))
+    cut = cut_trees(forest, trees, own)
+    feature, ahead = cut.splits.feature, place[cut.own] - place[group[cut.node]]  # meaningless at leaves
+    mine = (feature >= 0) & (ahead == 0)
+    traced = trace(cut.ensemble, feature, forest.n_used)
+    return Game(
+        ensemble=cut.ensemble,
+        splits=cut.splits,
+        trace=traced,
+        node=cut.node,
+        source=trees,
+        gain=np.where(mine, feature, forest.n_used).astype(np.int32),
+        presence=(np.sign(ahead) % 3).astype(np.int8),
+        points=points_of_trees(
+            lambda n_own: points_in_sequence(within(n_own)),
+            most_on_a_path(cut.ensemble, traced, first_splits(cut.ensemble, traced) & mine),
         ),
         n_rows=forest.n_used,
         n_used=forest.n_used,

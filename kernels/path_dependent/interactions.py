@@ -17,10 +17,10 @@ import numpy as np
 
 from ..arrays.offsets32 import narrow
 from ..arrays.ordering import pack_pairs, unpack_pairs
-from ..game_values import GameValue, Quadrature
-from ..jit.decorator import jit
+from ..game_values import GameValue, Quadrature, interior
 from ..trees.forest import Forest
 from ..trees.paths import first_splits, most_on_a_path, trace
+from ..trees.player_sets import find_above
 from .games import Game, points_of_trees, same_points
 from .walks import (
     STEP_KIND,
@@ -34,8 +34,6 @@ from .walks import (
     no_walk_tables,
     order_splits,
 )
-
-MOST_GROWTH = 100.0  # mean of 1 / t + 1 / (1 - t), which bounds the digits lost in divisions by factors; Gauss-Legendre rules of 40 points have 17
 
 
 class Partners(NamedTuple):
@@ -75,45 +73,6 @@ class PairWalkTables(NamedTuple):
         return self._replace(walks=self.walks.of_tree(tree))
 
 
-@jit
-def _climb(parent: np.ndarray, player: np.ndarray, n_players: int, start: np.ndarray, edge: np.ndarray, partner: np.ndarray) -> None:
-    """List the partners of every split, the nearest first."""
-    met = np.full(n_players, -1, np.int64)  # the last split below a split of each player
-    n_found = 0
-    for v in range(player.size):
-        start[v] = n_found
-        if player[v] >= 0:
-            met[player[v]] = v
-            below, above = v, parent[v]
-            while above >= 0:
-                if met[player[above]] != v:
-                    met[player[above]] = v
-                    edge[n_found], partner[n_found] = below, player[above]
-                    n_found += 1
-                below, above = above, parent[above]
-    start[player.size] = n_found
-
-
-def interior(rule: Quadrature, n_terms: int) -> Quadrature:
-    """Move a rule into the open interval (0, 1), where no factor vanishes, exact for polynomials of ``n_terms`` coefficients.
-
-    By barycentric interpolation at the Gauss–Legendre nodes (Wang and Xiang 2012).
-    """
-    with np.errstate(divide="ignore"):
-        growth = np.abs(rule.weights) @ (1 / rule.nodes + 1 / (1 - rule.nodes))
-    if growth <= MOST_GROWTH:
-        return rule
-    x, gauss = np.polynomial.legendre.leggauss(n_terms)
-    nodes, apart = (x + 1) / 2, rule.nodes[:, None] - (x + 1) / 2
-    barycentric = (-1.0) ** np.arange(n_terms) * np.sqrt((1 - x * x) * gauss)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = barycentric / apart
-        shares /= shares.sum(axis=1, keepdims=True)
-    on_node = (apart == 0).any(axis=1)
-    shares[on_node] = apart[on_node] == 0
-    return Quadrature(nodes, rule.weights @ shares)
-
-
 def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
     """Play for interactions of all pairs i < j.
 
@@ -130,13 +89,7 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
     """
     ensemble, player = forest.ensemble, forest.player_of_node
     traced = trace(ensemble, player, forest.n_players)
-    inner = np.flatnonzero(player >= 0)
-    parent = np.full(player.size, -1, np.int32)
-    parent[ensemble.left[inner]] = parent[ensemble.right[inner]] = inner
-    most = int(traced.level[inner].sum())
-    start, edge, partner = np.zeros(player.size + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
-    _climb(parent, player, forest.n_players, start, edge, partner)
-    edge, partner = edge[: start[-1]], partner[: start[-1]]
+    start, edge, partner = find_above(ensemble, traced, player, forest.n_players)
     mine = np.repeat(player, np.diff(start))
     keys, row = np.unique(pack_pairs(np.minimum(mine, partner), np.maximum(mine, partner)), return_inverse=True)
 
@@ -151,7 +104,7 @@ def play_pairs(forest: Forest, value: GameValue) -> tuple[PairGame, np.ndarray]:
         node=np.arange(player.size, dtype=np.int32),
         source=np.arange(ensemble.root.size, dtype=np.int32),
         gain=np.full(player.size, keys.size, np.int32),
-        own=np.zeros(player.size, bool),
+        presence=np.zeros(player.size, np.int8),
         points=points_of_trees(lambda n: same_points(points(n)), most_on_a_path(ensemble, traced, first_splits(ensemble, traced))),
         n_rows=keys.size,
         n_used=forest.n_used,

@@ -37,7 +37,7 @@ class Walks(NamedTuple):
     stop: np.ndarray  # (walks,) int64
     tree: np.ndarray  # (walks,) int32, the model's
     output: np.ndarray  # (walks,) int32, the first output the tree adds to
-    nodes: np.ndarray  # (walks, q) float64, probabilities of presence of all players but the tree's own
+    nodes: np.ndarray  # (walks, q) float64, probabilities of presence of the first kind of players, see Game.presence
     weights: np.ndarray  # (walks, q) float64
     width: np.ndarray  # (1,) int64, numbers in a leaf: one, or one for every output
     levels: np.ndarray  # (1,) int64, most levels of splits in a walk
@@ -233,8 +233,8 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
     kind, split = steps.columns[:, STEP_KIND], steps.split
     triples = np.stack((steps.node, steps.first, steps.second))
     values = np.where((ensemble.feature < 0)[triples[1:]][:, :, None], ensemble.value[triples[1:]], 0.0)
-    nodes = np.array([walk.points.nodes for walk in walks]).reshape(-1, q, 2)[steps.walk]
-    t = np.where(game.own[steps.node][:, None], nodes[:, :, 1], nodes[:, :, 0])
+    nodes = np.array([walk.points.nodes for walk in walks])[steps.walk]
+    t = nodes[np.arange(len(nodes)), :, game.presence[steps.node]]
     blocks = []
     size = np.zeros(kind.size, np.int64)
     for k in range(WALK_LEAVES_AGAIN + 1):
@@ -292,10 +292,10 @@ def _parts(points: Points) -> list[Points]:
 def _grow(points: Points, q: int) -> Points:
     """Pad points to q with weight 0."""
     more = q - points.weights.size
-    return Points(np.concatenate((points.nodes, np.full((more, 2), 0.5))), np.concatenate((points.weights, np.zeros(more))))
+    return Points(np.concatenate((points.nodes, np.full((more, points.nodes.shape[1]), 0.5))), np.concatenate((points.weights, np.zeros(more))))
 
 
-def _merged(cost: np.ndarray) -> np.ndarray:
+def merge_sizes(cost: np.ndarray) -> np.ndarray:
     """Choose the number of nodes that walks of each number are padded to, ``(MAX_NODES + 1,)``.
 
     ``cost (MAX_NODES + 1,)`` is the total cost of walks by number of nodes. Walks too few to be worth compiling a kernel take more nodes.
@@ -325,7 +325,7 @@ def lay_out_walks(game: Game, trees: Iterable[int]) -> WalkTables:
     cost = np.zeros(MAX_NODES + 1)
     for walk in walks:
         cost[walk.points.weights.size] += splits.n_steps[game.ensemble.root[walk.tree]] * (walk.points.weights.size + STEP_COST)
-    sizes = _merged(cost)
+    sizes = merge_sizes(cost)
     groups: dict[int, list[_Walk]] = {q: [] for q in range(1, MAX_NODES + 1)}
     for walk in walks:
         q = int(sizes[walk.points.weights.size])

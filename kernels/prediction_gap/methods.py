@@ -13,14 +13,15 @@ from ..ranking.methods import RANKING, prepare_ranking, score_players
 from ..ranking.ranks import rows_with_scores, summarize_ranks
 from ..slices.buffers import Buffers
 from ..trees.forest import Forest
-from .noise import NOISE_NAMES, Measured
+from .feature_noise import NOISE
+from .noise import Measured
 from .query import PerturbationUse
 from .rankings import ERROR, NO, PGI2, YES, RankingTables, add_gaps, add_greedy, prepare_rankings
 from .tables import BUDGET
 
 PERTURBED = (
-    choice("noise", "normal", NOISE_NAMES, "what is added to numeric features; empirical draws them anew instead"),
-    numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default; with a background in the features' own"),
+    NOISE,
+    numbers("scale", "standard deviation of the noise, or one for every feature; 1 by default; with a background in the features' own", 0.0),
     number("budget", BUDGET, 0.0, math.inf, "pairs of leaves that may be looked at for a row", closed=True),
     choice("resample", YES, (YES, NO), "categories and groups are drawn from the background; without one they stay"),
     choice("approximate", NO, (NO, YES), "beyond the budget, PGI² is estimated by quasi-Monte Carlo, with a standard error"),

@@ -1,13 +1,13 @@
 """Perturbations of features: additive noise for numeric features, resampling from data for others."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..method.method import refuse_arrays, refuse_other, refuse_unless
-from ..trees.binning import BinTables, bin_dtype
+from ..trees.binning import ZERO, BinTables, bin_dtype
 from ..trees.forest import Forest
 from .leaf_regions import Atoms, Units, numeric_alone
 
@@ -19,11 +19,15 @@ Distribution = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """A noise distribution with mean 0."""
+    """A noise distribution; those with a name have mean 0 and standard deviation 1."""
 
     name: str
     lower: Distribution  # probability that the noise is at most z, in units of the scale, float64 of z's shape
     upper: Distribution  # probability that it is above z
+    atoms: tuple[tuple[float, float], ...] = ()  # (z, probability) of each value that it takes, where they are few; they replace both functions
+
+
+Noises = Noise | Sequence[Noise]  # one for all units with noise, or one for each
 
 
 def _symmetric(name: str, lower: Distribution) -> Noise:
@@ -50,31 +54,14 @@ NOISES = (_symmetric("normal", _normal), _symmetric("uniform", _uniform), _symme
 NOISE_NAMES = (*(noise.name for noise in NOISES), EMPIRICAL)
 
 
-def noise_number(name: str) -> int:
-    """Return the number of a distribution.
-
-    Parameters
-    ----------
-    name : str
-        one of NOISE_NAMES
-
-    Returns
-    -------
-    int
-        its number in NOISES; that of the first for EMPIRICAL, with which no noise is added
-    """
-    return 0 if name == EMPIRICAL else NOISE_NAMES.index(name)
-
-
-def resampled_units(forest: Forest, empirical: bool, resample: bool) -> np.ndarray:
+def resampled_units(forest: Forest, empirical: np.ndarray, resample: bool) -> np.ndarray:
     """Choose the units that are resampled from data.
 
     Parameters
     ----------
     forest : Forest
         its players are the units
-    empirical : bool
-        numeric features by themselves are
+    empirical : (features,) bool, numeric features that are, where they are units by themselves
     resample : bool
         categorical features and groups of features are
 
@@ -82,7 +69,9 @@ def resampled_units(forest: Forest, empirical: bool, resample: bool) -> np.ndarr
     -------
     resampled : (units,) bool
     """
-    return np.where(numeric_alone(forest), empirical, resample)
+    alone = np.zeros(forest.n_players, bool)
+    alone[forest.player] = empirical[forest.column]
+    return np.where(numeric_alone(forest), alone, resample)
 
 
 class Measured(NamedTuple):
@@ -126,11 +115,13 @@ class NoiseTables(NamedTuple):
     scale: np.ndarray  # (noised,) float64, standard deviation of the noise, in the feature's units
     start: np.ndarray  # (noised + 1,) int64, thresholds of each
     threshold: np.ndarray  # (start[-1],) float64
+    single_precision: np.ndarray  # (1,) bool, perturbed values are rounded to float32 before they are compared
+    zero_missing: np.ndarray  # (noised,) bool, a perturbed value of 0 is missing
     empirical: np.ndarray  # (noised,) bool, drawn from data independently of the row, by the next field
     distribution: BinDistributions  # (cells,), (units,), (units,)
 
 
-def _signed(lower: np.ndarray, upper: np.ndarray, present: float = 1.0) -> np.ndarray:
+def _signed(lower: np.ndarray, upper: np.ndarray, present: float | np.ndarray = 1.0) -> np.ndarray:
     """Combine both tails of cumulative probabilities as ``BinDistributions`` stores them."""
     return np.where(lower <= present / 2, lower, -np.maximum(upper, SMALLEST))
 
@@ -247,15 +238,42 @@ def prepare_noise(forest: Forest, units: Units, bins: BinTables, scale: np.ndarr
         scale=np.asarray(scale, np.float64)[feature],
         start=np.concatenate(([0], np.cumsum(sizes))).astype(np.int64),
         threshold=np.concatenate([np.zeros(0), *thresholds]),
+        single_precision=bins.single_precision,
+        zero_missing=bins.zero_missing[feature].astype(bool),
         empirical=np.asarray(drawn, bool)[noised],
         distribution=_measured_distribution(units, measured, drawn, np.iinfo(bin_dtype(bins)).max),
     )
 
 
-def perturb_rows(values: np.ndarray, tables: NoiseTables, noise: Noise) -> BinDistributions:
-    """Compute the bin distributions of every row's units with noise; missing and infinite values stay."""
+def _add_noise(x: np.ndarray, t: np.ndarray, scale: float, noise: Noise) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probabilities, ``(n, thresholds)`` each, that values with noise are at most each threshold, and above it."""
+    z = (t - x[:, None]) / scale
+    z[np.isnan(z)] = np.inf  # the value equals the threshold, without noise or with both infinite
+    # Rounding may make a distribution function fall from one threshold to the next.
+    return np.maximum.accumulate(noise.lower(z), axis=1), np.minimum.accumulate(noise.upper(z), axis=1)
+
+
+def _add_atoms(
+    x: np.ndarray, t: np.ndarray, scale: float, atoms: Sequence[tuple[float, float]], single: bool, zero_missing: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the same of noise with few values, which may make a value missing, and the probability ``(n,)`` that it does."""
+    lower, upper, missing = np.zeros((x.size, t.size)), np.zeros((x.size, t.size)), np.zeros(x.size)
+    for z, probability in atoms:
+        moved = np.where(np.isinf(x), x, x + scale * z)
+        moved = moved.astype(np.float32).astype(np.float64) if single else moved
+        gone = zero_missing & (np.abs(moved) <= ZERO)
+        weight, below = np.where(gone, 0.0, probability)[:, None], moved[:, None] <= t
+        lower += np.where(below, weight, 0.0)
+        upper += np.where(below, 0.0, weight)
+        missing += np.where(gone, probability, 0.0)
+    return lower, upper, missing
+
+
+def perturb_rows(values: np.ndarray, tables: NoiseTables, noise: Noises) -> BinDistributions:
+    """Compute the bin distributions of every row's units with noise, ``values (used, n)``; missing and infinite values stay."""
     n = values.shape[1]
     cumulative, present, missing = (np.tile(array, (n, 1)) for array in tables.distribution)
+    each = [noise] * tables.unit.size if isinstance(noise, Noise) else noise
     end = 0
     for m, u in enumerate(tables.unit):
         t = tables.threshold[tables.start[m] : tables.start[m + 1]]
@@ -264,13 +282,13 @@ def perturb_rows(values: np.ndarray, tables: NoiseTables, noise: Noise) -> BinDi
             continue
         x = values[tables.feature[m]]
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            z = (t - x[:, None]) / tables.scale[m]
-            at = np.isnan(z)  # the value equals the threshold, without noise or with both infinite
-            z[at] = np.inf
-            # Rounding may make a distribution function fall from one threshold to the next.
-            lower, upper = np.maximum.accumulate(noise.lower(z), axis=1), np.minimum.accumulate(noise.upper(z), axis=1)
-            cumulative[:, cell + 1 : end - 1] = _signed(lower, upper)
-        cumulative[:, end - 1] = -SMALLEST
-        lost = np.isnan(x)
-        cumulative[lost, cell:end], present[:, u], missing[:, u] = 0.0, ~lost, lost
+            gone = np.zeros(n)
+            if each[m].atoms:
+                lower, upper, gone = _add_atoms(x, t, tables.scale[m], each[m].atoms, tables.single_precision[0], tables.zero_missing[m])
+            else:
+                lower, upper = _add_noise(x, t, tables.scale[m], each[m])
+        gone = np.where(np.isnan(x), 1.0, gone)
+        cumulative[:, cell + 1 : end - 1], cumulative[:, end - 1] = _signed(lower, upper, 1.0 - gone[:, None]), -SMALLEST
+        cumulative[gone == 1.0, cell:end] = 0.0
+        present[:, u], missing[:, u] = 1.0 - gone, gone
     return BinDistributions(cumulative, present, missing)

@@ -13,7 +13,7 @@ from ..trees.binning import BATCH
 from ..trees.margin import add_margins
 from .exact import Prefixes
 from .greedy import TIE
-from .noise import BinDistributions, Noise, perturb_rows
+from .noise import BinDistributions, Noises, perturb_rows
 from .tables import GapTables, movable_units
 
 REPEATS = 16  # independent scramblings
@@ -67,7 +67,7 @@ def _margins(tables: GapTables, bins: np.ndarray) -> np.ndarray:
 
 
 def _each_row(
-    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, points: np.ndarray
+    tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, points: np.ndarray
 ) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray]]:
     """Yield every row's margins ``(outputs,)``, its bins repeated for every point, and its perturbed bins, ``(used, points)`` each."""
     distributions = perturb_rows(values, tables.noise, noise)
@@ -84,7 +84,7 @@ def _gap(tables: GapTables, moved: np.ndarray, margin: np.ndarray, k: int, size:
 
 
 def _sample(
-    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, points: np.ndarray, size: Size = np.square
+    tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, points: np.ndarray, size: Size = np.square
 ) -> np.ndarray:
     """Estimate PG² of prefixes with weight (0 for others) as means over ``points (points, units)``: ``(n, outputs, prefixes) float64``."""
     found, members = np.zeros(prefixes.weight.shape), _members(tables)
@@ -107,7 +107,7 @@ def average(estimates: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 def sample_rows(
     tables: GapTables,
-    noise: Noise,
+    noise: Noises,
     values: np.ndarray,
     bins: np.ndarray,
     prefixes: Prefixes,
@@ -134,7 +134,7 @@ def sample_rows(
     return average([(_sample(tables, noise, values, bins, prefixes, some, size) * prefixes.weight).sum(axis=2) for some in points])
 
 
-def _choose(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int, points: np.ndarray) -> np.ndarray:
+def _choose(tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, steps: int, points: np.ndarray) -> np.ndarray:
     """Rank groups greedily by gaps at the points, ``(n, outputs, steps)``; ties as in ``greedy.rank_greedily``."""
     outputs, members, unit = tables.regions.outputs.start.size - 1, _members(tables), movable_units(tables)
     order = np.zeros((bins.shape[1], outputs, steps), np.int64)
@@ -161,7 +161,7 @@ def _choose(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarra
 
 
 def sample_greedily(
-    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int, seed: int = 0
+    tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, steps: int, seed: int = 0
 ) -> tuple[np.ndarray, list[np.ndarray]]:
     """Estimate what ``tables.greedy_rows`` computes.
 

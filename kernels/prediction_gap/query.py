@@ -90,6 +90,7 @@ class PerturbationUse:
         n_rows: int | None,
         budget: int,  # noqa: ARG002 - as MarginalUse
         interactions: bool,  # noqa: ARG002 - as MarginalUse
+        order: int = 0,  # noqa: ARG002 - as MarginalUse
     ) -> PerturbationQuery:
         """Bound the bytes of the tables for a background of this many rows.
 

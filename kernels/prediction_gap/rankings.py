@@ -1,6 +1,6 @@
 """Tables and kernels of the methods ``gap`` and ``gap_greedy``: rankings of rows and their PGI²."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +9,8 @@ from ..arrays.ordering import ranks_from_order
 from ..errors import InvalidParameters
 from ..trees.forest import Forest
 from .exact import Prefixes
-from .noise import EMPIRICAL, NOISES, Measured, Noise, noise_number, resampled_units
+from .feature_noise import NoiseArrays, lay_out_noises, of_features, take_up_noises
+from .noise import EMPIRICAL, Measured, Noise, Noises, resampled_units
 from .quasi_monte_carlo import average, haltons, sample_greedily, sample_rows
 from .tables import GapTables, affordable, gap_rows, greedy_rows, place_units, prepare_gap
 
@@ -23,7 +24,7 @@ class RankingTables(NamedTuple):
     """Rankers and perturbations of a model."""
 
     gap: GapTables
-    noise: np.ndarray  # (1,) int64, number in NOISES
+    noise: NoiseArrays  # of every unit with noise
     ranker: np.ndarray  # (1,) int64, the method whose values rank
     of_ranker: Any  # that method's tables; placeholders for the greedy ranking
     top: np.ndarray  # (1,) int64, groups that are ranked
@@ -47,20 +48,28 @@ def prepare_rankings(
     n = forest.groups.size
     if measured is None and forest.n_all < n:
         raise InvalidParameters("groups of features are drawn from a background, but none was given")
-    if measured is None and given["noise"] == EMPIRICAL:
-        raise InvalidParameters(f"parameter 'noise' is {EMPIRICAL!r}, which draws values from a background, but none was given")
     scale = given["scale"] or (1.0,)
     if len(scale) not in (1, n) or min(scale) < 0:
         raise InvalidParameters(f"parameter 'scale' has {len(scale)} numbers, expected one of at least 0, or as many for {n} features")
-    drawn = resampled_units(forest, given["noise"] == EMPIRICAL, given["resample"] == YES and measured is not None)
-    tables = prepare_gap(forest, np.broadcast_to(np.array(scale, np.float64), n), measured, drawn=drawn, relative=True)
+    if isinstance(given["noise"], tuple) and len(given["noise"]) != n:
+        raise InvalidParameters(f"parameter 'noise' has {len(given['noise'])} entries, expected one, or as many for {n} features")
+    noise = of_features(given["noise"], np.broadcast_to(np.array(scale, np.float64), n))
+    if measured is None and noise.empirical.any():
+        raise InvalidParameters(f"parameter 'noise' is {EMPIRICAL!r}, which draws values from a background, but none was given")
+    drawn = resampled_units(forest, noise.empirical, given["resample"] == YES and measured is not None)
+    tables = prepare_gap(forest, noise.scale, measured, drawn=drawn, relative=True)
     within = affordable(tables, given["budget"], passes, given["approximate"] == YES)
-    noise = np.array([noise_number(given["noise"])])
-    return RankingTables(tables, noise, *ranking, np.array([top]), np.array([EXACT if within else given["seed"]]))
+    seed = np.array([EXACT if within else given["seed"]])
+    return RankingTables(tables, lay_out_noises(noises_of(tables, forest, noise.noises)), *ranking, np.array([top]), seed)
+
+
+def noises_of(tables: GapTables, forest: Forest, noises: Sequence[Noise]) -> tuple[Noise, ...]:
+    """Choose the noises of units with noise from those of all features."""
+    return tuple(noises[column] for column in forest.column[tables.noise.feature].tolist())
 
 
 def measure_rows(
-    tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, seed: int
+    tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Measure PGI² of rankings, or PG² of sets, exactly or by estimates.
 
@@ -81,7 +90,7 @@ def measure_rows(
     return sample_rows(tables, noise, values, bins, prefixes, haltons(seed))
 
 
-def rank_rows_greedily(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, top: int, seed: int) -> Greedy:
+def rank_rows_greedily(tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, top: int, seed: int) -> Greedy:
     """Rank rows greedily (Gajewski et al. 2024, Section 4), exactly or by estimates.
 
     Parameters
@@ -121,7 +130,7 @@ def add_gaps(values: np.ndarray, bins: np.ndarray, tables: RankingTables, scores
     for some, x, b in _sliced(values, bins):
         order = order_by_size(gap, scores[:, :, some])
         phi[:, :-2, some] += ranks_from_order(order, order.shape[2], axis=2).transpose(1, 2, 0)
-        measured = measure_rows(gap, NOISES[tables.noise[0]], x, b, place_units(gap, order), int(tables.seed[0]))
+        measured = measure_rows(gap, take_up_noises(tables.noise), x, b, place_units(gap, order), int(tables.seed[0]))
         phi[:, -2:, some] += np.stack(measured).transpose(2, 0, 1)
 
 
@@ -129,6 +138,6 @@ def add_greedy(values: np.ndarray, bins: np.ndarray, tables: RankingTables, phi:
     """Rank greedily, and add the mean PG² over prefixes."""
     gap = tables.gap
     for some, x, b in _sliced(values, bins):
-        found = rank_rows_greedily(gap, NOISES[tables.noise[0]], x, b, int(tables.top[0]), int(tables.seed[0]))
+        found = rank_rows_greedily(gap, take_up_noises(tables.noise), x, b, int(tables.top[0]), int(tables.seed[0]))
         phi[:, :-2, some] += ranks_from_order(found.order, int(gap.n_all[0]), axis=2).transpose(1, 2, 0)
         phi[:, -2:, some] += np.stack((found.pgi2, found.pgi2_errors)).transpose(2, 0, 1)

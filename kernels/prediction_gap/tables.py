@@ -14,7 +14,7 @@ from ..trees.margin import MarginTables, prepare_margin
 from .exact import Prefixes, measure_rankings
 from .greedy import rank_greedily
 from .leaf_regions import Atoms, LeafRegions, count_visits, make_regions, numeric_alone
-from .noise import Measured, Noise, NoiseTables, atoms_of, deviations, perturb_rows, prepare_noise
+from .noise import Measured, Noises, NoiseTables, atoms_of, deviations, perturb_rows, prepare_noise
 
 BUDGET = 1e8  # pairs of leaves that may be visited per row, a second or less
 
@@ -172,14 +172,14 @@ def make_prefixes(tables: GapTables, place: np.ndarray, n_ranked: int) -> Prefix
     return Prefixes(places, (ends - by_position) / max(n_ranked, 1))
 
 
-def gap_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes) -> np.ndarray:
+def gap_rows(tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes) -> np.ndarray:
     """Add up the weighted PG² of prefixes, exactly."""
     out = np.zeros(prefixes.place.shape[:2])
     measure_rankings(bins, perturb_rows(values, tables.noise, noise), tables.regions, prefixes, out)
     return out
 
 
-def greedy_rows(tables: GapTables, noise: Noise, values: np.ndarray, bins: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
+def greedy_rows(tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, steps: int) -> tuple[np.ndarray, np.ndarray]:
     """Rank groups greedily, exactly."""
     shape = (values.shape[1], tables.regions.outputs.start.size - 1, steps)
     order, gaps = np.zeros(shape, np.int64), np.zeros(shape)

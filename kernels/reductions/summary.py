@@ -1,7 +1,7 @@
 """Summaries of a run: a reduction over all rows, its tables, and how they are displayed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ class Subject:
     outputs: tuple[str, ...]
     players: tuple[str, ...]  # all players, then the method's scores
     place: np.ndarray  # (rows,) int64, player of each row of phi; other players have 0 on every row
-    pairs: np.ndarray  # (pairs, 2) int32, players that interact
+    pairs: np.ndarray  # (pairs, 2) int32 or (sets, order), players that interact, -1 behind smaller sets
     n_steps: int  # steps of a row's path
     by: tuple[str, ...] = ()  # data columns whose values group the rows
     inputs: tuple[str, ...] = ()  # features in splits
@@ -129,6 +129,12 @@ def label_pairs(subject: Subject) -> tuple[Labels, np.ndarray]:
     return {"first": first, "second": second}, np.arange(len(subject.pairs))
 
 
+def label_sets(subject: Subject) -> tuple[Labels, np.ndarray]:
+    """Label a row for every set of players that interacts, by a list of them."""
+    members = [[subject.players[i] for i in numbers if i >= 0] for numbers in subject.pairs.tolist()]
+    return {"features": members}, np.arange(len(members))
+
+
 def tabulate_moments(name: str, moments: Mapping[str, np.ndarray], labels: Labels, subject: Subject) -> dict[str, Table]:
     """Tabulate moments, a row per output and label.
 
@@ -189,6 +195,11 @@ def _tabulate_interactions(state: Any, subject: Subject) -> dict[str, Table]:
     return tabulate_moments("interactions", MOMENTS.finalize(state, place, len(subject.pairs)), labels, subject)
 
 
+def _tabulate_sets(state: Any, subject: Subject) -> dict[str, Table]:
+    labels, place = label_sets(subject)
+    return tabulate_moments("interactions", MOMENTS.finalize(state, place, len(subject.pairs)), labels, subject)
+
+
 IMPORTANCE_BY = Summary(
     name="importance_by",
     reduction=GROUP_MOMENTS,
@@ -230,4 +241,11 @@ INTERACTIONS = Summary(
         Shown("mean", "mean value", ".4g"),
         Shown("std", "std", ".4g"),
     ),
+)
+SET_INTERACTIONS = replace(
+    INTERACTIONS,
+    tabulate=_tabulate_sets,
+    columns=("output", "features", *ABOUT_VALUES, "rank"),
+    description="mean size of interactions of sets and their other moments, with `--order`",
+    display=(INTERACTIONS.display[0], Shown("features", "features"), *INTERACTIONS.display[3:]),
 )

@@ -9,13 +9,13 @@ import numpy as np
 from .. import game_values
 from ..errors import InvalidParameters
 from ..game_values import GameValue, Weighing, size_rule, weigh_by_size, weigh_by_value
-from ..marginal.coalitions import Views, each_group, everyone, whole_groups
+from ..marginal.coalitions import Views, any_sequence, each_group, everyone, in_sequence, whole_groups
 from ..marginal.game import Levels, MarginalGame
 from ..marginal.query import MarginalUse
 from ..method.method import ADDITIVE, Check, Games, Method, Parameters, Phi
 from ..method.notation import choose_method, read_method
-from ..method.parameters import Parameter, number, numbers, points
-from ..path_dependent.games import play, play_owen
+from ..method.parameters import Parameter, number, numbers, points, sequence_of_groups
+from ..path_dependent.games import play, play_in_sequence, play_owen
 from ..path_dependent.probabilistic import ProbabilisticTables, add_probabilistic, no_probabilistic, prepare_probabilistic
 from ..slices.buffers import Buffers
 from ..trees.forest import Forest
@@ -46,6 +46,7 @@ def _semivalue(
     *,
     check: Check | None = None,
     parameters: tuple[Parameter, ...] = (),
+    index: str = "",
 ) -> Method:
     """Declare a method whose value is a quadrature of the game."""
     return Method(
@@ -58,6 +59,7 @@ def _semivalue(
                 tables=lambda game, given: _against(game, everyone, Levels(None, weigh_by_value(value(given))), game.forest.n_players),
             ),
             value=value,
+            index=index,
         ),
         kernel=_attribute,
         parameters=parameters,
@@ -70,6 +72,7 @@ SHAPLEY = _semivalue(
     "Shapley values; they add up to margin minus base value",
     lambda _: game_values.shapley,
     check=ADDITIVE,
+    index="k-SII",
 )
 BANZHAF = _semivalue(
     "banzhaf",
@@ -278,4 +281,40 @@ TWO_STEP = Method(
     check=ADDITIVE,
 )
 
-METHODS = (SHAPLEY, BANZHAF, BETA, SEMIVALUE, PROBABILISTIC, OWEN, TWO_STEP)
+
+def _places(forest: Forest, given: Parameters) -> np.ndarray:
+    """Return the place of every group in the sequence, ``(groups,)``; refuse a sequence that leaves out a group, or has one twice."""
+    sequence, groups = np.array(given["sequence"], np.int64), np.unique(forest.groups)
+    if not np.array_equal(np.sort(sequence), groups):
+        raise InvalidParameters(f"parameter 'sequence' is {sequence.tolist()}, expected each of {groups.tolist()} once")
+    places = np.zeros(groups[-1] + 1, np.int64)
+    places[sequence] = np.arange(sequence.size)
+    return places
+
+
+def _present_others(n_players: int) -> game_values.Quadrature:
+    """Return the game value of a player that meets all others: one node at t = 1, the weighted Banzhaf value at 1."""
+    return game_values.banzhaf(n_players, 1.0)
+
+
+def _against_in_sequence(game: MarginalGame, given: Parameters) -> SemivalueTables:
+    levels = Levels(weigh_by_value(_present_others), weigh_by_value(game_values.shapley))
+    return _against(game, in_sequence(_places(game.forest, given)[game.forest.players]), levels, game.forest.n_used)
+
+
+ASYMMETRIC = Method(
+    name="asymmetric",
+    meaning="asymmetric Shapley values of groups in a sequence: a feature's value in its group, with earlier groups present and later ones absent",
+    games=Games(
+        path_dependent=lambda forest, given: prepare_semivalue(
+            play_in_sequence(forest, _places(forest, given)[forest.players], game_values.shapley), forest
+        ),
+        background=MarginalUse(views=(any_sequence,), tables=_against_in_sequence),
+    ),
+    kernel=_attribute,
+    parameters=(sequence_of_groups("sequence", "all groups, causes first, with the features that no group names"),),
+    phi=Phi(rows=lambda forest: forest.column, of_groups=False),
+    check=ADDITIVE,
+)
+
+METHODS = (SHAPLEY, BANZHAF, BETA, SEMIVALUE, PROBABILISTIC, OWEN, TWO_STEP, ASYMMETRIC)

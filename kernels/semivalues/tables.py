@@ -36,8 +36,31 @@ class InteractionTables(NamedTuple):
     subsets: SubsetTables
     patterns: PatternTables
 
+    @property
+    def add_up(self) -> bool:
+        """Whether all interactions of a row add up to its margin less the base value."""
+        return False
 
-def _columns(tree: np.ndarray, row: np.ndarray, n_trees: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def add(self, bins: np.ndarray, out: np.ndarray, n_rows: int) -> None:
+        """Add every row's interactions.
+
+        Parameters
+        ----------
+        bins : (used, n) unsigned integers, n a multiple of BATCH
+        out : (outputs, pairs, n) float64, margin units
+        n_rows : int
+            how many rows count, the first; others may be left out
+        """
+        if self.looked_up.first.size:
+            add_lookups(bins, self.looked_up, out.reshape(-1, out.shape[2]))
+        add_pair_walks(bins, self.walked, out, n_rows)
+        if self.subsets.first.size:
+            add_pair_subsets(bins, self.subsets, out)
+        if self.patterns.leaves.output.size:
+            add_pair_patterns(bins, self.patterns, out)
+
+
+def find_columns(tree: np.ndarray, row: np.ndarray, n_trees: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the rows of phi to which each of the model's trees adds."""
     keys, position = np.unique(pack_pairs(tree, row), return_inverse=True)
     owner, rows = unpack_pairs(keys)
@@ -45,7 +68,7 @@ def _columns(tree: np.ndarray, row: np.ndarray, n_trees: int) -> tuple[np.ndarra
     return rows, start, (position - start[tree]).astype(np.int32)
 
 
-def _as_bits(game: Game, forest: Forest, n_rows: int) -> Game:
+def as_bits(game: Game, forest: Forest, n_rows: int) -> Game:
     """Play the same game on rows of outcomes of comparisons; all trees add to the first output."""
     return game._replace(
         splits=game.splits._replace(
@@ -59,12 +82,12 @@ def _as_bits(game: Game, forest: Forest, n_rows: int) -> Game:
     )
 
 
-def _look_up(
+def fill_tables(
     game: Game, forest: Forest, chosen: np.ndarray, rows: np.ndarray, start: np.ndarray, add: Callable[[int, np.ndarray, np.ndarray], None]
 ) -> LookupTables:
     """Make the tables of the ``chosen`` trees by running the kernel on every combination of outcomes as a row.
 
-    ``rows`` and ``start`` come from ``_columns``; ``add`` takes a tree, bins, and phi with a row for each of the tree's.
+    ``rows`` and ``start`` come from ``find_columns``; ``add`` takes a tree, bins, and phi with a row for each of the tree's.
     """
     most, width = int(np.diff(start)[chosen].max(initial=0)), game.ensemble.value.shape[1]
     targets, tables = [], []
@@ -79,11 +102,11 @@ def _look_up(
     return look_up(forest.splits, forest.comparisons, chosen, targets, tables)
 
 
-def _choose(game: Game, forest: Forest, start: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+def choose_trees(game: Game, forest: Forest, start: np.ndarray, entries_per_node: int | None = None) -> tuple[np.ndarray, np.ndarray, int]:
     """Choose which of the model's trees are looked up and which of the game's are walked; return also the most rows of a tree."""
     n_columns = np.diff(start)
     n_nodes = np.bincount(forest.trace.tree, minlength=n_columns.size)
-    chosen = worth_looking_up(forest.comparisons, n_nodes, n_columns * game.ensemble.value.shape[1])
+    chosen = worth_looking_up(forest.comparisons, n_nodes, n_columns * game.ensemble.value.shape[1], entries_per_node)
     walked = np.flatnonzero(~chosen[game.source] & (n_columns[game.source] > 0))
     chosen = np.flatnonzero(chosen)
     return chosen, walked[np.argsort(game.ensemble.output[walked], kind="stable")], int(n_columns[chosen].max(initial=0))
@@ -92,26 +115,28 @@ def _choose(game: Game, forest: Forest, start: np.ndarray) -> tuple[np.ndarray, 
 def prepare_semivalue(game: Game, forest: Forest) -> SemivalueTables:
     """Lay out the trees of a game for ``add_semivalues``."""
     asked = np.flatnonzero((game.gain < game.n_rows) & (game.ensemble.feature >= 0))
-    rows, start, local = _columns(game.source[game.trace.tree[asked]], game.gain[asked], forest.ensemble.root.size)
-    chosen, walked, most = _choose(game, forest, start)
+    rows, start, local = find_columns(game.source[game.trace.tree[asked]], game.gain[asked], forest.ensemble.root.size)
+    chosen, walked, most = choose_trees(game, forest, start)
     gain = np.full(game.gain.size, most, np.int32)
     gain[asked] = local
-    bits = _as_bits(game, forest, most)._replace(gain=gain)
+    bits = as_bits(game, forest, most)._replace(gain=gain)
     filling = frozen(lay_out_walks(bits, np.flatnonzero(np.isin(game.source, chosen))))
-    looked_up = _look_up(game, forest, chosen, rows, start, lambda tree, bins, phi: add_walks(bins, filling.of_tree(tree), phi, bins.shape[1]))
+    looked_up = fill_tables(game, forest, chosen, rows, start, lambda tree, bins, phi: add_walks(bins, filling.of_tree(tree), phi, bins.shape[1]))
     words = forest.splits.words
     return SemivalueTables(lay_out_walks(game, walked), looked_up, no_subsets(words), no_patterns(words))
 
 
 def prepare_interactions(played: PairGame, forest: Forest) -> InteractionTables:
-    """Lay out the trees of a game of pairs for ``add_interactions``."""
+    """Lay out the trees of a game of pairs for ``InteractionTables.add``."""
     game, partners = played
     tree = np.repeat(game.trace.tree, np.diff(partners.start))
-    rows, start, local = _columns(tree, partners.row, forest.ensemble.root.size)
-    chosen, walked, most = _choose(game, forest, start)
-    bits = PairGame(_as_bits(game, forest, most)._replace(gain=np.full_like(game.gain, most)), partners._replace(row=local))
+    rows, start, local = find_columns(tree, partners.row, forest.ensemble.root.size)
+    chosen, walked, most = choose_trees(game, forest, start)
+    bits = PairGame(as_bits(game, forest, most)._replace(gain=np.full_like(game.gain, most)), partners._replace(row=local))
     filling = frozen(lay_out_pair_walks(bits, chosen))
-    looked_up = _look_up(game, forest, chosen, rows, start, lambda tree, bins, phi: add_pair_walks(bins, filling.of_tree(tree), phi, bins.shape[1]))
+    looked_up = fill_tables(
+        game, forest, chosen, rows, start, lambda tree, bins, phi: add_pair_walks(bins, filling.of_tree(tree), phi, bins.shape[1])
+    )
     words = forest.splits.words
     return InteractionTables(lay_out_pair_walks(played, walked), looked_up, no_subsets(words), no_patterns(words))
 
@@ -137,22 +162,3 @@ def add_semivalues(bins: np.ndarray, tables: SemivalueTables, phi: np.ndarray, n
         add_subsets(bins, tables.subsets, phi)
     if tables.patterns.leaves.output.size:
         add_patterns(bins, tables.patterns, phi)
-
-
-def add_interactions(bins: np.ndarray, tables: InteractionTables, pairs: np.ndarray, n_rows: int) -> None:
-    """Add every row's interactions to ``pairs``.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of BATCH
-    pairs : (outputs, pairs, n) float64, margin units
-    n_rows : int
-        how many rows count, the first; others may be left out
-    """
-    if tables.looked_up.first.size:
-        add_lookups(bins, tables.looked_up, pairs.reshape(-1, pairs.shape[2]))
-    add_pair_walks(bins, tables.walked, pairs, n_rows)
-    if tables.subsets.first.size:
-        add_pair_subsets(bins, tables.subsets, pairs)
-    if tables.patterns.leaves.output.size:
-        add_pair_patterns(bins, tables.patterns, pairs)

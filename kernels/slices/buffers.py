@@ -12,10 +12,10 @@ from .labels import Labels, no_labels, take_labels
 
 
 class Pairs(NamedTuple):
-    """Pairs of players that interact; empty without interactions."""
+    """Pairs, or sets, of players that interact; empty without interactions."""
 
-    players: np.ndarray  # (pairs, 2) int32, numbers as in Prepared.players
-    tables: Any  # InteractionTables of the game of pairs
+    players: np.ndarray  # (pairs, 2) int32 or (sets, order), -1 behind smaller sets; numbers as in Prepared.players
+    tables: Any  # InteractionTables of the game of pairs, or SetTables
 
 
 NO_PAIRS = np.zeros((0, 2), np.int32)
@@ -69,6 +69,7 @@ class Prepared(NamedTuple):
     sharing: Sharing
     without: WithoutGroups
     weighted: Weighted = NOT_WEIGHTED
+    changes: Any = ()  # ChangeTables, where nearest changes are asked for
 
     @property
     def n_played(self) -> int:
@@ -89,9 +90,9 @@ class Buffers(NamedTuple):
     margin: np.ndarray  # (outputs, n) float64
     labels: Labels
     without: np.ndarray  # (N_GROUPS, outputs, rows, n) float64, phi without each group of the background
-    n_rows: int  # rows that count, the first; kernels may leave out others
     scratch: np.ndarray  # (outputs, rows, n) float64, attributions of one weighted background
     ends: np.ndarray  # (outputs, N_ENDS, n) float64: a row's base value and total, what it adds up to, and the scale of its errors
+    n_rows: int  # rows that count, the first; kernels may leave out others
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:

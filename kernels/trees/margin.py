@@ -102,8 +102,14 @@ def _lay_out_selection(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trac
     )
 
 
-def _lay_out_descent(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, trees: np.ndarray) -> Descent:
-    """Lay out all nodes, the roots first, then pairs of children, and ``trees (descended,)``."""
+def lay_out_descent(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, trees: np.ndarray) -> Descent:
+    """Lay out all nodes, the roots first, then pairs of children.
+
+    Parameters
+    ----------
+    trees : (descended,) int
+        those that have a root in the tables
+    """
     inner = np.flatnonzero(ensemble.feature >= 0)
     old = np.concatenate((ensemble.root, np.stack((ensemble.left[inner], ensemble.right[inner]), axis=1).reshape(-1)))
     new = np.zeros(old.size, np.int32)
@@ -156,7 +162,7 @@ def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, c
     return MarginTables(
         looked_up=_look_up(ensemble, splits, comparisons, np.flatnonzero(looked_up)),
         selected=_lay_out_selection(ensemble, splits, trace, np.flatnonzero(selected)),
-        descended=_lay_out_descent(ensemble, splits, trace, np.flatnonzero(~looked_up & ~selected)),
+        descended=lay_out_descent(ensemble, splits, trace, np.flatnonzero(~looked_up & ~selected)),
         base=ensemble.base,
     )
 

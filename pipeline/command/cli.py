@@ -16,12 +16,12 @@ from .commands.comparing import compare
 from .commands.drifting import drift
 from .commands.explaining import explain
 from .commands.forgetting import forget
-from .commands.inspecting import inspect
 from .commands.listing import runs
+from .commands.models.inspecting import inspect
+from .commands.models.varying import effects
 from .commands.planning import plan
-from .commands.pruning import prune
+from .commands.pruning import prune, rollback
 from .commands.reporting import report
-from .commands.rolling_back import rollback
 from .commands.showing import show
 from .commands.warming import warm
 from .terminal.documents import write_error
@@ -38,6 +38,7 @@ app.command(check, help_epilogue="Example: leafledger check explained/ --deep")
 app.command(show, help_epilogue="Example: leafledger show explained/ --where customer=4711 --verify")
 app.command(drift, help_epilogue="Example: leafledger drift explained/2026-11-23 --against explained/2026-11-22")
 app.command(report, help_epilogue="Example: leafledger report explained/")
+app.command(effects, help_epilogue="Example: leafledger effects model.json --background flights/ --out effects/ --pairs distance,carrier")
 app.command(inspect, help_epilogue="Example: leafledger inspect model.txt --methods shapley,banzhaf,ranker")
 
 

@@ -1,7 +1,7 @@
 """Records of shown rows, and text that text and HTML views share."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,7 @@ from ..display.text import count
 from ..display.waterfall import Step, shorten_steps, write_whole
 from ..runs.lookup.row_lookup import RowAddress
 
-REASONS = "reasons"  # list column of reasons
+REASONS, CHANGES = "reasons", "changes"  # list columns
 STEPS = 10  # features shown
 OUTPUTS = 10  # outputs whose margins are listed in a line
 ROUNDED = 2.0**-24  # relative rounding of single precision, in which runs store most numbers
@@ -23,6 +23,7 @@ class Wording:
     ranks: bool  # attributions are ranks
     total: str  # "margin" or "prediction"
     additive: bool  # attributions add up to the total
+    sets: bool = False  # interactions are of sets, of any size
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +37,9 @@ class ShownOutput:
     errors: Mapping[str, float]  # standard errors of attributions, if stored
     scores: Mapping[str, float]  # additional measures of a ranking method
     n_others: int  # players without stored values
-    interactions: tuple[tuple[str, str, float], ...] | None  # the largest first; None if not requested
+    interactions: tuple[tuple[tuple[str, ...], float], ...] | None  # pairs, or sets, and values, the largest first; None if not requested
     reasons: tuple[Mapping[str, Any], ...] | None  # as stored, by rank
+    changes: tuple[Mapping[str, Any], ...] | None = None  # as stored: what one feature would have to be; None if there are none to be
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,11 @@ class ShownRow:
     ids: Mapping[str, Any]  # by id column
     values: Mapping[str, Any]  # of the features, if stored
     outputs: tuple[ShownOutput, ...]  # by descending margin or prediction
+
+
+def join(names: Sequence[str]) -> str:
+    """Name a pair or a set of players in words."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def row_title(row: ShownRow) -> str:
@@ -109,6 +116,12 @@ def write_reason(reason: Mapping[str, Any]) -> str:
     phi = "" if reason.get("phi") is None else f", {reason['phi']:+.5g}"
     said = " ".join(str(reason[name]) for name in ("code", "text") if reason.get(name) is not None)
     return f"{reason.get('rank', ''):>4}  {said} ({feature}{phi}{'' if share is None else f', {share:.0%}'})"
+
+
+def write_nearest(change: Mapping[str, Any]) -> str:
+    """Write a change as a line."""
+    until = "" if change.get("until") is None else f", up to {change['until']}"
+    return f"      {change.get('text')} ({change.get('feature')} = {change.get('value')}{until})"
 
 
 def say_found(n_found: int, n_shown: int) -> str:

@@ -6,7 +6,20 @@ from html import escape
 
 from ..display.text import printable
 from ..display.waterfall import Step, write_whole
-from .row_data import STEPS, ShownOutput, ShownRow, Wording, left_out, other_totals, row_title, say_found, shown_steps, write_reason
+from .row_data import (
+    STEPS,
+    ShownOutput,
+    ShownRow,
+    Wording,
+    join,
+    left_out,
+    other_totals,
+    row_title,
+    say_found,
+    shown_steps,
+    write_nearest,
+    write_reason,
+)
 
 STYLE = """
 .leafledger { color-scheme: light dark; font: 15px/1.45 system-ui, sans-serif; max-width: 60rem; --up: #c2410c; --down: #1d4ed8; --line: #8884 }
@@ -54,11 +67,15 @@ def _output(wording: Wording, found: ShownOutput, top: int) -> str:
     more = left_out(wording, found, top)
     said += [f"<p>{text_of(more)}</p>"] if more else []
     if found.interactions:
-        largest = abs(found.interactions[0][2])
-        pairs = (_step(Step(f"{first} and {second}", None, value), largest) for first, second, value in found.interactions[:top])
+        largest = abs(found.interactions[0][1])
+        pairs = (_step(Step(join(names), None, value), largest) for names, value in found.interactions[:top])
         said.append(f"<h3>interactions</h3><table>{''.join(pairs)}</table>")
     if found.reasons:
         said.append(f"<h3>reasons</h3><table>{''.join(_cell_row([text_of(write_reason(reason).strip())]) for reason in found.reasons)}</table>")
+    if found.changes:
+        said.append(
+            f"<h3>one change would do</h3><table>{''.join(_cell_row([text_of(write_nearest(each).strip())]) for each in found.changes)}</table>"
+        )
     return "".join(said)
 
 

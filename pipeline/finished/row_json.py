@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from .row_data import REASONS, ShownOutput, ShownRow, Wording
+from .row_data import CHANGES, REASONS, ShownOutput, ShownRow, Wording
 
 
 def _plain(value: Any) -> Any:
@@ -30,8 +30,10 @@ def _output_dict(wording: Wording, found: ShownOutput) -> dict[str, Any]:
     if found.n_others:
         made["not_kept"] = found.n_others
     if found.interactions is not None:
-        made["interactions"] = [{"first": first, "second": second, "value": _plain(value)} for first, second, value in found.interactions]
-    return made | ({} if found.reasons is None else {REASONS: [_plain(reason) for reason in found.reasons]})
+        named = ({"features": [*names]} if wording.sets else {"first": names[0], "second": names[1]} for names, _ in found.interactions)
+        made["interactions"] = [{**name, "value": _plain(value)} for name, (_, value) in zip(named, found.interactions, strict=True)]
+    listed = {REASONS: found.reasons, CHANGES: found.changes}
+    return made | {name: [_plain(entry) for entry in entries] for name, entries in listed.items() if entries is not None}
 
 
 def row_document(wording: Wording, row: ShownRow) -> dict[str, Any]:

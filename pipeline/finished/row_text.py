@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from ..display.text import printable
 from ..display.waterfall import draw_steps, write_whole
-from .row_data import ShownOutput, ShownRow, Wording, left_out, other_totals, row_title, say_found, shown_steps, write_reason
+from .row_data import ShownOutput, ShownRow, Wording, join, left_out, other_totals, row_title, say_found, shown_steps, write_nearest, write_reason
 
 
 def _write_ranks(title: str, found: ShownOutput, top: int) -> str:
@@ -22,9 +22,11 @@ def _write_row(wording: Wording, row: ShownRow, top: int) -> Iterator[str]:
     lines = [other_totals(wording, row), left_out(wording, found, top), *(f"{name} {write_whole(value)}" for name, value in found.scores.items())]
     if found.interactions is not None:
         lines += ["interactions" if found.interactions else "no interactions"]
-        lines += [f"{value:>+11.5g}  {first} and {second}" for first, second, value in found.interactions[:top]]
+        lines += [f"{value:>+11.5g}  {join(names)}" for names, value in found.interactions[:top]]
     if found.reasons is not None:
         lines += ["reasons" if found.reasons else "no reasons", *map(write_reason, found.reasons)]
+    if found.changes is not None:
+        lines += ["one change would do" if found.changes else "no change of one feature would do", *map(write_nearest, found.changes)]
     yield from (printable(line) for line in lines if line)
 
 

@@ -89,10 +89,18 @@ def _read_list(plan: Plan, stored: Mapping[str, Any], k: int) -> list[Step]:
 
 
 def _read_reasons(plan: Plan, stored: Mapping[str, Any], k: int) -> tuple[Mapping[str, Any], ...] | None:
-    """Return reasons from a list column, unless the column is an id."""
-    name = schema.name_columns(REASONS, plan.written_outputs, ())[k]
+    """Return an output's reasons."""
+    return _read_entries(plan, stored, schema.name_columns(REASONS, plan.written_outputs, ())[k])
+
+
+def _read_entries(plan: Plan, stored: Mapping[str, Any], name: str) -> tuple[Mapping[str, Any], ...] | None:
+    """Return what a list column has, unless the column is an id."""
     listed = None if name in plan.ids else stored.get(name)
     return tuple(listed) if isinstance(listed, list) and all(isinstance(reason, dict) for reason in listed) else None
+
+
+def _read_names(entry: Mapping[str, Any], of_sets: bool) -> tuple[str, ...]:
+    return tuple(entry[interactions.FEATURES]) if of_sets else (entry[interactions.FIRST], entry[interactions.SECOND])
 
 
 def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: int, where: str) -> ShownOutput:
@@ -106,7 +114,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
         phi = [step.phi for step in steps]
         if not abs(math.fsum(phi) + base - total) <= ROUNDED * (math.fsum(map(abs, phi)) + abs(base) + abs(total)):
             raise InvalidRun(f"{where}: attributions do not add up to {TOTALS[plan.space]} - base value; check the run")
-    kept = tuple((entry[interactions.FIRST], entry[interactions.SECOND], entry[interactions.VALUE]) for entry in stored[pairs[k]]) if pairs else None
+    kept = tuple((_read_names(entry, plan.sets is not None), entry[interactions.VALUE]) for entry in stored[pairs[k]]) if pairs else None
     single = len(plan.outputs) == 1 and plan.output is None  # a selected one of several outputs is named
     return ShownOutput(
         output="" if single else name,
@@ -118,6 +126,7 @@ def _read_output(manifest: Manifest, plan: Plan, stored: Mapping[str, Any], k: i
         n_others=0 if plan.wide else n_named - len(steps),
         interactions=kept,
         reasons=_read_reasons(plan, stored, k),
+        changes=next((_read_entries(plan, stored, name) for name in plan.change_columns), None),
     )
 
 
@@ -142,4 +151,11 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: FoundRows, output
         outputs.sort(key=lambda each: -each.total)
         rows.append(ShownRow(place, taken.uri, taken.first_row, ids, values, tuple(outputs)))
     phi, total = METHODS[plan.method].phi, TOTALS[plan.space]
-    return Shown(uri, manifest.sha256, plan.method, Wording(phi.column, bool(phi.ranks), total, plan.additive), found.n_found, tuple(rows))
+    return Shown(
+        uri,
+        manifest.sha256,
+        plan.method,
+        Wording(phi.column, bool(phi.ranks), total, plan.additive, plan.sets is not None),
+        found.n_found,
+        tuple(rows),
+    )

@@ -168,6 +168,11 @@ def _read_where(where: Mapping[str, Any]) -> Sought:
     return Sought(column, int(value) if whole else value)
 
 
+def _say_gone(error: NotThere) -> str:
+    """Say why an object that a finished run lists may be gone."""
+    return f"{error}; another command changes the run, or it is damaged, which check tells: give the same command again"
+
+
 def _find(run: ListedRun, sought: Sought) -> Leaving | UntouchedRun:
     """Find the rows of a run, or why they cannot be found or taken out: nothing is changed where a table would not let go of them."""
     why = None if run.state == "finished" else run.state if run.why is None else f"{run.state}: {run.why}"
@@ -179,7 +184,7 @@ def _find(run: ListedRun, sought: Sought) -> Leaving | UntouchedRun:
         except LeafledgerError as error:
             if isinstance(error, StorageError) and not isinstance(error, NotThere):
                 raise
-            why = str(error).removeprefix(f"{run.run}: ")
+            why = _say_gone(error) if isinstance(error, NotThere) else str(error).removeprefix(f"{run.run}: ")
         else:
             return leaving
     return UntouchedRun(run.name, why)
@@ -285,8 +290,8 @@ def forget(
         told, below = ([_tell(run, each)], list_kept(run.run)) if each.rows else ([], ())
         try:
             refreshed += [] if dry_run else _change(each, day, pointers)
-        except (UsageError, RunConflict, SchemaMismatch) as error:  # others are at work on the run, or on its table
-            untouched.append(UntouchedRun(run.name, str(error)))
+        except (UsageError, RunConflict, SchemaMismatch, NotThere) as error:  # others are at work on the run, or on its table
+            untouched.append(UntouchedRun(run.name, _say_gone(error) if isinstance(error, NotThere) else str(error)))
         else:
             gone += told
             lost |= {RunFolder(run.run).kept(name).uri for name in below}

@@ -55,12 +55,15 @@ class Kind:
     method: str
     parameters: str  # JSON
     space: str
+    quantity: str  # carried to background row by background row; empty otherwise
     background: str  # in words
     outputs: tuple[str, ...]
 
     def __str__(self) -> str:
         method = self.method if self.parameters == "{}" else f"{self.method} {self.parameters}"
-        return f"{f'of {self.job}, ' if self.job else ''}method {method}, space {self.space}, {self.background}"
+        return (
+            f"{f'of {self.job}, ' if self.job else ''}method {method}, space {self.space}{', row by row' if self.quantity else ''}, {self.background}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,7 @@ def _find_kind(run: ListedRun, manifest: Manifest) -> Kind:
         method=manifest.method,
         parameters=json.dumps(manifest.parameters, sort_keys=True),
         space=manifest.space,
+        quantity="" if manifest.quantity is None else manifest.quantity.name,
         background=BACKGROUNDS.get(manifest.background, "against a background"),
         outputs=manifest.outputs,
     )

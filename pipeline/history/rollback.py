@@ -110,7 +110,9 @@ def rollback(run: str | PathLike, *, latest: Sequence[str] = ()) -> RolledBack:
         raise NotFinished(f"{uri}: no {MANIFEST} there: not a finished run")
     before, interrupted = read_kept(uri, now), list_kept(uri)
     if before is None and not interrupted:
-        raise UsageError(f"{uri}: nothing is kept of what it replaced, if it replaced any; explain keeps it with --keep-replaced")
+        raise UsageError(
+            f"{uri}: nothing is kept of what it replaced: it was put back before, or explain was to keep none; explain keeps it with --keep-replaced"
+        )
     made = now if before is None else _put_back(uri, now, before)
     refreshed, pointers = list[str](), sorted({*map(normalise, latest), *find_pointers(uri, [""])})
     settle(uri, made, lambda: refreshed.extend(each for each in pointers if refresh_pointer(each, uri, made)))

@@ -13,7 +13,7 @@ from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.slices.links import IDENTITY, Link, LinkName, predict
 from leafledger.kernels.weighted.rows import find_mean
 
-from ..arguments.choices import LOSS, MARGIN, MODEL, PROBABILITY, SPACES, Space
+from ..arguments.choices import LOSS, MARGIN, MODEL, PROBABILITY, RESPONSE, SPACES, Space
 from ..errors import UnsupportedModel, UsageError
 from ..models.model import Model
 from ..models.objectives import LOSSES, OF_CLASSES
@@ -22,7 +22,7 @@ TOTALS = {space: space if space in (MARGIN, LOSS) else "prediction" for space in
 BY_ROW: dict[LinkName, QuantityName] = {"sigmoid": "sigmoid", "exp": "exp"}  # links of one margin, and no straight line, as quantities
 
 
-def _choose_link(space: Space, model: Model) -> Link:
+def _find_link(space: Space, model: Model) -> Link:
     """Find the link of predictions."""
     objective = model.objective
     if objective.link is None:
@@ -91,10 +91,34 @@ def choose_space(
         if not by_row:
             raise UsageError(f"space {space!r} compares with the loss of a background's rows; give a background of rows")
         return None, quantity
-    link = _choose_link(space, model)
+    link = _find_link(space, model)
     if by_row and link.name in BY_ROW and isinstance(method.games.background, MarginalUse):
         return None, Quantity(BY_ROW[link.name], link.scale)
     return link, None
+
+
+def choose_link(space: Space, model: Model) -> Link | None:
+    """Find the link of predictions themselves, for what is no attribution.
+
+    Parameters
+    ----------
+    space : "margin", "probability" or "response"
+
+    Returns
+    -------
+    Link or None
+        None for margins.
+
+    Raises
+    ------
+    UsageError
+        One of several classes alone, or losses, which only attributions are of.
+    UnsupportedModel
+        Predictions are no function of margins that is known, or no probabilities.
+    """
+    if space == LOSS:
+        raise UsageError(f"space {space!r} is of attributions alone; expected {MARGIN!r}, {PROBABILITY!r} or {RESPONSE!r}")
+    return None if space == MARGIN else _find_link(space, model)
 
 
 def say_carried(space: Space, link: Link | None, quantity: Quantity | None) -> str:

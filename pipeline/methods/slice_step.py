@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leafledger.kernels.batch import attribute_batch, find_breach, find_not_finite, find_residuals
+from leafledger.kernels.batch import attribute_batch, find_breach, find_not_finite, find_residuals, find_set_residuals
 from leafledger.kernels.method.method import TOLERANCE, Check, Method
 from leafledger.kernels.slices.buffers import TOTAL, Buffers, Prepared
 from leafledger.kernels.slices.links import Link, carry_outputs, find_misses
@@ -46,6 +46,11 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
     row = find_breach(found)
     if row is not None and check is not None:
         miss = check.miss.format(missed=found[:, row].max())
+        raise AdditivityBreach(f"{places.name(row)}: {miss}, expected at most {TOLERANCE:g}")
+    missed = find_set_residuals(prepared, buffers, n_rows)
+    row = find_breach(missed)
+    if row is not None:
+        miss = f"interactions miss margin - base value by {missed[:, row].max():.3g} of the margin's bound"
         raise AdditivityBreach(f"{places.name(row)}: {miss}, expected at most {TOLERANCE:g}")
     row = find_not_finite(buffers, n_rows)
     if row is not None:

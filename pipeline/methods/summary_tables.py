@@ -11,12 +11,15 @@ from leafledger.kernels.reductions.summary import Column, Subject, Summary, Tabl
 from ..dataset.columns.grouping import GroupColumn, type_values
 from .tables import refused
 
+LISTED = pa.list_(pa.field("element", pa.string()))  # players of a set, as Parquet gives them back
 METADATA = b"leafledger"  # metadata key of a table's totals
 
 
 def _make_column(name: str, values: Column, by: Mapping[str, GroupColumn]) -> pa.Array:
     if name in by:
         return type_values(values, by[name])
+    if len(values) and isinstance(values[0], list):
+        return pa.array(values, LISTED)
     return pa.array(values, from_pandas=True)  # NaN becomes null
 
 

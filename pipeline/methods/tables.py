@@ -10,6 +10,7 @@ from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
 from leafledger.kernels.prepare import ask_background, prepare, weigh_leaves
 from leafledger.kernels.quotients.quantities import Quantity
+from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 
@@ -18,6 +19,8 @@ from ..dataset.columns.players import number_players
 from ..errors import UnsupportedModel, UsageError
 from ..models.model import Feature, Model
 from ..models.objectives import OF_CLASSES, Margin
+from .interaction_lists import check_order
+from .parameters import number_groups
 
 _OF_CLASSES = "is not meaningful for a classifier (objective {objective!r}), whose margin is the score or the probability of a class"
 _MEANINGLESS = {
@@ -89,6 +92,18 @@ def check_method(model: Model, method: Method) -> None:
         refuse_statistics(model, f"method {method.name!r}")
 
 
+def check_groups(method: Method, groups: Groups) -> None:
+    """Refuse a method of groups without a partition.
+
+    Parameters
+    ----------
+    groups : tuple of (str, tuple of str)
+        The partition, empty where there is none.
+    """
+    if not groups and not method.phi.of_groups:
+        raise UsageError(f"method {method.name!r} needs a partition of the features: give --partition, in Python partition=")
+
+
 def check_shared(method: Method, interactions: bool) -> None:
     """Refuse methods whose values cannot be shared among the features of a combination.
 
@@ -138,6 +153,7 @@ def ask_model(
     budget: int,
     interactions: bool = False,
     errors: bool = False,
+    sets: Sets | None = None,
     quantity: Quantity | None = None,
 ) -> BackgroundQuery:
     """Make the background query of a model and a method.
@@ -154,6 +170,8 @@ def ask_model(
         Interactions are asked for.
     errors : bool
         Standard errors are asked for.
+    sets : Sets, optional
+        That interactions are of; by default pairs.
     quantity : Quantity, optional
         That attributions are carried to, background row by background row.
 
@@ -163,10 +181,20 @@ def ask_model(
         The method has no marginal game, or tables do not fit in the budget.
     """
     check_method(model, method)
+    check_groups(method, groups)
     with refused():
         numbers = number_players(model, groups).numbers
-        asked = {"interactions": interactions, "errors": errors}
-        return ask_background(model.ensemble, method, numbers, n_rows=n_rows, budget=budget, **asked, quantity=quantity)
+        return ask_background(
+            model.ensemble,
+            method,
+            numbers,
+            n_rows=n_rows,
+            budget=budget,
+            interactions=interactions,
+            errors=errors,
+            order=0 if sets is None else sets.order,
+            quantity=quantity,
+        )
 
 
 def weigh_model(model: Model, method: Method, groups: Groups, query: BackgroundQuery) -> BackgroundStatistics:
@@ -196,6 +224,7 @@ def prepare_model(
     interactions: bool = False,
     own: bool = False,
     background: tuple[BackgroundQuery, BackgroundStatistics] | None = None,
+    sets: Sets | None = None,
 ) -> Prepared:
     """Make the tables of a model and a method.
 
@@ -211,6 +240,8 @@ def prepare_model(
         Combinations of features are players of their own; otherwise what they have is shared by their features.
     background : (BackgroundQuery, BackgroundStatistics), optional
         What was asked of a background and what was counted. None for the path-dependent game.
+    sets : Sets, optional
+        That interactions are of; by default pairs.
 
     Raises
     ------
@@ -220,14 +251,25 @@ def prepare_model(
         The parameters, the partition or the background do not fit the model or the method.
     """
     check_method(model, method)
+    check_groups(method, groups)
     shared = find_shared(model, method, groups, interactions, own)
     numbers = number_players(model, groups).numbers
+    check_order(sets, model, groups, own)
     with refused():
-        return prepare(model.ensemble, method, parameters, numbers, interactions=interactions, background=background, shared=shared)
+        return prepare(
+            model.ensemble,
+            method,
+            number_groups(method, parameters, groups),
+            numbers,
+            interactions=interactions,
+            background=background,
+            shared=shared,
+            sets=sets,
+        )
 
 
-def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Name the two players of every pair.
+def set_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Name the players of every pair or set that interacts.
 
     Parameters
     ----------
@@ -236,7 +278,7 @@ def pair_names(prepared: Prepared, players: Sequence[str]) -> tuple[tuple[str, s
 
     Returns
     -------
-    tuple of (str, str)
+    tuple of tuples of str
         Empty where interactions are not asked for.
     """
-    return tuple((players[i], players[j]) for i, j in prepared.pairs.players.tolist())
+    return tuple(tuple(players[i] for i in members if i >= 0) for members in prepared.pairs.players.tolist())

@@ -8,17 +8,23 @@ from typing import Any
 import numpy as np
 
 from leafledger.kernels.batch import attribute_batch
+from leafledger.kernels.changes.nearest import ChangeTables, Found, find_nearest, prepare_changes
+from leafledger.kernels.changes.supported import Supported
 from leafledger.kernels.distributions.column_distribution import count_column
 from leafledger.kernels.distributions.histogram import start_histogram
 from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.method.method import BackgroundQuery, Method
 from leafledger.kernels.methods import METHODS, SHARED
-from leafledger.kernels.prepare import ask_background, measure_background, merge_statistics, prepare
+from leafledger.kernels.prepare import ask_again, ask_background, measure_background, merge_statistics, prepare
+from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.reductions.summary import list_grouped
+from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices import links
 from leafledger.kernels.slices.buffers import Prepared, make_buffers
 from leafledger.kernels.slices.top_k import find_largest
+from leafledger.kernels.trees.binning import BATCH, bin_dtype
 from leafledger.kernels.trees.ensemble import TreeEnsemble, bit_set, check
+from leafledger.kernels.trees.forest import make_forest
 from leafledger.kernels.trees.statistics import NO_STATISTICS, look_up
 
 from ..display.nearest import did_you_mean
@@ -32,10 +38,12 @@ PLAYERS = (2, 4, 6, 8)  # players of walked trees, one case for each number of q
 FULL = 9  # levels of a tree that rows descend node by node
 DEEP = 22  # players above a leaf: too many for sums over all subsets
 N_ROWS = 64  # rows of a background
+ORDER = 3  # players of a set, at most
 BUDGET = 1 << 28  # memory for tables in bytes
 NEEDED: Mapping[str, Callable[[int], dict[str, Any]]] = {  # parameters of methods without usable defaults, by number of players
     "semivalue": lambda n_players: {"atoms": ((0.5, 1.0),)},
     "probabilistic": lambda n_players: {"sizes": (1.0 / n_players,) * n_players},
+    "asymmetric": lambda n_players: {"sequence": tuple(range(n_players))},
 }
 
 
@@ -46,6 +54,16 @@ def call_kernels(method: Method, prepared: Prepared) -> None:
         attribute_batch(method, prepared, buffers, n_rows)
     for summary in dict.fromkeys((*method.summaries, *list_grouped(method.summaries), *SHARED)):
         summary.update(summary.init(buffers), buffers, 1)
+    if prepared.changes:
+        call_changes(buffers.bins, buffers.values, prepared.changes)
+
+
+def call_changes(bins: np.ndarray, values: np.ndarray, tables: ChangeTables) -> None:
+    """Call the kernel of nearest changes, with no value that is supported."""
+    start, nothing, neither = np.cumsum([0, *tables.n_bins]), np.full(int(tables.n_bins.sum()), np.nan), np.zeros(tables.n_bins.size, bool)
+    codes = np.where(np.repeat(tables.categorical, tables.n_bins), 0.0, nothing)
+    supported = frozen(Supported(start, codes, codes, neither, neither))
+    find_nearest(bins, values, np.zeros(1), tables, supported, Found(*np.full((3, tables.feature.size, 1), np.nan)))
 
 
 def call_counting(query: BackgroundQuery) -> Any:
@@ -133,12 +151,14 @@ def _warm(method: Method, ensemble: TreeEnsemble, against: bool = False) -> None
     """Call all kernels of a method on a model in one game, with interactions and shared values where supported."""
     group = np.arange(ensemble.n_features) // (1 if method.phi.of_groups else 2)
     value = method.games.value
-    interactions, known = value is not None, None
-    if against:
-        query = ask_background(ensemble, method, group, n_rows=2 * N_ROWS, budget=BUDGET, interactions=interactions)
-        known = query, call_counting(query)
     given = _fill_in(method, int(group.max()) + 1)
-    call_kernels(method, prepare(ensemble, method, given, group, interactions=interactions, background=known))
+    for sets in (None, Sets(ORDER, "SII" * bool(method.games.index)))[: 1 if value is None else None]:
+        interactions, known = value is not None, None
+        if against:
+            order = 0 if sets is None else ORDER
+            query = ask_background(ensemble, method, group, n_rows=2 * N_ROWS, budget=BUDGET, interactions=interactions, order=order)
+            known = query, call_counting(query)
+        call_kernels(method, prepare(ensemble, method, given, group, interactions=interactions, background=known, sets=sets))
     if method.phi.linear and method.phi.of_groups and not against:
         call_kernels(method, prepare(ensemble, method, given, group, shared={0: (0, 1)}))
 
@@ -158,13 +178,27 @@ def _warm_all(method: Method) -> None:
             _warm(method, _join([_chain(range(DEEP)), looked_up], width), against=True)
 
 
+def _warm_weights() -> None:
+    """Count a background whose rows have weights."""
+    ensemble = _join([_chain([0, 1, N_NUMERIC])], 1)
+    query = ask_background(ensemble, METHODS["shapley"], n_rows=2 * N_ROWS, budget=BUDGET, quantity=Quantity("squared"))
+    following = ask_again(query, call_counting(query))
+    if following is not None:
+        call_counting(following)
+
+
 def _warm_rest() -> None:
-    """Call kernels outside methods: probabilities, largest values, statistics, and drift measures."""
+    """Call kernels outside methods: nearest changes, probabilities, largest values, statistics, weighted backgrounds, and drift measures."""
+    _warm_weights()
     softmax, three = links.Link("softmax"), np.zeros(3)
     links.carry(softmax, three, np.zeros((3, 1)), np.zeros((3, 1, 1)))
     for dtype in (np.float32, np.float64):
         find_largest(np.zeros((3, 1), dtype), 1)
     count_column(np.zeros(1), start_histogram())
+    ensemble = _join([_chain([0, N_NUMERIC])], 1)
+    bins, forest = make_forest(ensemble)
+    shape = bins.column.size, BATCH
+    call_changes(np.zeros(shape, bin_dtype(bins)), np.zeros(shape), frozen(prepare_changes(forest, bins, np.array([0, 1]), 1.0, 0.0)))
     look_up(np.zeros((0, 1)), frozen(NO_STATISTICS), np.zeros((1, 2))[1:, :1], np.zeros((0, 1), bool))
 
 

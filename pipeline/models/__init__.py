@@ -57,7 +57,7 @@ def _parse(loader: Loader, data: bytes, where: str) -> Model:
     broken = [name for name in (*names, *outputs) if not is_whole(name)]
     if broken:
         raise InvalidModel(f"{where}: the name {broken[0]!r} has half a character, which cannot be written")
-    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective)
+    return Model(ensemble, features, outputs, loader.library, hashlib.sha256(data).hexdigest(), objective, single_sums=loader.single_sums)
 
 
 def _check_outputs(ensemble: TreeEnsemble, where: str) -> None:

@@ -106,6 +106,8 @@ class Model:
         Whether the features are called as the columns of the data at their positions, since the model has no names.
     origin : str or None
         What MLflow calls the model it was read from, by its version and never by an alias; None of other files.
+    single_sums : bool
+        Whether its library adds leaves up in single precision, or may.
     """
 
     ensemble: TreeEnsemble
@@ -117,6 +119,7 @@ class Model:
     only_output: int | None = None
     by_position: bool = False
     origin: str | None = None
+    single_sums: bool = field(default=True, compare=False)
 
     @property
     def missing(self) -> float | None:
@@ -184,5 +187,6 @@ class Loader:
     serialise: Callable[[Any], bytes]  # ``serialise(model) -> bytes``, which ``parse`` reads
     classes: Callable[[Any], tuple[str, ...]] = find_classes  # ``classes(model) -> tuple of str``, an object's class names, empty if unknown
     missing: Callable[[Any], float | None] = lambda model: None  # ``missing(model) -> float or None``, an object's missing-value number besides NaN
+    single_sums: bool = False  # the library adds leaves up in single precision, or may
     # ``has_own(model) -> bool``, whether an object has a custom objective, which its file replaces by another name
     has_own: Callable[[Any], bool] = lambda model: False

@@ -276,4 +276,5 @@ LOADER = Loader(
     parse=read_trees,
     owns=lambda model: False,
     serialise=write_trees,
+    single_sums=True,
 )

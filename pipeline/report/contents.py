@@ -9,6 +9,7 @@ from leafledger.kernels.reductions.input_counts import INPUTS
 
 from ..arguments.choices import MARGIN
 from ..dataset.columns.grouping import write_values
+from ..effects.publish import Curves
 from ..errors import InvalidRun
 from ..finished.finished_run import FinishedRun
 from ..runs.records.folder import name_file
@@ -16,9 +17,11 @@ from ..runs.records.provenance import Provenance
 from .counts.counts import CountedColumn, Counts
 from .figures.bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
 from .figures.dependence import draw_dependence
+from .figures.effect import draw_effect
 from .figures.figure import Figure, Table, Tracks, say_left_out
 from .figures.matrix import draw_interactions, draw_lines
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
+from .figures.sets import draw_network, draw_sets
 from .figures.swarm import draw_swarm
 from .losses import write_losses
 from .page import Page, Section
@@ -63,6 +66,8 @@ class Material:
     changes: Section | None = None  # the same in figures
     worse: Section | None = None  # of losses, what made predictions worse since another run
     made: Provenance | None = None  # provenance of the run, if stored
+    sufficed: tuple[int, ...] = ()  # how often one change would have sufficed, see `count_sufficed`
+    effects: Curves | None = None  # effects of its model, if given
 
 
 def _of(rows: Sequence[Row], output: str) -> list[Row]:
@@ -86,17 +91,32 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         small = {row["feature"] for row in rows if row["share"] < least}
         labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
-        found = (draw_dependence(labels[name], asked, counts, plan.space) for name, asked, counts in each_of if name not in small)
-        fields: list[Figure] = [figure for figure in found if figure is not None][: limits.dependences]
-        fields.sort(key=lambda each: isinstance(each.drawing, Tracks))  # groups planes and boxes
-        figures += fields
+        found = ((name, asked, draw_dependence(labels[name], asked, counts, plan.space)) for name, asked, counts in each_of if name not in small)
+        fields = [(name, asked, figure) for name, asked, figure in found if figure is not None][: limits.dependences]
+        fields.sort(key=lambda each: isinstance(each[2].drawing, Tracks))  # groups planes and boxes
+        figures += [each for field in fields for each in _with_effect(material.effects, output, labels, *field)]
     if "interactions" in summaries:
-        figures.append(draw_interactions(_of(summaries["interactions"], output), plan.space))
+        acting = _of(summaries["interactions"], output)
+        sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries["importance"], output)}
+        figures += [draw_interactions(acting, plan.space), draw_sets(acting, plan.space), draw_network(acting, sizes, plan.space)]
     if "objective" in summaries:
         figures.append(_draw_objective(_of(summaries["objective"], output)))
     if "curves" in summaries:
         figures.append(_draw_curves(_of(summaries["curves"], output), plan.space))
     return tuple(each for each in figures if each is not None)
+
+
+def _with_effect(
+    effects: Curves | None, output: str, labels: Mapping[str, str], name: str, asked: CountedColumn, figure: Figure
+) -> tuple[Figure, ...]:
+    """Put a feature's effect, where it is known, beside its attributions."""
+    rows = None if effects is None else effects.rows.get((output, name))
+    if effects is None or not rows:
+        return (figure,)
+    values = asked.values
+    ends = (values.edges[0], values.edges[-1]) if values is not None and values.ordered and not values.points else None
+    drawn = draw_effect(labels[name], rows, ends, effects.space)
+    return (figure,) if drawn is None else (figure, drawn)
 
 
 def _draw_objective(rows: Sequence[Row]) -> Figure | None:
@@ -203,6 +223,28 @@ def _write_inputs(summaries: Summaries, limits: Limits) -> Section | None:
     return Section("inputs", "What came in", (text,), tables=(("Values that the model uses", tabulate_inputs(rows, limits.features)),))
 
 
+def _write_sufficed(material: Material) -> Section | None:
+    """Say how often a change of one feature would have carried a row across the threshold."""
+    reasons = material.run.plan.reasons
+    if not material.sufficed or reasons is None or reasons.changes is None:
+        return None
+    n_rows, n_some, *each = material.sufficed
+    asked = reasons.changes
+    side = "reach" if reasons.direction == "raises" else "do not reach"
+    where = f"{n_rows:,} rows {side} a {asked.space} of {write_number(asked.threshold)}"
+    said = f"{where}. A change of one feature alone, all others as they are, would have carried {n_some:,} of them ({_share(n_some, n_rows)}) across."
+    limits = "This is what the model says, not what would come of a change in the world: features that go together may not stay as they are."
+    names = shorten_names([change.feature for change in asked.features], WHOLE)
+    ordered = sorted(zip(names, each, strict=True), key=lambda pair: -pair[1])
+    cells = tuple((name, f"{n:,}", _share(n, n_rows)) for name, n in ordered[:BARS])
+    table = Table(("feature", "rows that its change would carry across", "share"), cells, say_left_out(len(cells), len(ordered), "features"))
+    return Section("changes-of-one", "What would have to change", (said, limits), tables=(("By feature", table),))
+
+
+def _share(n: int, of: int) -> str:
+    return write_share(n / of if of else None)
+
+
 def _write_rejected(run: FinishedRun) -> Section | None:
     rejected = run.manifest.rejected
     if not rejected:
@@ -228,6 +270,7 @@ def _write_found(material: Material, limits: Limits) -> list[Section | None]:
         write_losses(summaries, material.worse, limits.features),
         *_write_outputs(material, limits),
         _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
+        _write_sufficed(material),
         rows if material.rows else None,
         _write_inputs(summaries, limits),
     ]

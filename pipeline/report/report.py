@@ -12,7 +12,8 @@ from ..cluster.map_items import map_items
 from ..cluster.placement import Scheduler, make_placement
 from ..drift.measure.measured_run import Measured, measure_run
 from ..drift.verdict import read_document
-from ..errors import InvalidRun, RunConflict, StorageError
+from ..effects.publish import Curves, read_curves
+from ..errors import InvalidRun, RunConflict, StorageError, UsageError
 from ..finished.finished_run import FinishedRun, read_run
 from ..methods.output_space import TOTALS
 from ..methods.worker_memory import WORKER_OVERHEAD
@@ -22,6 +23,7 @@ from ..runs.records.current_run import is_current, list_parts, read_finished
 from ..runs.records.derived import write_derived
 from ..runs.records.folder import RunFolder
 from ..stores import storage
+from ..stores.uris import normalise
 from .changes import say_change, write_changes, write_worse
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .counts import count_part as work
@@ -92,7 +94,9 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     parts = list_parts(measured.uri, manifest, plan)
     total = plan.columns[0][0]
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
-    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column)
+    changes, named = "".join(plan.change_columns), () if plan.reasons is None or plan.reasons.changes is None else plan.reasons.changes.features
+    changeable = tuple(change.feature for change in named)
+    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column, changes, changeable)
     on_done, found = progress(Work("counting", measured.uri, len(parts), sum(part.item.n_rows for part in parts))), nothing(columns)
     for part, made in map_items(placement, count_part, work.warm, asked, parts, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
@@ -146,7 +150,7 @@ def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) 
     left, drawn = iter(counted.counts), {}
     for output, (names, grids) in chosen.items():
         drawn[output] = Drawn(names, grids, tuple(next(left) for _ in grids))
-    return Material(run, summaries, drawn, _draw_rows(run, counted.spots))
+    return Material(run, summaries, drawn, _draw_rows(run, counted.spots), sufficed=counted.sufficed)
 
 
 def _read_changes(run: FinishedRun) -> Changes | None:
@@ -185,7 +189,24 @@ def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any]
     return _write_changes(found.to_dict())
 
 
-def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str, Any], progress: Progress = no_progress) -> Material:
+def _read_effects(run: FinishedRun, effects: str | PathLike | None) -> Curves | None:
+    """Read the effects of the run's model."""
+    if effects is None:
+        return None
+    folder = normalise(read_place("effects", effects))
+    found = read_curves(folder)
+    if found.model_digest != run.plan.model_digest:
+        raise UsageError(f"{folder}: effects are of a model with SHA-256 {found.model_digest[:12]}, the run's had {run.plan.model_digest[:12]}")
+    return found
+
+
+def gather(
+    run: FinishedRun,
+    against: str | PathLike | None,
+    where: Mapping[str, Any],
+    progress: Progress = no_progress,
+    effects: str | PathLike | None = None,
+) -> Material:
     """Gather the material of a run's page.
 
     Parameters
@@ -194,14 +215,17 @@ def gather(run: FinishedRun, against: str | PathLike | None, where: Mapping[str,
         As of `report`.
     where : mapping of str to Any
         Its ``scheduler``, ``threads``, ``workers``, ``plain_tcp`` and ``wait``.
+    effects : str, path or None
+        As of `report`.
 
     Raises
     ------
     RunConflict
         It was replaced or removed meanwhile.
     """
+    curves = _read_effects(run, effects)
     changes = _read_changes(run) if against is None else _compare(run, against, where, progress)
-    material = replace(_count_rows(run, where, progress), made=run.provenance())
+    material = replace(_count_rows(run, where, progress), made=run.provenance(), effects=curves)
     return material if changes is None else replace(material, changed=changes.said, changes=changes.section, worse=changes.worse)
 
 
@@ -218,6 +242,7 @@ def report(
     run: str | PathLike,
     *,
     against: str | PathLike | None = None,
+    effects: str | PathLike | None = None,
     scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
@@ -234,6 +259,8 @@ def report(
     against : str or path, optional
         Folder of another run, or the JSON object that names the latest one: the page says what changed since. By default it does where the two were
         compared before, see `drift`; what was found then stays, and another comparison has the groups and thresholds of the one before.
+    effects : str or path, optional
+        Folder that the function `effects` wrote, of the same model: the effect of the first features stands beside their attributions.
     scheduler, threads, workers, plain_tcp, wait : optional
         As for `explain`: where the run's columns are read.
     progress : callable
@@ -258,7 +285,7 @@ def report(
     finished = read_run(run)
     where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     try:
-        data = write_report(gather(finished, against, where, progress))
+        data = write_report(gather(finished, against, where, progress, effects))
     except (InvalidRun, StorageError) as error:
         if is_current(finished.uri, finished.manifest):
             raise

@@ -66,7 +66,7 @@ def explain_job(
         Compares the published run with another, before ``latest``, which may name that one, moves.
     """
     attempt = Attempt()
-    with passing_sigterm_on(), attempt.heard(warn), export_metrics(job, attempt, earlier), emit_lineage(job, attempt):
+    with passing_sigterm_on(), attempt.heard(warn), export_metrics(job, attempt, earlier, compare is not None), emit_lineage(job, attempt):
         with attempt.stage("planning"):
             run = plan_run(job, load_model(job), unfinished=True)
         for said in note_columns(run.model):

@@ -22,6 +22,7 @@ from ..methods.tables import prepare_model
 from ..methods.unseen_categories import refuse_unseen
 from ..progress import Progress, Work, no_progress
 from ..stores.table_arrays import broadcast_tables
+from .columns.change_columns import with_changes
 from .execute import executor as execute
 from .execute.bundles import Task
 from .execute.count_background import keep_counts
@@ -117,7 +118,8 @@ def _prepare(run: Run, game: MarginalPlan, counted: BackgroundStatistics | None)
     if statistics is None:
         raise InvalidRun(f"{run.job.out}: the background was not counted")
     asked = plan.interactions is not None, bool(plan.combinations)
-    return prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, *asked, (game.query, statistics))
+    prepared = prepare_model(run.model, find_method(plan.method), dict(plan.parameters), plan.groups, *asked, (game.query, statistics), plan.sets)
+    return with_changes(prepared, run.model, plan.reasons)
 
 
 def map_run(run: Run, tables: Broadcast, progress: Progress = no_progress) -> Explained:

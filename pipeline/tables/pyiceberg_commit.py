@@ -146,7 +146,13 @@ class IcebergTable:
 
     def refuse_new(self) -> None:
         """Refuse a namespace that the catalog does not have."""
-        self.catalog.load_namespace_properties(self.name.rpartition(".")[0])
+        from pyiceberg.exceptions import NoSuchNamespaceError
+
+        namespace = self.name.rpartition(".")[0]
+        try:
+            self.catalog.load_namespace_properties(namespace)
+        except NoSuchNamespaceError:
+            raise UsageError(f"{self.uri}: the catalog has no namespace {namespace!r}, expected one that is there; make it first") from None
 
     def refuse_other(self, removing: bool = False) -> None:
         """Refuse a table by other partitions, or of a newer format; what is in it can be removed."""

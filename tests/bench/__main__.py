@@ -1,5 +1,5 @@
 """``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--rankings [KEY...]] [--interactions] [--gap]
-[--forecasts] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
+[--effects] [--changes] [--forecasts] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
 
 import argparse
 import json
@@ -14,11 +14,26 @@ from typing import Any
 from rich.console import Console
 
 from leafledger.pipeline.cluster.resources import count_cores
-from tests.bench.bars import TOTALS, judge, judge_calls, judge_forecasts, judge_gaps, judge_interactions, judge_runs, judge_starts, judge_usual
+from tests.bench.bars import (
+    TOTALS,
+    judge,
+    judge_calls,
+    judge_changes,
+    judge_effects,
+    judge_forecasts,
+    judge_gaps,
+    judge_interactions,
+    judge_runs,
+    judge_starts,
+    judge_usual,
+)
 from tests.bench.calls import measure_calls
+from tests.bench.changes import KEYS, measure_changes, show_changes
 from tests.bench.compare import compare
+from tests.bench.effects import measure_effects
 from tests.bench.forecasts import measure_forecasts
 from tests.bench.gap import SIZES, measure_gaps
+from tests.bench.interaction_sets import measure_sets
 from tests.bench.interactions import measure_interactions
 from tests.bench.machine import describe_machine
 from tests.bench.marginal import BACKGROUNDS, QUICK_BACKGROUNDS, measure_marginal
@@ -29,6 +44,7 @@ from tests.bench.report import (
     show_bars,
     show_calls,
     show_comparison,
+    show_effects,
     show_first,
     show_forecasts,
     show_gaps,
@@ -66,6 +82,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rankings", nargs="*", choices=keys, metavar="KEY", help="the ranker and curves alone, on these models or all")
     parser.add_argument("--interactions", action="store_true", help="interactions of every two features alone")
     parser.add_argument("--gap", action="store_true", help="the prediction gap alone")
+    parser.add_argument("--effects", action="store_true", help="partial dependence alone")
+    parser.add_argument("--changes", action="store_true", help="nearest changes alone")
     parser.add_argument("--forecasts", action="store_true", help="forecasts of runs beside the runs, alone")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
     return parser.parse_args()
@@ -85,7 +103,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
-    parts = (options.cases, options.interactions, options.gap, options.forecasts)
+    parts = (options.cases, options.interactions, options.gap, options.effects, options.changes, options.forecasts)
     whole = not any(parts) and options.marginal is None and options.rankings is None
     chosen = _choose(CASES, options.cases, quick and whole, whole)
     marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
@@ -126,7 +144,8 @@ def main() -> None:
         keep("rankings", [asdict(found) for found in rankings])
         console.print(show_rankings(rankings[-1]))
     interactions = []
-    for found in measure_interactions(quick, folder, repeats, seconds) if whole or options.interactions else ():
+    asked = (*measure_interactions(quick, folder, repeats, seconds), *measure_sets(folder, repeats, seconds)) if whole or options.interactions else ()
+    for found in asked:
         interactions.append(found)
         keep("interactions", [asdict(each) for each in interactions])
         console.print(show_interactions(found))
@@ -134,6 +153,14 @@ def main() -> None:
     if gaps:
         keep("gaps", [asdict(step) for step in gaps])
         console.print(show_gaps(gaps))
+    effects = [measure_effects(repeats, quick)] if whole or options.effects else []
+    if effects:
+        keep("effects", [asdict(each) | {"ratio": each.ratio} for each in effects])
+        console.print(show_effects(effects))
+    changes = list(measure_changes(folder, repeats, KEYS[:1] if quick else KEYS)) if whole or options.changes else []
+    if changes:
+        keep("changes", [asdict(found) for found in changes])
+        console.print(show_changes(changes))
     usual = measure_usual(cores, repeats, quick) if whole else []
     if usual:
         keep("usual", [asdict(found) for found in usual])
@@ -145,7 +172,7 @@ def main() -> None:
     if forecasts:
         console.print(show_forecasts(forecasts))
     bars = judge(comparisons, totals, marginal, rankings, cores) + judge_interactions(interactions) + judge_gaps(gaps) + judge_usual(usual)
-    bars += judge_forecasts(forecasts)
+    bars += judge_effects(effects) + judge_changes(changes) + judge_forecasts(forecasts)
     if whole:
         calls = list(measure_calls(CASES[0], folder, repeats))
         keep("calls", [asdict(found) for found in calls])

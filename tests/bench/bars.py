@@ -5,11 +5,16 @@ from dataclasses import dataclass
 
 from leafledger.pipeline.display.text import count
 from tests.bench.calls import Calls
+from tests.bench.changes import FEATURES, Changed
+from tests.bench.changes import MOST as MOST_PREDICTIONS
 from tests.bench.compare import PREDICT, Comparison
+from tests.bench.effects import BRUTE, EffectSpeed
+from tests.bench.effects import TIMES as EFFECT_TIMES
 from tests.bench.forecasts import Foreseen
 from tests.bench.gap import BAR as GAP_BAR
 from tests.bench.gap import GREEDY, MOST_SECONDS, PLAIN, SET, GapStep
 from tests.bench.gap import TIMES as TIMES_PLAIN
+from tests.bench.interaction_sets import SETS_MARGINAL, SETS_PATH_DEPENDENT
 from tests.bench.interactions import MARGINAL_GAME, OURS, PATH_DEPENDENT, Interactions
 from tests.bench.marginal import TOTAL_BACKGROUND, Marginal, named
 from tests.bench.ours import BANZHAF, KERNEL, SHAPLEY, WHOLE
@@ -44,6 +49,8 @@ PAIR_TIMES = {
     ("xgboost-100x6", PATH_DEPENDENT): {OWN: 30, WOODELF: 10},
     ("xgboost-500x8", PATH_DEPENDENT): {OWN: 15, WOODELF: 12},
     ("xgboost-100x6", MARGINAL_GAME): {WOODELF: 20},
+    ("xgboost-100x6", SETS_PATH_DEPENDENT): {SHAPIQ: 80},
+    ("xgboost-100x6", SETS_MARGINAL): {SHAPIQ: 500},
 }
 RANKER_TIMES = 25  # of Banzhaf values, where these are walked too or looked up, which costs nearly nothing
 AREAS = {"xgboost-100x6": 30}  # microseconds of a row, both curves of a ranking
@@ -128,6 +135,16 @@ def judge_gaps(steps: Sequence[GapStep]) -> list[Bar]:
         bars.append(Bar(case, "ms of a greedy ranking", 1e3 * step.seconds[GREEDY], 1e3 * MOST_SECONDS, most=True))
         bars.append(Bar(case, f"times {PLAIN} in Python", step.seconds[PLAIN] / step.seconds[SET], TIMES_PLAIN))
     return bars
+
+
+def judge_effects(found: Sequence[EffectSpeed]) -> list[Bar]:
+    """Bars of partial dependence."""
+    return [Bar(f"effects, {each.n_rows:,} background rows", f"times {BRUTE}", each.ratio, EFFECT_TIMES) for each in found]
+
+
+def judge_changes(found: Sequence[Changed]) -> list[Bar]:
+    """Bars of nearest changes."""
+    return [Bar(each.case, f"predictions that changes of {FEATURES} features take", each.times, MOST_PREDICTIONS, most=True) for each in found]
 
 
 def judge_forecasts(found: Sequence[Foreseen]) -> list[Bar]:

@@ -5,6 +5,7 @@ from rich.table import Table
 from tests.bench.bars import Bar
 from tests.bench.calls import Calls
 from tests.bench.compare import EXACT, PREDICT, Comparison
+from tests.bench.effects import BRUTE, EffectSpeed
 from tests.bench.forecasts import Foreseen
 from tests.bench.gap import PLAIN, SET, GapStep
 from tests.bench.interactions import OURS, Interactions
@@ -128,6 +129,16 @@ def show_gaps(steps: list[GapStep]) -> Table:
         times = (f"{1e3 * step.seconds[name]:.3g}" if name in step.seconds else "" for name in names)
         ratio = f"{step.seconds[PLAIN] / step.seconds[SET]:.0f}" if PLAIN in step.seconds else ""
         table.add_row(f"{step.n_trees:,} trees", f"{step.depth}", f"{step.n_leaves:,}", *times, ratio)
+    return table
+
+
+def show_effects(found: list[EffectSpeed]) -> Table:
+    table = _columns(
+        "Partial dependence, all features at all thresholds, all cores", "background", "values", "s", f"s {BRUTE}", "times", "difference"
+    )
+    for each in found:
+        numbers = f"{each.ours:.3g}", f"{each.theirs:.4g}", f"{each.ratio:,.0f}", f"{each.difference:.0e}"
+        table.add_row(each.model, f"{each.n_rows:,}", f"{each.n_values:,}", *numbers)
     return table
 
 

@@ -12,7 +12,7 @@ def test_pictures_are_those_of_a_report_of_today():
     for name, drawn in pictures.draw_pictures(find_inputs()).items():
         assert (pictures.FOLDER / name).read_text() == drawn, f"docs/figures/{name} is out of date: make docs draws it anew"
         tags = {element.tag.rpartition("}")[2] for element in ElementTree.fromstring(drawn).iter()}
-        assert tags <= {"svg", "title", "desc", "style", "rect", "line", "path", "text", "g"}
+        assert tags <= {"svg", "title", "desc", "style", "rect", "line", "path", "circle", "text", "g"}
         assert "url(" not in drawn
 
 

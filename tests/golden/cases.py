@@ -37,12 +37,13 @@ NEEDED: dict[str, tuple[dict[str, Any], ...]] = {  # parameters to try a method 
     "semivalue": ({"atoms": ((0.2, 0.5), (0.9, 0.5))}, {"density": ((0.0, 1.0), (1.0, 3.0))}),
     "probabilistic": ({"sizes": (0.1, 0.2, 0.3, 0.4)},),
     "owen": ({}, {"across": "banzhaf", "within": "beta:2:1"}),
+    "asymmetric": ({"sequence": ("c", "both", "b")}, {"sequence": ("both", "b", "c")}),
     "ranker": ({"steps": 3}, {"steps": 3, "optimizer": "ascent"}),
     "gap": ({}, {"ranking": "banzhaf:0.3"}),
     "gap_greedy": ({}, {"approximate": "yes", "budget": 1.0}),
 }
 NAMES = ("base", "margin", "prediction", "phi", "interactions", "errors", "path")  # arrays of attributions
-GROUPED = ("owen", "two_step")  # need a partition
+GROUPED = ("owen", "two_step", "asymmetric")  # need a partition
 LABELLED = ("r2",)
 
 

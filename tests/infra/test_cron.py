@@ -87,6 +87,13 @@ def test_every_exit_code_is_told(state, code, subject, tries):
     assert (state / "told").read_text().splitlines() == [f"explain --config /etc/leafledger/nights.toml --dates {first}..yesterday"] * tries
 
 
+def test_data_that_were_refused_are_told_beside_those_that_have_not_come(state):
+    """Both in one range: the code is the one that is tried again, and the subject names both."""
+    text = '#!/bin/sh\necho "2026-11-01 r: failed, exit code 8: damaged"\necho "2026-11-02 r: failed, exit code 6: not there"\nexit 6\n'
+    code, subject, lines = night(state, write_program(state / "program", text), TRIES="1")
+    assert (code, subject, len(lines)) == (6, "leafledger: data have not come, and others are refused (exit code 6)", 2)
+
+
 def test_what_passes_is_not_told(state):
     """Data that come between two tries; and a good night."""
     text = '#!/bin/sh\n[ -e "$STATE/came" ] && exit 0\ntouch "$STATE/came"\nexit 6\n'
@@ -187,7 +194,7 @@ def test_a_week_by_cron(state, bucket):
         bring(day, 1)
     (state / "nights.toml").write_text(
         '[explain]\nmodel = "s3://cron-models/model.txt"\ndata = "s3://cron-flights/{date}"\nout = "s3://cron-explained/{date}"\nlatest = "s3://cron-explained/latest.json"\n'
-        'against = "s3://cron-explained/latest.json"\nscheduler = "serial"\nif-changed = "keep"\n'
+        'against = "s3://cron-explained/latest.json"\nscheduler = "serial"\nif-changed = "keep"\nquiet = true\n'
     )
     (state / "killed.py").write_text(KILLED)
     program, killed = (

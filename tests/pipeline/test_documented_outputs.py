@@ -69,6 +69,7 @@ def runs(example, tmp_path_factory):
     pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), out / "data.parquet")
     pq.write_table(pa.Table.from_pandas(frame[FEATURES][:100], preserve_index=False), out / "background.parquet")
     told = {"direction": "raises", "default": {"code": "x", "text": "{feature}"}}
+    told |= {"changes": {"threshold": 100.0}, "change": [{"feature": "distance"}]}
     asked = {
         "all": {"ids": "flight", "top": 2, "interactions": 2, "reasons": told, "values": True, "background": out / "background.parquet",
                 "background_errors": True},

@@ -15,7 +15,7 @@ from leafledger.pipeline.dataset.columns.categories import hash_values
 from leafledger.pipeline.dataset.columns.players import number_players
 from leafledger.pipeline.dataset.columns.schema import column_values
 from leafledger.pipeline.errors import InvalidColumn, SchemaMismatch, UnsupportedModel, UsageError
-from tests import naive
+from tests import naive, naive_sets
 from tests.pipeline.running import attributions
 
 CATEGORIES = ["city", "job", "code"]
@@ -111,6 +111,23 @@ def test_values_of_players_are_those_of_enumeration(policy, name, weight):
         for player, members in players.combinations.items():
             expected[:, list(members)] += phi[:, [player]] / len(members)
         assert_allclose(shared.phi[i], expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("policy", ["SymmetricTree", "Depthwise"])
+def test_interactions_of_sets_of_players_are_those_of_enumeration(policy):
+    """In exact fractions over all players, features and combinations; and of a background too they add up."""
+    fitted = train(iterations=4, max_ctr_complexity=2, model_size_reg=0, depth=3, grow_policy=policy)
+    model, rows = load_ensemble(fitted), PROBE.head(1)
+    players, found = number_players(model, ()), attribute(model, rows, interactions="all", order=2, combinations="own")
+    assert len(found.players) == 5 + len(players.combinations)
+    for i, row in enumerate(columns_of(model)[:1]):
+        v = naive_sets.play(model.ensemble, row, 0, group=players.numbers.tolist())
+        expected = naive_sets.by_index(v, len(found.players), "k-SII", 2)
+        for members, value in zip(found.sets, found.interactions[i, 0], strict=True):
+            assert abs(value - float(expected.pop(frozenset(map(found.players.index, members))))) < 1e-12
+        assert not any(expected.values())
+    against = attribute(model, rows, interactions="all", order=3, index="STII", combinations="own", background=BACKGROUND)
+    assert_allclose(against.interactions.sum(axis=2) + against.base, against.margin, rtol=0, atol=1e-12)
 
 
 def test_a_category_that_a_path_writes_with_zeros_is_refused(tmp_path):

@@ -107,6 +107,16 @@ def _document(run: Any, found: Any) -> dict[str, Any]:
     }
 
 
+def _describe_interactions(run: Any) -> dict[str, str]:
+    """Say how many pairs or sets interact, and how many are kept."""
+    sets, kept = run.plan.sets, run.plan.interactions
+    if kept is None:
+        return {}
+    if sets is None:
+        return {"pairs": f"{run.n_pairs:,} interact, {kept} kept of a row"}
+    return {"sets": f"{run.n_pairs:,} of up to {sets.order} interact, {f'index {sets.index}, ' * bool(sets.index)}{kept} kept of a row"}
+
+
 def _describe_memory(run: Any) -> str:
     """What the process needs with its threads, or each worker, and may take."""
     needs, placement = run.memory, run.job.placement
@@ -185,7 +195,7 @@ def plan(
         "space": say_carried(run.plan.space, run.plan.link, run.plan.quantity),
         "groups": f"{n_players} of {len(run.plan.features)} features" if n_players else "",
         "combinations": f"{len(run.plan.combinations)} are players of their own" if run.plan.combinations else "",
-        "pairs": f"{run.n_pairs:,} interact, {job.options.interactions} kept of a row" if job.options.interactions is not None else "",
+        **_describe_interactions(run),
         "background": _describe(run.game) if run.plan.background else "",
         "labels": _describe_labels(run.plan.labels),
         "by": ", ".join(column.name for column in run.plan.by),

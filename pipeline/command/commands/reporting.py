@@ -1,6 +1,6 @@
 """The command ``report``: a page about a finished run."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -14,6 +14,7 @@ def report(
     run: Annotated[str, Parameter(group=INPUT)],
     *,
     against: Annotated[str | None, Parameter(group=INPUT)] = None,
+    effects: Annotated[str | None, Parameter(group=INPUT)] = None,
     date: Day = None,
     threads: Threads = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
@@ -31,8 +32,10 @@ def report(
         Folder of the run, a path or an fsspec URI.
     against
         Folder of another run, or the JSON object that names the latest one: say what changed since. Said anyway where the two were compared before.
+    effects
+        Folder that leafledger effects wrote, of the same model: the effect of the first features stands beside their attributions.
     date
-        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN and --against.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN, --against and --effects.
     threads
         Threads of this process, by default one per core that it may use.
     scheduler
@@ -56,11 +59,10 @@ def report(
     from ...report.report import report as write_report
     from ..terminal.progress import watched
 
-    run, before = fill_day(run, date), None if against is None else fill_day(against, date)
+    run, before, curves = fill_day(run, date), *(None if place is None else fill_day(place, date) for place in (against, effects))
     with watched(quiet) as progress:
-        written = write_report(
-            run, against=before, scheduler=scheduler, threads=threads, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress
-        )
+        where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
+        written = write_report(run, against=before, effects=curves, **where, progress=progress)
     if json:
         write_document({"run": run, "page": written.uri, "size": written.size})
     else:

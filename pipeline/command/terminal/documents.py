@@ -131,6 +131,13 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("page", "string", "URI of the page"),
         Entry("size", "integer", "its bytes"),
     ),
+    "effects": (
+        Entry("out", "string", "folder of tables and pictures"),
+        Entry("n_rows", "integer", "of the background"),
+        Entry("objects", "array", "names of what lies there, besides effects.json, which has their SHA-256"),
+        Entry("notes", "array", "which curves are flat, and which pairs never meet, in words"),
+        Entry("found", "boolean", "the same effects were there already"),
+    ),
     "inspect": (
         Entry("library", "string", "that the model is of"),
         Entry("digest", "string", "SHA-256 of the model's file"),

@@ -50,7 +50,7 @@ GROUPS = {
         *("keep_replaced", "digest_inputs", "item_rows", "date", "mlflow_run"),
     ),
     ROWS: ("top", "sign", "columns", "reasons", "values"),
-    METHOD: ("method", "parameters", "partition", "interactions", "space", "combinations", "by"),
+    METHOD: ("method", "parameters", "partition", "interactions", "order", "index", "space", "combinations", "by"),
     BACKGROUND: ("background", "background_errors", "tables"),
     LABELS: ("label", "weight", "missing_labels"),
     CLUSTER: ("device", "threads", "scheduler", "workers", "wait", "plain_tcp"),

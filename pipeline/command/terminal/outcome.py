@@ -11,6 +11,7 @@ from .documents import error_document
 from .terminal import complain, is_logged, log, named
 
 How = Literal["explained", "finished before", "kept as it is", "failed"]
+SEVERAL: dict[str, str] = {"kept as it is": "kept as they are"}
 ALWAYS: tuple[How, ...] = ("explained", "finished before", "failed")  # counted even where there are none
 
 
@@ -141,7 +142,7 @@ def say_totals(n_nights: int, done: Sequence[Outcome]) -> str:
     numbers = dict.fromkeys(ALWAYS, 0)
     for each in done:
         numbers[each.how] = numbers.get(each.how, 0) + 1
-    said = [f"{number} {how}" for how, number in numbers.items()]
+    said = [f"{number} {SEVERAL.get(how, how) if number > 1 else how}" for how, number in numbers.items()]
     if len(done) < n_nights:
         said.append(f"{n_nights - len(done)} left to do")
     more = {"not in full": sum(bool(each.said) for each in done), "drifted": sum(bool(each.drift) for each in done)}

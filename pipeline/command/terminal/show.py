@@ -9,20 +9,23 @@ from rich.table import Table
 from rich.text import Text
 
 from leafledger.kernels.methods import METHODS, SHARED
-from leafledger.kernels.reductions.summary import Shown
+from leafledger.kernels.reductions.summary import INTERACTIONS, Shown
 
 from ...display.text import printable
 from ...errors import InvalidRun
+from ...methods.interaction_lists import find_summary
 from ...runs.records.folder import RunFolder
 from ...stores import storage
 from .terminal import print_whole, say
 
-TOP = 10  # features and pairs shown
+TOP = 10  # features, pairs and sets shown
+TIMES = " × "  # between the players of a set
 WIDE = 170  # characters of a table with a column per measure, without a terminal
 
 
 def _write_cell(value: Any, form: str | None) -> str | Text:
-    return "–" if value is None else Text(printable(value)) if form is None else format(value, form)
+    text = TIMES.join(value) if isinstance(value, list) else value  # players of a set
+    return "–" if value is None else Text(printable(text)) if form is None else format(value, form)
 
 
 def _show_summary(console: Console, uri: str, name: str, display: Sequence[Shown]) -> None:
@@ -65,7 +68,8 @@ def show_summaries(console: Console, run: str, manifest: Any) -> None:
         A summary cannot be read.
     """
     try:
-        for summary in (*METHODS[manifest.method].summaries, *SHARED):
+        shared = (find_summary(manifest.sets) if each is INTERACTIONS else each for each in SHARED)
+        for summary in (*METHODS[manifest.method].summaries, *shared):
             if summary.headline is not None and summary.name in manifest.totals:
                 _say_line(console, summary.headline(manifest.totals[summary.name]))
             entry = manifest.summary(f"{summary.name}.json")

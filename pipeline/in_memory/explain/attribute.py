@@ -23,6 +23,8 @@ def attribute(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    order: int | None = None,
+    index: str | None = None,
     combinations: str = SHARED,
     background: Any = None,
     background_errors: bool = False,
@@ -49,10 +51,15 @@ def attribute(
         Parameters of the method by name, such as ``{"p": 0.3}``.
     partition : mapping, str or path, optional
         Groups of features, group -> features by name or position, or a JSON file of such an object; others are groups of their own. Values are the
-        groups', with methods "owen" and "two_step" the features' within their groups.
+        groups', with methods "owen", "two_step" and "asymmetric" the features' within their groups.
     interactions : int or "all", optional
         Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all; those of
         the other pairs are 0.
+    order : int, optional
+        Interactions of sets of up to so many features or groups, single ones too, in the place of pairs.
+    index : str, optional
+        Which interaction index of sets: "SII", "k-SII", "STII", "FSII", "BII", "FBII", "Moebius" or "Co-Moebius"; by default "k-SII". Methods other
+        than "shapley" weigh sets by their own measure.
     combinations : "shared" or "own"
         What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, or players
         of their own, called as ``city×job``.
@@ -93,4 +100,5 @@ def attribute(
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     spelled = spell_features(loaded, rows, label, weight)
     asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space, device)
-    return Explainer(*ask(spelled, row_output, *asked, rows=None if is_dask(rows) else rows))(rows, label=label, weight=weight)
+    first = None if is_dask(rows) else rows
+    return Explainer(*ask(spelled, row_output, *asked, rows=first, order=order, index=index))(rows, label=label, weight=weight)

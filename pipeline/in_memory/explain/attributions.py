@@ -11,7 +11,7 @@ import pyarrow as pa
 from leafledger.kernels.methods import METHODS
 
 from ...arguments.choices import MARGIN, Sign, Space
-from ...arguments.readers import read_choice, read_names, read_number, refuse, shorten
+from ...arguments.readers import read_choice, read_flag, read_names, read_number, refuse, shorten
 from ...dataset.columns.partition import Groups
 from ...display.nearest import did_you_mean
 from ...display.text import COLUMNS, as_html, list_some
@@ -22,7 +22,8 @@ from ...extras import needing
 from ...methods.output_space import TOTALS
 from ...methods.summary_tables import read_totals
 from ...models.selection import find_output
-from .as_table import as_table
+from .arrow_table import as_table
+from .frames import as_frame, lay_out_matrix, list_largest, name_levels
 
 SIGNS: tuple[str, ...] = get_args(Sign)
 NUMBERS = "biuf"  # kinds of numeric dtypes
@@ -36,15 +37,13 @@ class Attributions:
     Attributes
     ----------
     phi : (n, outputs, players) float64
-        Attributions, in the units of the space; NaN where a label is missing. Where the method is additive, ``phi.sum(axis=2) + base`` is
-        ``prediction``.
+        In the units of the space, NaN where a label is missing. Where a method is additive, ``phi.sum(axis=2) + base`` is ``prediction``.
     base : (outputs,) float64, or (n, 1)
-        Prediction with every feature absent; of every row where each has an output of its own. Of a loss, the mean loss of the background's
-        predictions for the row's label.
+        Prediction with every feature absent; of every row where each has an output, or a loss, of its own.
     margin : (n, outputs) float64
         Raw scores.
     prediction : (n, outputs) float64
-        In the units of the space; in space "margin" it is ``margin``, in space "loss" the row's loss, NaN where a label is missing.
+        In the units of the space: the margin, or a loss, NaN where a label is missing.
     players : tuple of str
         Features or groups, and after them what a ranking method measures.
     method : str
@@ -52,9 +51,11 @@ class Attributions:
     groups : tuple
         The partition, if any: every group with its features.
     interactions : (n, outputs, pairs) float64, or None
-        Where they were asked for. Two players that are no pair do not interact.
-    pairs : tuple, or None
-        Names of the two players of every pair.
+        Where they were asked for, of pairs or, with an order, of ``sets``. Players that are no pair or set do not interact.
+    pairs, sets : tuple, or None
+        Names of the two players of every pair, and None with an order; of every pair, or set of any size.
+    n_kept : int
+        How many interactions of a row and output there are at most that are not 0.
     path : (n, outputs, steps) float64, or None
         What method "ranker" made larger, at each of its steps; of method "curves" the points of both curves.
     summaries : mapping of str to pyarrow.Table
@@ -66,10 +67,9 @@ class Attributions:
     errors : (n, outputs, players) float64, or None
         Standard errors of the attributions, in their units, where they were asked for: of the background as a sample.
     space : str
-        "margin", "probability", "response" or "loss": what attributions are of.
+        What attributions are of: "margin", "probability", "response" or "loss".
     by_row : bool
-        They were carried there background row by background row, so that ``base`` is a mean over the background; otherwise along a straight line
-        from the mean margin, where it is no margin.
+        Whether background row by background row; otherwise along the line from the mean margin.
     features : tuple of str
         Of the model, in its order.
     rows : data frame, Arrow table, array, or None
@@ -92,6 +92,7 @@ class Attributions:
     groups: Groups = ()
     interactions: np.ndarray | None = None
     pairs: tuple[tuple[str, str], ...] | None = None
+    n_kept: int = 0
     path: np.ndarray | None = None
     summaries: Mapping[str, pa.Table] = field(default_factory=dict)
     outputs: tuple[str, ...] = ()
@@ -103,6 +104,7 @@ class Attributions:
     rows: Any = None
     places: np.ndarray | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
+    sets: tuple[tuple[str, ...], ...] | None = None
 
     def __len__(self) -> int:
         """Rows."""
@@ -180,21 +182,59 @@ class Attributions:
         found = self.rows[:, self.features.index(feature)] if isinstance(self.rows, np.ndarray) else np.asarray(self.rows[feature])
         return found if self.places is None else found[self.places]
 
-    def to_frame(self) -> Any:
-        """Turn attributions into a data frame.
+    def to_frame(self, interactions: bool = False) -> Any:
+        """Turn attributions, or interactions, into a data frame.
+
+        Parameters
+        ----------
+        interactions : bool
+            Whether interactions are meant.
 
         Returns
         -------
         pandas.DataFrame
             A row for every row, with its index, and a column for every player; of several outputs, columns have two levels, output and player.
-        """
-        import pandas as pd
+            Of interactions a column for every pair or set, with the levels "first", "second" and so on, "" behind a smaller set.
 
-        if len(self.outputs) == 1:
-            return pd.DataFrame(self.phi[:, 0], self.index, pd.Index(self.players))
-        return pd.DataFrame(
-            self.phi.reshape(len(self), len(self.outputs) * len(self.players)), self.index, pd.MultiIndex.from_product((self.outputs, self.players))
-        )
+        Raises
+        ------
+        UsageError
+            Interactions were not asked for.
+        """
+        if not read_flag("interactions", interactions):
+            return as_frame(self.phi, self.index, self.outputs, {None: self.players})
+        values, sets = self._find_interactions("to_frame")
+        return as_frame(values, self.index, self.outputs, name_levels(sets))
+
+    def interaction_matrix(self, halves: bool = True) -> np.ndarray:
+        """Lay out the interactions of pairs as symmetric matrices.
+
+        Parameters
+        ----------
+        halves : bool
+            Whether to write them as shap and XGBoost do: each entry is half of an interaction, and the diagonal what is left of a player's
+            attribution, so that a line adds up to it. Otherwise an entry is the interaction itself, and the diagonal is 0.
+
+        Returns
+        -------
+        (n, outputs, players, players) float64
+
+        Raises
+        ------
+        UsageError
+            Interactions were not asked for, or are of sets; or with halves not all of them, of which something is left.
+        """
+        values, pairs = self._find_interactions("interaction_matrix")
+        if self.pairs is None:
+            raise UsageError("interaction_matrix is of pairs, but interactions are of sets of players; leave out the order")
+        if read_flag("halves", halves) and self.n_kept < len(pairs):
+            raise UsageError(
+                f"the diagonal is what all {len(pairs)} interactions leave of attributions, but the {self.n_kept} largest of a row were kept; give "
+                "interactions='all', or halves=False"
+            )
+        number = {name: player for player, name in enumerate(self.players)}
+        places = np.array([[number[name] for name in pair] for pair in pairs], np.int64).reshape(-1, 2)
+        return lay_out_matrix(values, places, self.phi, halves)
 
     def to_arrow(self, ids: str | Sequence[str] = ()) -> pa.Table:
         """Turn attributions into a table of Arrow, whose columns are called as those of a run's parts: ``margin``, ``phi_<feature>``, …
@@ -238,22 +278,10 @@ class Attributions:
         UsageError
             ``k`` is no number from 1 on, ``sign`` none of these, or the method ranks instead.
         """
-        import pandas as pd
-
-        k, names = read_number("k", k, 1), np.array(self.names, object)
+        k, names = read_number("k", k, 1), self.names
         read_choice("sign", sign, SIGNS)
         self._refuse_ranks("top")
-        weight = {"both": np.abs, "raises": np.positive, "lowers": np.negative}[sign](np.nan_to_num(self.phi[:, :, : names.size]))
-        order = np.argsort(-weight, axis=2, kind="stable")[:, :, :k]
-        row, output, rank = np.nonzero(np.take_along_axis(weight, order, 2) > 0)
-        player = order[row, output, rank]
-        given = [self.values(name) for name in self.names]
-        value = np.empty(row.size, object)
-        for number, (i, j) in enumerate(zip(row.tolist(), player.tolist(), strict=True)):
-            held = given[j]
-            value[number] = None if held is None else plain(held[i])
-        outputs, phi = np.array(self.outputs, object)[output], self.phi[row, output, player]
-        return pd.DataFrame({"output": outputs, "rank": rank + 1, "feature": names[player], "phi": phi, "value": value}, self.index[row])
+        return list_largest(self.phi[:, :, : len(names)], self.index, self.outputs, names, [self.values(name) for name in names], k, sign)
 
     def waterfall(self, row: int = 0, output: str | int | None = None, top: int = 10) -> Waterfall:
         """Show how one row gets from the base value to what the model says.
@@ -331,6 +359,11 @@ class Attributions:
             output_names=list(self.outputs) if several else None,
         )
 
+    def _find_interactions(self, what: str) -> tuple[np.ndarray, tuple[tuple[str, ...], ...]]:
+        if self.interactions is None or self.sets is None:
+            raise UsageError(f"{what} needs interactions, and none were asked for; give interactions='all'")
+        return self.interactions, self.sets
+
     def _find_player(self, name: Any, names: Sequence[str]) -> int:
         if name not in names:
             kind = "group" if self.groups and METHODS[self.method].phi.of_groups else "feature"
@@ -357,12 +390,11 @@ class Attributions:
         (n, outputs, _), kind = self.phi.shape, METHODS[self.method].phi
         noun = "group" if self.groups and kind.of_groups else "feature"
         counts = count_nouns(n, "row"), count_nouns(outputs, "output"), count_nouns(len(self.players) - len(kind.scores), noun)
-        space = "" if self.space == MARGIN else f", space {self.space}"
-        return f"Attributions({', '.join(counts)}, method {self.method}{space})"
+        return f"Attributions({', '.join(counts)}, method {self.method}{'' if self.space == MARGIN else f', space {self.space}'})"
 
     def _repr_html_(self) -> str:
         """The first rows of the first output: attributions to the first players, and what they and the base value add up to."""
         more = ("…",) if len(self.players) > COLUMNS else ()
         rows = ((i, *self.phi[i, 0, :COLUMNS].tolist(), *more, float(self.prediction[i, 0])) for i in range(len(self.phi)))
-        title = f"{self}, first output" if self.phi.shape[1] > 1 else str(self)
-        return as_html(title, ("row", *self.players[:COLUMNS], *more, TOTALS[self.space]), rows)
+        title, head = f"{self}{', first output' * (self.phi.shape[1] > 1)}", ("row", *self.players[:COLUMNS], *more, TOTALS[self.space])
+        return as_html(title, head, rows)

@@ -138,6 +138,8 @@ def prepare(
     parameters: Mapping[str, Any] | None = None,
     partition: Partition | None = None,
     interactions: int | str | None = None,
+    order: int | None = None,
+    index: str | None = None,
     combinations: str = SHARED,
     background: Any = None,
     background_errors: bool = False,
@@ -162,6 +164,9 @@ def prepare(
         the background's columns are, or by position.
     interactions : int or "all", optional
         Also the interactions of every two features or groups: of how many pairs of a row and output, the largest by magnitude, or of all.
+    order : int, optional
+    index : str, optional
+        Interactions of sets of up to so many features or groups, and by which index, as `attribute` takes them.
     combinations : "shared" or "own"
         What several features do together through one number: shared equally among them, or players of their own.
     background : data frame, Arrow table, array or "model", optional
@@ -195,7 +200,20 @@ def prepare(
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     folder = None if tables is None else normalise(read_place("tables", tables))
     question, prepared = ask(
-        loaded, row_output, method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space, device
+        loaded,
+        row_output,
+        method,
+        parameters,
+        partition,
+        interactions,
+        combinations,
+        background,
+        background_errors,
+        allow_unseen,
+        space,
+        device,
+        order=order,
+        index=index,
     )
     if folder is None:
         return Explainer(question, prepared)

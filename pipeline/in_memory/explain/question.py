@@ -10,6 +10,7 @@ import pyarrow as pa
 from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
 from leafledger.kernels.method.open_parameters import find_open
 from leafledger.kernels.quotients.quantities import Quantity
+from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.links import Link
 from leafledger.kernels.trees.binning import read_columns
@@ -25,9 +26,10 @@ from ...dataset.columns.values import read_features
 from ...display.text import count
 from ...errors import SchemaMismatch, UsageError
 from ...methods.background_counts import BackgroundCounts, count_in_turn, measure_rows, merge_counts
+from ...methods.interaction_lists import check_order, choose_sets
 from ...methods.open_parameters import tune
 from ...methods.output_space import choose_space
-from ...methods.parameters import check_parameters, find_method
+from ...methods.parameters import check_parameters, find_method, number_groups, place_features
 from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
 from ...methods.unseen_categories import refuse_counted
 from ...models.model import Feature, Model
@@ -59,6 +61,7 @@ class Question:
     groups: tuple[tuple[str | None, tuple[int, ...]], ...]  # positions of features; the name is None for a single feature's
     combinations: tuple[tuple[int, ...], ...]  # members of combinations that are players
     keep: int | str | None  # interactions kept of a row
+    sets: Sets | None  # that these are of; None for pairs
     row_output: RowOutput | None
     space: Space
     link: Link | None
@@ -126,26 +129,28 @@ def prepare_game(
     background: Any,
     errors: bool,
     allow_unseen: bool,
+    sets: Sets | None = None,
     quantity: Quantity | None = None,
 ) -> tuple[Prepared, str]:
     """Make the tables of the game that the background implies, with column names ``known``; return also the game in words."""
     if errors and (background is None or isinstance(background, str)):
         raise UsageError("background_errors are of a background of rows as a sample, but none was given")
     if background is None:
-        return prepare_model(model, method, parameters, groups, interactions, own), "path-dependent game"
+        return prepare_model(model, method, parameters, groups, interactions, own, sets=sets), "path-dependent game"
     if isinstance(background, str):
         if background != MODEL:
             raise UsageError(f"background is {background!r}, expected rows or {MODEL!r}; explain reads them from a data set")
-        query, game = ask_model(model, method, groups, None, table_budget(), interactions), "background of the model's leaf weights"
+        query = ask_model(model, method, groups, None, table_budget(), interactions, sets=sets)
+        game = "background of the model's leaf weights"
         counted: BackgroundStatistics = weigh_model(model, method, groups, query)
     else:
         features, batch = as_batch(known, background, read_columns(model.ensemble).tolist(), BACKGROUND)
         if not batch.num_rows:
             raise UsageError("the background has no rows, expected at least one")
-        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors, quantity)
+        query = ask_model(model, method, groups, batch.num_rows, table_budget(), interactions, errors, sets, quantity)
         counted = count_in_turn(query, lambda asked: _count(asked, features, batch, allow_unseen)).statistics
         game = f"background of {count(batch.num_rows, 'row')}"
-    return prepare_model(model, method, parameters, groups, interactions, own, (query, counted)), game
+    return prepare_model(model, method, parameters, groups, interactions, own, (query, counted), sets), game
 
 
 def _close(
@@ -191,22 +196,28 @@ def ask(
     space: Space,
     device: Device,
     rows: Any = None,
+    order: int | None = None,
+    index: str | None = None,
 ) -> tuple[Question, Prepared]:
     """Validate a request, and make its tables."""
     chosen = find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)
+    sets = choose_sets(chosen, keep, order, index)
     known = model if background is None or isinstance(background, str) else spell_features(model, background, where=BACKGROUND)
     placed = known.by_position and not model.by_position
     named = known if placed else model
     groups = read_groups(None if partition is None else read_partition("partition", partition), named.features)
+    number_groups(chosen, given, groups)  # refuses others, before a background is counted
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
+    check_order(sets, named, groups, own)
     read_choice("space", space, SPACES)
+    given = place_features(chosen, given, named.features)
     link, quantity = choose_space(space, model, chosen, given, keep is not None, background)
     taken = read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)
-    prepared, game = prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, quantity)
+    prepared, game = prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, sets, quantity)
     read_choice("device", device, DEVICES)
     found = fit_device(device, choose_device(device, True, False), chosen, prepared)
     question = Question(
@@ -217,6 +228,7 @@ def ask(
         groups=_place_groups(groups, named.features),
         combinations=tuple(number_players(named, groups).combinations.values()) if own else (),
         keep=keep,
+        sets=sets,
         row_output=row_output,
         space=space,
         link=link,

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from leafledger.kernels.method.jackknife import BACKGROUND_ERRORS, LOSS_ERRORS, 
 from leafledger.kernels.reductions.input_counts import INPUTS
 from leafledger.kernels.reductions.loss_shares import LOSS_SHARES
 from leafledger.kernels.reductions.reduction import merge_all
-from leafledger.kernels.reductions.summary import INTERACTIONS, Subject, Summary
+from leafledger.kernels.reductions.summary import Subject, Summary
 from leafledger.kernels.slices.buffers import BASE, Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.row_outputs import take_outputs
 from leafledger.kernels.trees.binning import padded
@@ -23,12 +23,12 @@ from ...cluster.threads import do_all
 from ...dataset.columns.labels import lay_out
 from ...dataset.columns.row_places import RowPlaces
 from ...dataset.columns.values import read_features
-from ...methods.interaction_lists import count_kept, keep_largest
+from ...methods.interaction_lists import count_kept, find_summary, keep_largest, refuse_large
 from ...methods.output_space import find_base
 from ...methods.parameters import find_method
 from ...methods.slice_step import SliceStep
 from ...methods.summary_tables import tabulate
-from ...methods.tables import pair_names
+from ...methods.tables import set_names
 from ...methods.unseen_categories import ENOUGH, refuse_unseen
 from ...methods.worker_memory import max_slice_rows
 from ...models.model import Feature
@@ -140,6 +140,9 @@ def attribute_rows(
     named = model.outputs if row_output is None else (row_output.which,)
     outputs, classes = len(named), np.array(model.outputs)
     margin, base = np.zeros((n, outputs)), find_base(question.link, prepared)
+    named_sets = set_names(prepared, names.players)
+    if question.sets is not None:
+        refuse_large(n, outputs, n_pairs)
     out = Attributions(
         phi=np.zeros((n, outputs, len(names.players))),
         base=base if row_output is None and not loss else np.zeros((n, 1)),
@@ -149,7 +152,9 @@ def attribute_rows(
         method=method.name,
         groups=names.groups,
         interactions=None if question.keep is None else np.zeros((n, outputs, n_pairs)),
-        pairs=None if question.keep is None else pair_names(prepared, names.players),
+        sets=None if question.keep is None else named_sets,
+        pairs=None if question.keep is None or question.sets is not None else cast("tuple[tuple[str, str], ...]", named_sets),
+        n_kept=0 if question.keep is None else count_kept(n_pairs, question.keep),
         path=np.zeros((n, outputs, n_steps)) if n_steps else None,
         outputs=named,
         output=None if row_output is None else np.zeros(n, classes.dtype),
@@ -161,7 +166,7 @@ def attribute_rows(
         parameters=dict(question.parameters),
     )
     own, of_errors = ((LOSS_SHARES,), LOSS_ERRORS) if loss else (method.summaries, BACKGROUND_ERRORS)
-    summaries = (*own, *((INTERACTIONS,) if question.keep else ()), *((of_errors,) if n_lots else ()), INPUTS)
+    summaries = (*own, *((find_summary(question.sets),) if question.keep else ()), *((of_errors,) if n_lots else ()), INPUTS)
     slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + n_pairs + n_steps)))
 
     def work(first: int) -> list[Any]:

@@ -37,9 +37,9 @@ from ...dataset.columns.partition import Partition, read_groups
 from ...dataset.columns.players import Players, combination_names, number_players
 from ...dataset.columns.row_places import RowPlaces
 from ...errors import UnsupportedModel, UsageError
-from ...methods.parameters import check_parameters
+from ...methods.parameters import check_parameters, number_groups
 from ...methods.slice_step import check_rows
-from ...methods.tables import check_method, player_names, refuse_statistics, refused
+from ...methods.tables import check_groups, check_method, player_names, refuse_statistics, refused
 from ...models import load_ensemble
 from ...models.model import Model
 from ...models.selection import keep_trees
@@ -119,12 +119,13 @@ def _ask(
     chosen = known[name]
     groups = read_groups(None if partition is None else read_partition("partition", partition), loaded.features)
     check_method(loaded, chosen)
+    check_groups(chosen, groups)
     names = player_names(chosen, groups, loaded.features, combination_names(loaded, groups))
     players = number_players(loaded, groups)
     bins, forest = make_forest(loaded.ensemble._replace(statistics=NO_STATISTICS), players.numbers)
     with _symmetric():
         check_weights(forest)
-    given, seen = check_parameters(chosen, read_parameters("parameters", parameters)), None
+    given, seen = number_groups(chosen, check_parameters(chosen, read_parameters("parameters", parameters)), groups), None
     if not isinstance(background, str):
         seen = _read_background(loaded, bins, background, read_flag("allow_unseen", allow_unseen))
     elif background != MODEL:
@@ -219,7 +220,7 @@ def leaf_tables(
     model : Model, str, path or model object
         A loaded model, or whatever `load_ensemble` takes.
     method : str
-        One whose values are sums over trees: "shapley", "banzhaf", "beta", "semivalue", "probabilistic", "owen" or "two_step".
+        One whose values are sums over trees: "shapley", "banzhaf", "beta", "semivalue", "probabilistic", "owen", "two_step" or "asymmetric".
     parameters : mapping, optional
         Parameters of the method by name, such as ``{"p": 0.3}``.
     partition : mapping, str or path, optional

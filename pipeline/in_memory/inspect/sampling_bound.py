@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.marginal.sampling_bound import bound_sampling
 
 from ...arguments.readers import read_number, shorten
 from ...errors import UsageError
-from ...methods.tables import refuse_statistics, refused
+from ...methods.tables import refuse_statistics
 from ...models import load_ensemble
 from ...models.model import Model
 
@@ -44,8 +45,13 @@ def sampling_bound(model: Model | str | PathLike | Any, n_rows: int) -> np.ndarr
 def _bound(model: Any, n_rows: int) -> np.ndarray:
     loaded = load_ensemble(model)
     refuse_statistics(loaded, "the bound")
-    with refused():
+    try:
         return bound_sampling(loaded.ensemble, n_rows)
+    except InvalidParameters as error:
+        raise UsageError(
+            f"the bound is of symmetric trees with leaf weights, as CatBoost's are by default: {str(error).partition(';')[0]}; "
+            "attribute(…, background_errors=True) measures errors of any model's values"
+        ) from None
 
 
 def sampling_rows(model: Model | str | PathLike | Any, error: float, miss: float | None = None) -> np.ndarray:

@@ -47,6 +47,7 @@ def _questions(model: Model) -> Iterator[tuple[str, Callable[[], Any]]]:
         yield "interactions", partial(check_shared, METHODS["shapley"], interactions=True)
     yield f"background {MODEL}", lambda: check_weights(make_forest(model.ensemble)[1])
     yield "compare", partial(refuse_statistics, model, "compare")
+    yield "effects", partial(refuse_statistics, model, "partial_dependence")
     yield "trees", partial(keep_iterations, model, (0, 1))
     yield "output predicted", partial(choose_among, read_row_output("predicted"), model)
 

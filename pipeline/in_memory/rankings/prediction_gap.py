@@ -9,91 +9,59 @@ import pyarrow as pa
 
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prediction_gap.exact import Prefixes
-from leafledger.kernels.prediction_gap.noise import EMPIRICAL, NOISE_NAMES, NOISES, Measured, Noise, measure, noise_number, resampled_units
+from leafledger.kernels.prediction_gap.feature_noise import NOISE, of_features
+from leafledger.kernels.prediction_gap.noise import NOISE_NAMES, Measured, Noise, measure, resampled_units
 from leafledger.kernels.prediction_gap.quasi_monte_carlo import haltons, sample_rows
-from leafledger.kernels.prediction_gap.rankings import EXACT, measure_rows, rank_rows_greedily
+from leafledger.kernels.prediction_gap.rankings import EXACT, measure_rows, noises_of, rank_rows_greedily
 from leafledger.kernels.prediction_gap.tables import BUDGET, GapTables, affordable, place_units, prepare_gap
 from leafledger.kernels.trees.binning import BinTables
 from leafledger.kernels.trees.forest import Forest, make_forest
 
-from ...arguments.readers import optional, read_flag, read_names, read_partition, refuse, shorten
+from ...arguments.readers import optional, read_flag, read_names, read_partition, shorten
 from ...cluster.threads import do_all
 from ...dataset.columns.names import name_at
 from ...dataset.columns.partition import Groups, Partition, read_groups
 from ...dataset.columns.players import number_players
 from ...display.nearest import did_you_mean
 from ...errors import UsageError
-from ...methods.parameters import check_parameters, read_entry
+from ...methods.parameters import check_parameters, read_entry, spread_by_feature
 from ...methods.tables import refuse_statistics, refused
 from ...models import load_ensemble
 from ...models.model import Feature, Model
 from ..explain.attribute import attribute
 from ..rows.arrow_batches import as_batch
-from ..rows.given_rows import REAL, ROWS, as_numbers, bin_batch, refuse_unknown, say_given, spell_features
+from ..rows.given_rows import ROWS, as_numbers, bin_batch, refuse_unknown, say_given, spell_features
 
 SLICE_ROWS = 128
 DATA = "rows of the data"  # in messages
-_SIZES = np.concatenate((np.geomspace(1e-9, 0.1, 16), np.linspace(0.2, 10.0, 99), np.geomspace(20.0, 1e9, 17), [np.inf]))
-POINTS = np.concatenate((-_SIZES[::-1], [0.0], _SIZES)).reshape(3, -1)  # ascending test points of a distribution function
-ROUNDING = 1e-9  # tolerance of a probability
+OneNoise = str | Sequence[tuple[float, float]] | Callable[[Any], Any]
+GivenNoise = OneNoise | Mapping[str | int, OneNoise] | Sequence[OneNoise]
 Scale = float | Mapping[str | int, float] | Sequence[float]
 
 
-def _check_distribution(noise: Callable[[Any], Any]) -> None:
-    """Refuse a function that is no distribution function at test points, between them, or at the extremes."""
+def read_noise(noise: Any, features: Sequence[Feature]) -> Any:
+    """Read the noise of all features, or of each."""
     try:
-        with np.errstate(all="ignore"):
-            found = np.asarray(noise(POINTS.copy()))
-    except Exception as error:  # a caller's function may raise anything
-        raise UsageError(f"noise is a function that fails: {' '.join(str(error).split())[:200]}, expected one that takes an array of z") from error
-    if found.shape != POINTS.shape or found.dtype.kind not in REAL:
-        raise UsageError(f"noise makes {found.dtype} of shape {found.shape} of an array of shape {POINTS.shape}, expected probabilities of its shape")
-    probability = found.astype(np.float64).ravel()
-    ends = probability[[0, -1]].tolist()
-    if not (np.abs(np.array(ends) - (0.0, 1.0)) <= ROUNDING).all():
-        raise UsageError(f"noise is {ends[0]:.6g} at minus infinity and {ends[1]:.6g} at infinity, expected a distribution function: 0 and 1")
-    falls = np.flatnonzero(~(np.diff(probability) >= -ROUNDING))
-    if falls.size:
-        some = slice(falls[0], falls[0] + 2)
-        (z, after), (p, below) = POINTS.ravel()[some].tolist(), probability[some].tolist()
-        raise UsageError(f"noise is {p:.6g} at {z:.6g} and {below:.6g} at {after:.6g}, expected a distribution function, which does not fall")
-
-
-def find_noise(noise: str | Callable[[Any], Any]) -> Noise:
-    """Find a distribution of noise."""
-    if callable(noise):
-        _check_distribution(noise)
-        return Noise("given", noise, lambda z: 1.0 - noise(z))
-    if not isinstance(noise, str) or noise not in NOISE_NAMES:
-        expected = f"one of {', '.join(NOISE_NAMES)}, or a distribution function"
-        raise refuse("noise", noise, expected + did_you_mean(noise, NOISE_NAMES))
-    return NOISES[noise_number(noise)]
+        found = NOISE.read(noise)
+    except ValueError as error:
+        raise UsageError(f"noise is {'a function' if callable(noise) else shorten(noise)}, {error}{did_you_mean(noise, NOISE_NAMES)}") from None
+    if isinstance(found, tuple) and len(found) != len(features):
+        raise UsageError(f"noise has {len(found)} entries, expected one, or one for each of {len(features)} features")
+    return spread_by_feature("noise", found, features, NOISE.by_feature) if isinstance(found, Mapping) else found
 
 
 def read_scale(scale: Scale, features: Sequence[Feature]) -> np.ndarray:
     """Read the scale of every feature."""
-    names = [feature.name for feature in features]
     if (pandas := sys.modules.get("pandas")) is not None and isinstance(scale, pandas.Series):
         if not scale.index.is_unique:
             raise UsageError("scale is a Series that has a feature twice, expected once")
         scale = scale.to_dict()
     if isinstance(scale, Mapping):
-        places = {name: j for j, name in enumerate(names)}
-        by_name = {name_at(key, places, "scale"): number for key, number in scale.items()}
-        if len(by_name) < len(scale):
-            raise UsageError(f"scale has a feature twice, by name and position, expected once: {shorten(list(scale))}")
-        scale = by_name
-        unknown = [name for name in scale if name not in names]
-        if unknown:
-            raise UsageError(f"scale names {unknown[0]!r}, which is no feature of the model")
-        missing = [feature.name for feature in features if feature.name not in scale and not feature.categorical]
-        if missing:
-            raise UsageError(f"scale has none for feature {missing[0]!r}")
-        scale = [scale.get(name, 0.0) for name in names]
+        scale = spread_by_feature("scale", scale, features, 0.0)
     try:
-        found = np.broadcast_to(as_numbers(scale), (len(names),))
+        found = np.broadcast_to(as_numbers(scale), (len(features),))
     except (TypeError, ValueError):
-        raise UsageError(f"scale is {say_given(scale)}, expected a number, or one for each of {len(names)} features") from None
+        raise UsageError(f"scale is {say_given(scale)}, expected a number, or one for each of {len(features)} features") from None
     if not ((found >= 0) & np.isfinite(found)).all():
         raise UsageError(f"scale is {shorten(scale)}, expected numbers of at least 0")
     return found
@@ -121,16 +89,16 @@ def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, d
 
 def _prepare(
     model: Model, groups: Groups, noise: Any, scale: Scale, data: Any, resample: bool, allow_unseen: bool
-) -> tuple[BinTables, GapTables, Noise]:
+) -> tuple[BinTables, GapTables, tuple[Noise, ...]]:
     refuse_statistics(model, "the prediction gap")
-    chosen, scales = find_noise(noise), read_scale(scale, model.features)
-    empirical = isinstance(noise, str) and noise == EMPIRICAL
-    if data is None and empirical:
+    chosen = of_features(read_noise(noise, model.features), read_scale(scale, model.features))
+    if data is None and chosen.empirical.any():
         raise UsageError("noise 'empirical' draws values from data, but none was given")
     bins, forest = make_forest(model.ensemble, number_players(model, groups).numbers)
-    drawn = resampled_units(forest, empirical, resample and data is not None)
+    drawn = resampled_units(forest, chosen.empirical, resample and data is not None)
     measured = None if data is None else _measure(model, forest, bins, drawn, data, allow_unseen)
-    return bins, prepare_gap(forest, scales, measured, drawn=drawn, relative=True), chosen
+    tables = prepare_gap(forest, chosen.scale, measured, drawn=drawn, relative=True)
+    return bins, tables, noises_of(tables, forest, chosen.noises)
 
 
 def _choose_seed(tables: GapTables, asked: Mapping[str, Any], passes: int, approximate: bool) -> int:
@@ -184,7 +152,7 @@ def prediction_gap(
     *,
     features: str | int | Iterable[str | int] | None = None,
     ranking: Any = None,
-    noise: str | Callable[[Any], Any] = "normal",
+    noise: GivenNoise = "normal",
     scale: Scale = 1.0,
     data: Any = None,
     resample: bool = True,
@@ -210,12 +178,14 @@ def prediction_gap(
         important first; an array of positions of features or groups, (n, ranked) or (n, outputs, ranked), row by row; or a method of `attribute`,
         whose values are ranked by size. Methods that write ranks, as `gap_greedy`, are refused: the greedy ranking under the same noise is what
         `rank_by_gap` returns.
-    noise : str or callable
-        "normal", "uniform" or "laplace", of mean 0, is added to numeric features; a function P(noise <= z) of arrays is one of your own;
-        "empirical" draws them anew from ``data``. Noise leaves a missing value missing.
+    noise : str, sequence of (float, float), callable, or these by feature
+        "normal", "uniform" or "laplace", of mean 0, is added to numeric features, "laplace:0.5" with a scale of its own; values with probabilities,
+        "-1:0.5,1:0.5" or as pairs, are noise that takes few values; a function P(noise <= z) of arrays is one of your own; "empirical" draws
+        features anew from ``data``. One for all features, one for each in their order, or a mapping of names or positions, "*" for all others.
+        Noise leaves a missing value missing.
     scale : float, sequence of float, or mapping of str or int to float
         Standard deviation of the noise, of one of your own the unit of z, in the feature's units: a number for all, one for each feature, or by
-        name or position, as a pandas Series has them, too. With ``data`` in units of the feature's standard deviation there.
+        name or position, "*" for all others, as a pandas Series has them, too. With ``data`` in units of the feature's standard deviation there.
     data : data frame, Arrow table or array, optional
         Rows, like ``rows``, that values are drawn from and standard deviations measured on.
     resample : bool
@@ -284,7 +254,7 @@ def rank_by_gap(
     rows: Any,
     *,
     top: int | None = None,
-    noise: str | Callable[[Any], Any] = "normal",
+    noise: GivenNoise = "normal",
     scale: Scale = 1.0,
     data: Any = None,
     resample: bool = True,

@@ -364,4 +364,4 @@ def _has_own(model: Any) -> bool:
     return callable(getattr(model, "objective", None)) and not any(kind.__name__ == "XGBClassifier" for kind in type(model).__mro__)
 
 
-LOADER = Loader(library="xgboost", recognise=_recognise, parse=_parse, owns=_owns, serialise=_serialise, missing=_missing, has_own=_has_own)
+LOADER = Loader("xgboost", _recognise, _parse, _owns, _serialise, missing=_missing, has_own=_has_own, single_sums=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from ...runs.records.current_run import FinishedPart
 from ...runs.records.footer import read_footer
 from ...runs.records.plan_file import read_recipe
 from .counts import CountedColumn, Counts, count_rows, no_rows
+from .sufficed import count_sufficed
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class CountTask:
     total: str  # column of margins or predictions
     middle: float  # median of the totals
     label: str  # column of labels; empty if there is none
+    changes: str = ""  # column of nearest changes; empty if there is none
+    changeable: tuple[str, ...] = ()  # features that may be changed
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -42,6 +46,7 @@ class PartCounts:
 
     counts: tuple[Counts, ...]  # of each column
     spots: tuple[Spot | None, ...]  # of the highest, lowest and median margin, and of the largest residual; None without such a row
+    sufficed: tuple[int, ...] = ()  # see `count_sufficed`; empty without changes
 
 
 def nothing(columns: Sequence[CountedColumn]) -> PartCounts:
@@ -56,7 +61,8 @@ def _nearest(spots: Iterable[Spot | None]) -> Spot | None:
 def merge_parts(a: PartCounts, b: PartCounts) -> PartCounts:
     """Add counts of parts, in any order."""
     counts = tuple(mine + theirs for mine, theirs in zip(a.counts, b.counts, strict=True))
-    return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))))
+    sufficed = tuple(map(sum, zip_longest(a.sufficed, b.sufficed, fillvalue=0)))
+    return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))), sufficed)
 
 
 def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
@@ -76,7 +82,7 @@ def count_part(asked: CountTask, part: FinishedPart) -> PartCounts:
         dict.fromkeys(
             [
                 asked.total,
-                *([asked.label] if asked.label else []),
+                *(name for name in (asked.label, asked.changes) if name),
                 *(each.column for each in asked.columns),
                 *(each.values.column for each in asked.columns if each.values),
             ]
@@ -93,7 +99,8 @@ def count_part(asked: CountTask, part: FinishedPart) -> PartCounts:
             totals = table[asked.total].to_numpy().astype(np.float64)
             labels = column_values(Feature(asked.label), table[asked.label].combine_chunks()) if asked.label else np.full(totals.size, np.nan)
             spots = find_spots(totals, labels, asked.middle, item.part, first_row)
-            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), spots))
+            sufficed = count_sufficed(table[asked.changes], asked.changeable) if asked.changes else ()
+            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), spots, sufficed))
             first_row += table.num_rows
     return found
 

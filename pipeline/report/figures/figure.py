@@ -100,7 +100,58 @@ class Matrix:
     high: str  # label of the darkest cell
 
 
-Drawing = Tracks | Strips | Plane | Matrix
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A bar, and which lines of a matrix are its members."""
+
+    at: float  # middle, in percent from the left
+    mark: Mark  # from below, in percent of the height
+    members: tuple[int, ...]  # lines, ascending
+
+
+@dataclass(frozen=True, slots=True)
+class Sets:
+    """Bars above a matrix of members."""
+
+    names: tuple[str, ...]  # of lines
+    columns: tuple[Column, ...]
+    width: float  # of a bar, in percent
+    ticks: tuple[Tick, ...]  # of the bars' axis, in percent from below
+    axis: str  # its label
+    keys: tuple[tuple[str, str], ...]  # kinds of bars, and what they mean
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A circle with a name."""
+
+    label: str
+    x: float  # in percent from the left
+    y: float  # in percent from the top
+    radius: float  # in pixels
+    side: str  # of the circle where the name stands: "left" or "right"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A line between nodes, or an area."""
+
+    kind: str  # a class of the style sheet
+    path: str  # attribute ``d`` of an SVG path, in percent
+    size: float  # width in pixels, or opacity
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """Nodes on a circle, with lines between two and areas between more of them."""
+
+    nodes: tuple[Node, ...]
+    lines: tuple[Link, ...]
+    areas: tuple[Link, ...]
+    keys: tuple[tuple[str, str], ...]  # kinds of lines, and what they mean
+
+
+Drawing = Tracks | Strips | Plane | Matrix | Sets | Network
 
 
 @dataclass(frozen=True, slots=True)

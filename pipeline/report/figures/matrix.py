@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .figure import Figure, Matrix, Plane, Shape, Table
-from .scale import NAME, WHOLE, Axis, make_axis, shorten_names, write_number
+from .scale import Axis, make_axis, shorten_names, write_number
+from .sets import name_sets, read_sets, tabulate_sets
 
 PLAYERS = 10
 PAIRS = 20  # pairs in the table
@@ -29,12 +30,13 @@ def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
     Figure or None
         None where nothing interacts.
     """
-    found = {(row["first"], row["second"]): float(row["mean_abs"] or 0.0) for row in rows}
+    pairs = [each for each in read_sets(rows) if len(each.members) == 2]
+    found = {each.members: each.size for each in pairs}
     total: dict[str, float] = {}
-    for (first, second), size in found.items():
-        for name in (first, second):
-            total[name] = total.get(name, 0.0) + size
-    names = sorted((name for name, size in total.items() if size > 0), key=lambda name: -total[name])[:PLAYERS]
+    for each in pairs:
+        for name in each.members:
+            total[name] = total.get(name, 0.0) + each.size
+    names = sorted(total, key=lambda name: -total[name])[:PLAYERS]
     if not names:
         return None
     largest = max(found.values())
@@ -42,24 +44,14 @@ def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
         tuple(_level(found.get((name, other), found.get((other, name))), largest) if other != name else -1 for other in names[: i + 1])
         for i, name in enumerate(names)
     )
-    ranked = sorted(rows, key=lambda row: row["rank"])
-    pairs = _name_pairs(ranked[:PAIRS], WHOLE)
-    listed = tuple(
-        (pair, *(write_number(row[name]) for name in ("mean_abs", "mean", "min", "max"))) for pair, row in zip(pairs, ranked[:PAIRS], strict=True)
-    )
-    more = f"The first {len(listed):,} of {len(rows):,} pairs." if len(listed) < len(rows) else ""
+    shown = pairs[:PAIRS]
     some = f" The {len(names)} features that interact most are shown." if len(total) > len(names) else ""
     return Figure(
         "Which features act together",
-        f"Mean size of interactions, in units of the {unit}: the darker, the larger. {_name_pairs(ranked[:PAIRS])[0]} interact most.{some}",
+        f"Mean size of interactions, in units of the {unit}: the darker, the larger. {name_sets(shown)[0]} interact most.{some}",
         Matrix(tuple(shorten_names(names, NAMES)), cells, "0", write_number(largest)),
-        Table(("pair", "mean size", "mean", "lowest", "highest"), listed, more),
+        tabulate_sets(shown, len(pairs), "pairs"),
     )
-
-
-def _name_pairs(rows: Sequence[Row], most: int = NAME) -> list[str]:
-    names = shorten_names([row[side] for side in ("first", "second") for row in rows], most)
-    return [f"{first} and {second}" for first, second in zip(names[: len(rows)], names[len(rows) :], strict=True)]
 
 
 def _level(size: float | None, largest: float) -> int:

@@ -35,6 +35,7 @@ from ...stores.temporary_folder import temporary_folder
 from ...stores.uris import normalise
 from ..advisories.known import find_advisories
 from ..execute.bundles import choose_level
+from ..execute.interrupted import is_working
 from ..execute.merged_states import MergedStates
 from ..publish.kept_run import find_kept
 from ..publish.summaries import aggregate
@@ -129,7 +130,7 @@ def _check_lists(run: str) -> tuple[Manifest, Plan]:
     """Refuse a manifest that contradicts the plan."""
     manifest = read_manifest(run)
     if manifest is None:
-        raise not_finished(run)
+        raise not_finished(run, is_working(run))
     home = manifest.home(run)
     where = RunFolder(home).plan
     with published():

@@ -37,6 +37,7 @@ from ...models.model import Model
 from ...models.row_output import choose_among
 from ...models.selection import keep_output
 from ...stores import storage
+from ..columns.change_columns import with_changes
 from ..execute.count_background import count_rows, first_rows
 from ..execute.drop_rows import drop_rows
 from ..execute.write_part import write_part
@@ -53,7 +54,7 @@ def recount_background(plan: Plan, model: Model, n_threads: int) -> tuple[Backgr
     if listing is not None and listing.digest != plan.background_digest:
         raise NotRepeatable(f"{background}: the background's files changed since the run was planned")
     asked = plan.interactions is not None, plan.background_errors
-    query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows, *asked, plan.quantity)
+    query = _ask(method, table_budget(), model, plan.groups, None if listing is None else listing.n_rows, *asked, plan.sets, plan.quantity)
     if listing is None:
         return query, weigh_model(model, method, plan.groups, query)
     features = read_features(plan.features, query.bins)
@@ -112,7 +113,8 @@ def recompute_tables(plan: Plan, model: str | None, n_threads: int = 1) -> Recom
         background = None if plan.background is None else recount_background(plan, found, n_threads)
     except LeafledgerError as error:
         raise NotRepeatable(str(error)) from error
-    prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, asked, bool(plan.combinations), background)
+    prepared = prepare_model(found, method, dict(plan.parameters), plan.groups, asked, bool(plan.combinations), background, plan.sets)
+    prepared = with_changes(prepared, found, plan.reasons)
     return RecomputedTables(prepared, describe_game(found.library, prepared, plan.link))
 
 

@@ -1,14 +1,16 @@
 """Reasons: the attributions to report to a person, and their texts."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
+from ...changes.asked import Changes
 from ...dataset.columns.schema import column_values
 from ...dataset.columns.values import hash_column
+from ...json_records import EMPTY
 from ...models.model import Feature
 
 Direction = Literal["raises", "lowers"]
@@ -68,6 +70,7 @@ class Reasons:
     never: tuple[str, ...]  # features or groups that are never named
     default: Band | None  # text of features without their own
     worded: tuple[Worded, ...]  # features or groups with their own texts, in the order of the file
+    changes: Changes | None = field(default=None, metadata={EMPTY: True})  # what may be changed
 
     def bands_of(self, player: str) -> tuple[Band, ...]:
         """List the texts of a feature or group."""

@@ -27,9 +27,10 @@ from ...models.model import Feature, Model
 from ...stores import storage
 from ..job.job import Job
 from ..job.options import ReasonsFile
+from .change_columns import check_listed, check_model, read_changes
 from .reasons import FEATURE, VALUE, Band, Direction, Reasons, Worded, find_codes, has_texts
 
-FIELDS = ("direction", "most", "least", "never", "default", "reason")
+FIELDS = ("direction", "most", "least", "never", "default", "reason", "changes", "change")
 BOUNDS = ("above", "at_least", "below", "at_most")
 CONDITIONS = (*BOUNDS, "in", "missing")
 WORDING = ("code", "text")
@@ -242,6 +243,7 @@ def read_reasons(given: ReasonsFile, players: Sequence[str], features: Sequence[
         never=read_names(f"{where}: never", found.get("never", ()), "features or groups"),
         default=default,
         worded=tuple(Worded(name, tuple(sorted(bands, key=lambda band: band.for_others))) for name, bands in by_player.items()),
+        changes=read_changes(found, features, where),
     )
     check_reasons(reasons, players, features, groups, used, where)
     return reasons
@@ -263,6 +265,8 @@ def check_reasons(reasons: Reasons, players: Sequence[str], features: Sequence[F
             if name not in players:
                 expected = f"expected a feature{' or group' if groups else ''}{did_you_mean(name, players)}"
                 raise UsageError(f"{where}: {what} has {name!r:.80}, which has no attributions; {expected}")
+    if reasons.changes is not None:
+        check_listed(reasons.changes, features, where)
     both = next((name for name in reasons.never if name in worded), None)
     if both is not None:
         raise UsageError(f"{where}: {both!r} has words, but is never to be named")
@@ -308,4 +312,7 @@ def plan_reasons(job: Job, model: Model, groups: Groups) -> Reasons | None:
     used = [model.features[column].name for column in read_columns(model.ensemble).tolist()]
     combinations = combination_names(model, groups) if options.combinations == OWN else ()
     played = groups if method.phi.of_groups else ()
-    return read_reasons(options.reasons, player_names(method, groups, model.features, combinations), model.features, played, used)
+    found = read_reasons(options.reasons, player_names(method, groups, model.features, combinations), model.features, played, used)
+    if found.changes is not None:
+        check_model(found.changes, model, job.row_output is not None, "reasons" if isinstance(options.reasons, Mapping) else str(options.reasons))
+    return found

@@ -13,15 +13,17 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.slices.buffers import BASE, Buffers, Prepared
 
 from ...arguments.choices import LOSS
-from ...methods.interaction_lists import FIRST, SECOND, VALUE, column_type, count_kept, make_column
+from ...changes.asked import Changes
+from ...methods.interaction_lists import VALUE, column_type, count_kept, list_leaves, make_column, name_entries
 from ...methods.precision import round_to
-from ...methods.tables import pair_names
+from ...methods.tables import set_names
 from ...methods.top_k_lists import leaves
 from ...models.model import Feature
+from ..columns import change_columns as changes
 from ..columns import reason_columns as told
 from ..columns import reasons as reasons_
 from ..columns import top_attributions as top
-from ..columns.reasons import Reasons
+from ..columns.reasons import Direction, Reasons
 from ..columns.top_attributions import Top
 from ..records.plan import Plan
 
@@ -108,15 +110,14 @@ def _write_players(plan: Plan, prepared: Prepared, number: pa.DataType) -> Itera
 
 
 def _list_pairs(plan: Plan, prepared: Prepared, number: pa.DataType) -> Group:
-    """Interactions, a list of pairs in every row."""
-    named, n_kept, dtype = pair_names(prepared, plan.players), count_kept(len(prepared.pairs.players), plan.interactions), np.dtype(plan.precision)
-    first, second = (pa.array([pair[side] for pair in named], pa.string()) for side in (0, 1))
-    names = plan.columns[2]
+    """Interactions, a list of pairs or sets in every row."""
+    n_kept, dtype, names = count_kept(len(prepared.pairs.players), plan.interactions), np.dtype(plan.precision), plan.columns[2]
+    named = name_entries(set_names(prepared, plan.players), plan.sets is not None)
     return Group(
-        [pa.field(name, column_type(number), nullable=False) for name in names],
-        lambda rows: [make_column(pairs[:, : rows.n], n_kept, dtype, (first, second)) for pairs in rows.buffers.pairs],
+        [pa.field(name, column_type(number, plan.sets is not None), nullable=False) for name in names],
+        lambda rows: [make_column(pairs[:, : rows.n], n_kept, dtype, named) for pairs in rows.buffers.pairs],
         split=[leaf for name in names for leaf in leaves(name, VALUE)],
-        repeated=[leaf for name in names for leaf in leaves(name, FIRST, SECOND)],
+        repeated=[leaf for name in names for leaf in leaves(name, *list_leaves(plan.sets is not None))],
     )
 
 
@@ -154,6 +155,17 @@ def _tell_reasons(plan: Plan, asked: Reasons, prepared: Prepared, number: pa.Dat
     )
 
 
+def _tell_changes(plan: Plan, prepared: Prepared, asked: Changes, direction: Direction, batch: pa.Schema) -> Group:
+    """What one feature would have to be."""
+    (name,), there = plan.change_columns, {*batch.names}
+    types = {feature.name: batch.field(feature.name).type for feature in plan.features if feature.name in there}
+
+    def write(rows: Rows) -> list[pa.Array]:
+        return [changes.make_changes(asked, direction, prepared, plan.features, types, rows.buffers, rows.n)]
+
+    return Group([pa.field(name, pa.list_(changes.ENTRY))], write, repeated=leaves(name, *changes.ENTRY.names))
+
+
 def _pass_values(plan: Plan, batch: pa.Schema) -> Iterator[Group]:
     """Values of features, and labels."""
     passed = [feature.name for feature in plan.features] if plan.values else []
@@ -176,7 +188,10 @@ def list_columns(plan: Plan, prepared: Prepared, batch: pa.Schema) -> Columns:
     groups += _write_players(plan, prepared, number) if plan.wide else ()
     groups += [_list_pairs(plan, prepared, number)] if plan.interactions is not None else []
     groups += [_list_top(plan, plan.top, prepared, number, features)] if plan.top is not None else []
-    groups += [_tell_reasons(plan, plan.reasons, prepared, number, features)] if plan.reasons is not None else []
+    if plan.reasons is not None:
+        groups.append(_tell_reasons(plan, plan.reasons, prepared, number, features))
+        asked = plan.reasons.changes
+        groups += [_tell_changes(plan, prepared, asked, plan.reasons.direction, batch)] if asked is not None else []
     groups += _pass_values(plan, batch)
     schema = pa.schema([field for group in groups for field in group.fields])
     return Columns(schema, tuple(groups), plan.ids, plan.labels is not None, features)

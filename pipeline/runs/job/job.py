@@ -38,7 +38,7 @@ class Job:
     data: str
     out: str
     options: Options
-    parameters: tuple[tuple[str, Any], ...]  # of the method, with defaults
+    parameters: tuple[tuple[str, Any], ...]  # of the method, with defaults; by name of features until the model is known
     tables: str  # folder of cached background counts
     labels: LabelColumns | None  # if the method needs them
     row_output: RowOutput | None  # if it differs by row
@@ -48,8 +48,9 @@ class Job:
 
 def _check_written(parameters: Mapping[str, Any]) -> None:
     for name, value in parameters.items():
-        if callable(value):
-            raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give points")
+        several = value.values() if isinstance(value, Mapping) else value if isinstance(value, tuple) else [value]
+        if any(map(callable, several)):
+            raise UsageError(f"parameter {name!r} is a function, which cannot be written into a plan; give numbers in its place")
 
 
 def asked_columns(job: Job) -> ExtraColumns:
@@ -124,7 +125,7 @@ def make_job(model: Any, data: Any, out: Any, options: Options) -> Job:
     method = find_method(options.method)
     values = check_parameters(method, options.parameters or {})
     _check_written(values)
-    check_by(method, options.by)
+    check_by(method, options.by, options.space)
     if options.background is not None and find_open(method, values):
         raise UsageError(f"{method.name} leaves a parameter open, which is chosen while planning, before a background is counted; give a number")
     return Job(

@@ -6,6 +6,8 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, get_args
 
+from leafledger.kernels.set_indices import INDICES
+
 from ...arguments.choices import COMBINATIONS, DEVICES, FILE, SPACES, Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
 from ...arguments.endpoints import read_address
 from ...arguments.iterations import read_iterations
@@ -95,18 +97,27 @@ class Options:
     """Which values rows get."""
 
     parameters: Mapping[str, Any] | None = None
-    """Parameters of the method, NAME=VALUE: p=0.3; a list of numbers as sizes=0.5,0.25,0.25; points t:height as density=0:0,0.5:2,1:0."""
+    """Parameters of the method, NAME=VALUE: p=0.3; a list of numbers as sizes=0.5,0.25,0.25, of groups as sequence=first,then; points t:height as
+    density=0:0,0.5:2,1:0."""
 
     partition: Mapping[str, Iterable[str | int]] | str | None = None
-    """Groups of features, {"group": ["feature", …]}, by name or position, or a JSON file of such an object. Values are the groups', with owen and
-    two_step the features' within their groups. A feature that is not named is a group of its own."""
+    """Groups of features, {"group": ["feature", …]}, by name or position, or a JSON file of such an object. Values are the groups', with owen,
+    two_step and asymmetric the features' within their groups. A feature that is not named is a group of its own."""
 
     interactions: int | str | None = None
     """Also the interactions of every two features or groups: how many of a row to keep, the largest, or "all"."""
 
+    order: int | None = None
+    """Interactions of sets of up to so many features or groups, single ones too, in the place of pairs."""
+
+    index: str | None = None
+    """Which interaction index of sets, with --order: "SII", "k-SII" (the default), "STII", "FSII", "BII", "FBII", "Moebius" or "Co-Moebius"; methods
+    other than shapley weigh sets by their own measure."""
+
     space: Space = "margin"
-    """What is attributed: "margin", raw scores; "probability", of every class; or "response", predictions in the label's units. The latter two carry
-    the margin's attributions through the model's link, along the straight line from base value to margin, and add up to the prediction."""
+    """What is attributed: "margin", raw scores; "probability", of every class; "response", predictions in the label's units; or "loss", how wrong
+    the prediction is of a row with a label. With rows of a background, all but margins are of one background row after the other, so that the base
+    value is the background's mean; otherwise of the straight line from base value to margin."""
 
     combinations: Combinations = "shared"
     """What several features do together through one number, as CatBoost's target statistics of combinations: shared equally among them, as CatBoost
@@ -262,6 +273,8 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "parameters": read_parameters,
     "partition": optional(read_partition),
     "interactions": optional(read_interactions),
+    "order": optional(lambda name, given: read_number(name, given, 1)),
+    "index": optional(lambda name, given: read_choice(name, given, tuple(INDICES))),
     "space": lambda name, given: read_choice(name, given, SPACES),
     "combinations": lambda name, given: read_choice(name, given, COMBINATIONS),
     "background": optional(read_place),

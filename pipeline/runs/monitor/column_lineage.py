@@ -55,7 +55,7 @@ def trace_columns(plan: Plan) -> dict[str, Traced]:
     found |= {name: Traced(mine, TRANSFORMATION, kind) for name, mine, kind in zip(phi, owners, kinds, strict=False)}
     found |= {name: Traced(mine, TRANSFORMATION, number) for name, mine in zip(plan.error_columns, owners, strict=False)}
     attributed = tuple(dict.fromkeys((*everything, *label)))
-    found |= {name: Traced(attributed, TRANSFORMATION, None) for name in (*pairs, *plan.top_columns, *plan.reason_columns)}
+    found |= {name: Traced(attributed, TRANSFORMATION, None) for name in (*pairs, *plan.top_columns, *plan.reason_columns, *plan.change_columns)}
     found |= {name: Traced((feature.name,), IDENTITY, None) for name, feature in zip(plan.value_columns, plan.features, strict=False)}
     if plan.labels is not None and plan.label_column:
         found.setdefault(plan.label_column, Traced((plan.labels.label,), IDENTITY, None))

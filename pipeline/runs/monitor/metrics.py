@@ -17,16 +17,16 @@ from ...extras import needing
 from ..job.job import Job
 from ..records.provenance import read_provenance
 from .attempt import Attempt
-from .night_metrics import LABEL, Night, find_file, make_families, read_families, read_night, say_why, write_metrics
+from .night_metrics import ALARMS, LABEL, Night, find_file, make_families, read_families, read_night, say_why, write_metrics
 
 LAST_SUCCESS = "leafledger_run_last_success_timestamp_seconds"
 
 
-def _read_last_success(path: Path, run: str) -> float | None:
-    """Read the time of this run's last success from an earlier file."""
-    for family in read_families(path):
+def _read_gauge(path: Path | None, run: str, name: str) -> float | None:
+    """Read a number of this run from an earlier file."""
+    for family in () if path is None else read_families(path):
         for sample in family.samples:
-            if sample.name == LAST_SUCCESS and sample.labels.get(LABEL) == run:
+            if sample.name == name and sample.labels.get(LABEL) == run:
                 return sample.value
     return None
 
@@ -83,6 +83,8 @@ class RunMetrics:
         When a run of this name last went well, seconds since 1970.
     earlier : Earlier, optional
         Nights of the same command.
+    compared : float, optional
+        Alarms of the last comparison, which an earlier attempt made: they stand until another one is made.
 
     Attributes
     ----------
@@ -92,8 +94,9 @@ class RunMetrics:
         What the finished run says of its rows.
     """
 
-    def __init__(self, job: Job, attempt: Attempt, last_success: float | None, earlier: Earlier | None = None):
+    def __init__(self, job: Job, attempt: Attempt, last_success: float | None, earlier: Earlier | None = None, compared: float | None = None):
         self.job, self.attempt, self.last_success, self.earlier = job, attempt, last_success, earlier or Earlier()
+        self._compared = None if compared is None else int(compared)
         self.failed, self.night = False, Night()
 
     @property
@@ -114,10 +117,11 @@ class RunMetrics:
 
     def read_night(self) -> None:
         """Read what the finished run says of its rows, to be collected with the rest; what cannot be read is said in the attempt's ``warned``."""
-        self.night = Night(alarms=self._alarms)
+        alarms = self._compared if self._alarms is None else self._alarms
+        self.night = Night(alarms=alarms)
         if self.attempt.manifest is not None:
             try:
-                self.night = read_night(self.job.out, self.attempt.manifest, self._alarms)
+                self.night = read_night(self.job.out, self.attempt.manifest, alarms)
             except LeafledgerError as error:  # a summary that was changed must not fail the run
                 self.attempt.warned.append(f"metrics of the night cannot be read: {error}")
 
@@ -173,7 +177,7 @@ def _larger(one: float | None, other: float | None) -> float | None:
 
 
 @contextmanager
-def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -> Iterator[None]:
+def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None, compares: bool = False) -> Iterator[None]:
     """Serve an attempt's metrics while it runs, and write them at the end, also after a failure; do nothing if not requested.
 
     Parameters
@@ -182,6 +186,8 @@ def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -
         What cannot be written is said in its ``warned``.
     earlier : Earlier, optional
         Nights of the same command, among which this one is counted when it is over.
+    compares : bool
+        The run is to be compared with another one: where an earlier attempt has done so, its alarms stay in the file.
 
     Raises
     ------
@@ -196,8 +202,8 @@ def export_metrics(job: Job, attempt: Attempt, earlier: Earlier | None = None) -
         from prometheus_client import CollectorRegistry, start_http_server
 
     path = None if file is None else find_file(file)
-    last_success = None if path is None else _read_last_success(path, job.name)
-    metrics, registry = RunMetrics(job, attempt, last_success, earlier), CollectorRegistry()
+    last_success, compared = _read_gauge(path, job.name, LAST_SUCCESS), _read_gauge(path, job.name, ALARMS) if compares else None
+    metrics, registry = RunMetrics(job, attempt, last_success, earlier, compared), CollectorRegistry()
     registry.register(metrics)
     server, thread = None, None
     if address is not None:

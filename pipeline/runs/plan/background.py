@@ -13,12 +13,14 @@ from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.method.jackknife import DEALING
 from leafledger.kernels.method.method import BackgroundQuery, BackgroundStatistics, Method
 from leafledger.kernels.quotients.quantities import Quantity
+from leafledger.kernels.set_indices import Sets
 
 from ...arguments.choices import MODEL, OWN
 from ...dataset.columns.partition import Groups
 from ...dataset.files.listing import Listing, WorkItem, make_items
 from ...errors import InvalidData, InvalidRun, UsageError
 from ...json_records import as_fields
+from ...methods.interaction_lists import check_order, choose_sets
 from ...methods.output_space import choose_space
 from ...methods.parameters import find_method
 from ...methods.tables import ask_model, find_shared, weigh_model
@@ -47,24 +49,33 @@ class MarginalPlan:
         return self.counted is None
 
 
-def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing, quantity: Quantity | None) -> str:
+def _name_counts(job: Job, model: Model, groups: Groups, listing: Listing, sets: Sets | None, quantity: Quantity | None) -> str:
     """Name the folder of cached counts by a digest of all that determines them: query, rows, and how rows are read."""
     part = model.digest, job.options.trees, model.only_output, len(model.outputs)
     asked = job.options.interactions is not None, job.options.background_errors and DEALING  # trees may be cut differently for these
     read = model.features, [carried for _, carried, _ in listing.files]  # names, missing-value numbers, and values from paths
+    order = () if sets is None else (sets.order,)
     weighted = () if quantity is None else (quantity,)  # whose sums of weights are kept as well
-    decides = (version("leafledger"), part, job.options.method, groups, listing.digest, *read, *asked, *weighted, "counts")
+    decides = (version("leafledger"), part, job.options.method, groups, listing.digest, *read, *asked, *order, *weighted, "counts")
     return storage.join(job.tables, hashlib.sha256(json.dumps(decides, default=as_fields).encode()).hexdigest())
 
 
 def _ask(
-    method: Method, most: int, model: Model, groups: Groups, n_rows: int | None, interactions: bool, errors: bool, quantity: Quantity | None
+    method: Method,
+    most: int,
+    model: Model,
+    groups: Groups,
+    n_rows: int | None,
+    interactions: bool,
+    errors: bool,
+    sets: Sets | None,
+    quantity: Quantity | None,
 ) -> BackgroundQuery:
     """Make the query with TABLE_BYTES, or the multiple needed if a worker has the memory, so that memory only decides feasibility."""
     budget = TABLE_BYTES
     while True:
         try:
-            return ask_model(model, method, groups, n_rows, budget, interactions, errors, quantity)
+            return ask_model(model, method, groups, n_rows, budget, interactions, errors, sets, quantity)
         except UsageError:
             budget *= 2
             if budget > most:
@@ -98,11 +109,13 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> MarginalPlan | None
     method = find_method(job.options.method)
     listing = None if job.options.background == MODEL else _whole(job.options.background, list_for(job, job.options.background, model))
     asked, space = (job.options.interactions is not None, job.options.background_errors), job.options.space
+    sets = choose_sets(method, job.options.interactions, job.options.order, job.options.index)
+    check_order(sets, model, groups, job.options.combinations == OWN)
     _, quantity = choose_space(space, model, method, dict(job.parameters), asked[0], job.options.background)
     find_shared(model, method, groups, asked[0], job.options.combinations == OWN)
-    query = _ask(method, job.placement.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked, quantity)
+    query = _ask(method, job.placement.worker_memory // 2, model, groups, None if listing is None else listing.n_rows, *asked, sets, quantity)
     extent = Extent(query.bins.column.size, query.players.size, query.pairs, int(query.n_bytes[0]))
     if listing is None:
         return MarginalPlan(None, query, (), "", weigh_model(model, method, groups, query), extent)
-    counts = _name_counts(job, model, groups, listing, quantity)
+    counts = _name_counts(job, model, groups, listing, sets, quantity)
     return MarginalPlan(listing, query, make_items(listing, ITEM_ROWS), counts, _open_counts(counts, query, listing.n_rows), extent)

@@ -11,13 +11,15 @@ from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import Listing
 from ...display.text import count
 from ...errors import UsageError
-from ...methods.parameters import find_method
+from ...methods.interaction_lists import choose_sets
+from ...methods.parameters import find_method, number_groups, place_features
 from ...methods.precision import check_precision
 from ...methods.tables import prepare_model
 from ...methods.unseen_categories import check_predictions
 from ...methods.worker_memory import Memory, extent_of
 from ...models.model import Model
 from ...stores import commit, storage
+from ..columns.change_columns import with_changes
 from ..job.job import Job, asked_columns
 from ..publish.mlflow_link import find_run
 from ..publish.table_commit import check_table
@@ -141,6 +143,8 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     found = list_for(job, job.data, model, asked_columns(job))
     model = found.model
     groups = read_groups(job.options.partition, model.features)
+    number_groups(method, dict(job.parameters), groups)  # refuses others, before a background is counted
+    job = replace(job, parameters=tuple(place_features(method, dict(job.parameters), model.features).items()))
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)
     finished = find_finished(job, model, groups, found) if unfinished else None
     if finished is not None:
@@ -152,9 +156,11 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
         asked = job.options.interactions is not None, job.options.combinations == OWN
-        game = prepare_model(model, method, dict(job.parameters), groups, *asked)
+        sets = choose_sets(method, job.options.interactions, job.options.order, job.options.index)
+        game = prepare_model(model, method, dict(job.parameters), groups, *asked, sets=sets)
         job = _on_device(job, fit_device(asked_device, job.options.device, method, game))
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
+        game = with_changes(game, model, plan.reasons)
     job = replace(job, placement=job.placement.with_room(memory.total, memory.shared))
     if job.placement.scheduler is None:
         memory.check(job.placement.worker_memory, job.placement.threads if job.placement.is_here else 1)

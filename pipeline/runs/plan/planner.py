@@ -18,7 +18,7 @@ from ...dataset.columns.players import combination_names
 from ...dataset.files.bundling import bundle_small, fill_items
 from ...dataset.files.listing import Listing, make_items
 from ...dataset.files.row_groups import READ_BYTES
-from ...methods.interaction_lists import count_kept
+from ...methods.interaction_lists import choose_sets, count_kept
 from ...methods.output_space import choose_space
 from ...methods.worker_memory import CHUNK_BYTES, ENTRY_BYTES, Extent, Memory, max_group_rows, max_item_rows, max_slice_rows
 from ...models.model import Model
@@ -30,7 +30,7 @@ from ..records.plan import Plan
 STATE_BYTES = 272  # of a player and output in states of summaries: as they are, as they were before a slice, as bytes, as text, and in the footer
 LABEL_BYTES = 128  # of a row's label, weight and group, as read and as laid out, and what comes of them
 LEAST_ROWS, LEAST_GROUPS = 100_000, 4  # rows and row groups of a part that is made of small files, whichever is less
-TOP_LEAVES, REASON_LEAVES = 3, 7  # columns that a list of the largest attributions, and one of reasons, is made of
+TOP_LEAVES, REASON_LEAVES, CHANGE_LEAVES = 3, 7, 4  # columns that a list of the largest attributions, of reasons, and of changes is made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,7 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
         parameters=job.parameters,
         groups=groups,
         interactions=options.interactions,
+        sets=choose_sets(method, options.interactions, options.order, options.index),
         precision=options.precision,
         device=options.device,
         space=options.space,
@@ -88,7 +89,7 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
 def _count_columns(draft: Plan) -> int:
     """Count the columns of a part, as Parquet counts them."""
     n_columns = len(draft.ids) + len(draft.chosen) + sum(map(len, draft.columns)) + len(draft.error_columns)
-    n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns)
+    n_columns += TOP_LEAVES * len(draft.top_columns) + REASON_LEAVES * len(draft.reason_columns) + CHANGE_LEAVES * len(draft.change_columns)
     return n_columns + len(draft.value_columns) + bool(draft.label_column)
 
 
@@ -98,6 +99,7 @@ def measure_row(draft: Plan, tables: Extent) -> RowSize:
     lots = 2 * N_GROUPS + 2 if draft.background_errors else 0  # phi without each lot, and all of these together
     n_kept = count_kept(len(tables.pairs), draft.interactions)
     n_entries = n_kept + sum(kept.most for kept in (draft.top, draft.reasons) if kept is not None)
+    n_entries += len(draft.reasons.changes.features) if draft.reasons is not None and draft.reasons.changes is not None else 0
     written = 8 * n_columns + ENTRY_BYTES * n_entries * len(draft.written_outputs)
     return RowSize(n_columns, tables.n_players * (1 + lots), n_kept, written)
 
@@ -135,12 +137,12 @@ def project_memory(plan: Plan, tables: Extent, row: RowSize, found: Listing, bac
     found_of_row = len(plan.outputs) * 8 * (6 + row.n_phi + n_pairs + tables.n_steps)  # margins and checks, attributions, interactions, paths
     chosen = n_written * 8 * row.n_phi * (plan.row_output is not None)  # those of the row's own output
     rounded = n_written * 8 * row.n_phi * 2 * (plan.wide and not plan.global_only)  # and encoded
-    listed = n_written * row.n_kept * (2 * 8 + 2 * (4 + _mean_length(tables.pairs, plan.players)))  # interactions, rounded and encoded, with names
+    listed = n_written * row.n_kept * (2 * 8 + _mean_length(tables.pairs, plan.players))  # interactions, rounded and encoded, with names
     labels = LABEL_BYTES if plan.labels or plan.by else 0
     values = len(plan.value_columns) * 3 * 8  # as read, as kept, and encoded
     explained = padded(held) * (inputs + found_of_row + chosen + rounded + listed + labels + values)
     waiting = 2 * (gathered - held) * row.written  # rows of the row group, and encoded
-    states = STATE_BYTES * tables.n_players * n_written
+    states = STATE_BYTES * (tables.n_players + (n_pairs if plan.sets is not None else 0)) * n_written
     counted = 0 if background is None else max_slice_rows(tables.n_used) * tables.n_used * (3 * 8 + 4)  # values as read, together, padded and ranked
     return Memory(
         tables=tables.n_bytes,
@@ -159,7 +161,7 @@ def make_plan(job: Job, model: Model, groups: Groups, found: Listing, background
 
 
 def _mean_length(pairs: np.ndarray, players: Sequence[str]) -> int:
-    """Bytes of the name of a pair's player."""
-    numbers = pairs.reshape(-1)
+    """Bytes of the names of a pair's, or a set's, players."""
+    numbers = pairs[pairs >= 0]
     lengths = np.array([len(player.encode()) for player in players])
-    return int(np.ceil(lengths[numbers].mean())) if numbers.size else 0
+    return int(np.ceil((4 + np.ceil(lengths[numbers].mean())) * numbers.size / len(pairs))) if numbers.size else 0

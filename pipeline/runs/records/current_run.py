@@ -155,8 +155,8 @@ def refuse_others(run: str, manifest: Manifest, plan: Plan) -> None:
         raise InvalidRun(f"{where}: has player {shorten(strange[0])}, the plan has {n_players}")
 
 
-def not_finished(run: str) -> NotFinished:
-    """Say how far a run is that is not finished; nothing is known of one whose plan cannot be read, or that is not there."""
+def not_finished(run: str, working: bool | None = None) -> NotFinished:
+    """Say how far a run is that is not finished, and whether a process works on it; nothing is known of one without a plan, or that is not there."""
     plan = None
     with suppress(InvalidRun, NotThere):
         plan = PLANS.read(RunFolder(run).plan)
@@ -164,7 +164,8 @@ def not_finished(run: str) -> NotFinished:
         return NotFinished(f"{run}: no {MANIFEST} there: not a finished run")
     done = count_done(run, plan)
     how_far = f"{done.n_parts} of {count(len(plan.items), 'part')} {'is' if len(plan.items) == 1 else 'are'} there"
-    return NotFinished(f"{run}: not a finished run, {how_far}; the command that explains it goes on from there")
+    then = "a process works on it: wait for it" if working else "the command that explains it goes on from there"
+    return NotFinished(f"{run}: not a finished run, {how_far}; {then}")
 
 
 def count_done(run: str, plan: Plan) -> Done:

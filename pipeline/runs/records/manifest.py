@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from leafledger.kernels.quotients.quantities import Quantity
+from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.slices.links import Link
 
@@ -80,7 +81,7 @@ class Manifest:
     bound: tuple[float, ...]  # no margin is further from that of the base value
     used: tuple[int, ...]  # features that some split asks for, by position
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
-    pairs: tuple[tuple[int, int], ...]  # of these that interact, where interactions were asked for
+    pairs: tuple[tuple[int, ...], ...]  # of these that interact, or sets of them, where interactions were asked for
     n_rows: int  # explained, and there
     n_files: int  # of the plan, with rows; those whose footers could not be read are none of them
     residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
@@ -90,6 +91,7 @@ class Manifest:
     totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
     missing: float | None = field(default=None, metadata={EMPTY: True})  # number that stands for missing values besides null and NaN, if any
     forgotten: tuple[Forgotten, ...] = field(default=(), metadata={EMPTY: True})  # rows that were taken out since; summaries were made with them
+    sets: Sets | None = field(default=None, metadata={EMPTY: True})  # as in the plan
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")
@@ -253,7 +255,7 @@ class Game:
     bound: tuple[float, ...]
     used: tuple[int, ...]
     players: tuple[int, ...]
-    pairs: tuple[tuple[int, int], ...]
+    pairs: tuple[tuple[int, ...], ...]
 
 
 def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
@@ -266,9 +268,9 @@ def describe_game(library: str, prepared: Prepared, link: Link | None) -> Game:
     link : Link or None
         That attributions are carried through; None for margins.
     """
-    base = find_base(link, prepared)
-    arrays = (base[~np.isnan(base)], prepared.bound, prepared.bins.read, prepared.players, prepared.pairs.players)
-    return Game(library, *(as_tuples(array.tolist()) for array in arrays))
+    sets, base = [[player for player in members if player >= 0] for members in prepared.pairs.players.tolist()], find_base(link, prepared)
+    arrays = (base[~np.isnan(base)], prepared.bound, prepared.bins.read, prepared.players)
+    return Game(library, *map(as_tuples, (*(array.tolist() for array in arrays), sets)))
 
 
 def make_manifest(
@@ -326,5 +328,6 @@ def make_manifest(
         summaries=tuple(written),
         rejected=tuple(rejected),
         totals=read_totals(summaries),
+        sets=plan.sets,
         missing=min((feature.missing for feature in plan.features if feature.missing is not None), default=None),
     )

@@ -15,7 +15,8 @@ from leafledger.kernels.methods import METHODS
 from leafledger.kernels.quotients.quantities import Quantity
 from leafledger.kernels.reductions.input_counts import INPUTS
 from leafledger.kernels.reductions.loss_shares import LOSS_SHARES
-from leafledger.kernels.reductions.summary import INTERACTIONS, Summary, list_grouped
+from leafledger.kernels.reductions.summary import Summary, list_grouped
+from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.links import Link
 
 from ...arguments.choices import LOSS, Device, Precision, Space
@@ -26,12 +27,14 @@ from ...dataset.columns.partition import Groups
 from ...dataset.files.identity import mark_of
 from ...dataset.files.listing import Rejected, WorkItem
 from ...display.text import as_html, count
-from ...json_records import UNWRITTEN, as_text, digest_text, written_fields
+from ...json_records import EMPTY, UNWRITTEN, as_text, digest_text, written_fields
+from ...methods.interaction_lists import find_summary
 from ...methods.output_space import TOTALS
 from ...methods.tables import player_names
 from ...models.model import Feature
 from ...models.row_output import OUTPUT, RowOutput
 from ..columns import reason_columns as told
+from ..columns.change_columns import CHANGES
 from ..columns.reasons import Reasons
 from ..columns.top_attributions import TOP, Top
 from ..formats.earlier import list_scores, list_summaries
@@ -95,6 +98,7 @@ class Plan:
     group_rows: int  # of a part's row groups
     items: tuple[WorkItem, ...]
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
+    sets: Sets | None = field(default=None, metadata={EMPTY: True})  # that interactions are of; None for pairs
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.items), "item"), count(len(self.features), "feature"), count(len(self.outputs), "output")
@@ -171,11 +175,19 @@ class Plan:
         named = [schema.name_columns(stem, self.written_outputs, taken) for stem in stems]
         return [name for of_output in zip(*named, strict=True) for name in of_output]
 
+    @cached_property
+    def change_columns(self) -> list[str]:
+        """The name of a part's column of nearest changes, if there is one."""
+        asked = self.reasons is not None and self.reasons.changes is not None
+        taken = self._take(self.error_columns, self.top_columns, self.value_columns, self.reason_columns)
+        return schema.name_columns(CHANGES, ("",), taken) if asked else []
+
     @property
     def part_columns(self) -> list[str]:
         """Names of all columns of a part."""
         label = [self.label_column] if self.label_column else []
-        return [*dict.fromkeys(self._take(self.error_columns, self.top_columns, self.reason_columns, self.value_columns, label))]
+        told = [*self.reason_columns, *self.change_columns]
+        return [*dict.fromkeys(self._take(self.error_columns, self.top_columns, told, self.value_columns, label))]
 
     @property
     def written_outputs(self) -> tuple[str, ...]:
@@ -217,10 +229,8 @@ class Plan:
     @cached_property
     def summaries(self) -> tuple[Summary, ...]:
         """What the run keeps of all rows."""
-        asked = (
-            *((INTERACTIONS,) if self.interactions is not None else ()),
-            *((LOSS_ERRORS if self.space == LOSS else BACKGROUND_ERRORS,) if self.background_errors else ()),
-        )
+        errors = LOSS_ERRORS if self.space == LOSS else BACKGROUND_ERRORS
+        asked = (*((find_summary(self.sets),) if self.interactions is not None else ()), *((errors,) if self.background_errors else ()))
         own = (LOSS_SHARES,) if self.space == LOSS else list_summaries(self.method, self.format_version)
         counted = (INPUTS,) if self.format_version > 1 else ()
         return tuple(dict.fromkeys((*own, *(list_grouped(own) if self.by else ()), *asked, *counted)))

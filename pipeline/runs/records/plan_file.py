@@ -19,6 +19,7 @@ from ...dataset.files.listing import WorkItem
 from ...display.text import is_whole
 from ...errors import InvalidRun, RunConflict, UsageError
 from ...json_records import iterate_text, parse_text
+from ...methods.interaction_lists import choose_sets
 from ...methods.parameters import check_by, check_parameters, find_method
 from ...methods.worker_memory import SLICE_ROWS, max_group_rows
 from ...models.catboost.cityhash import HashedCategory
@@ -87,9 +88,13 @@ def _check_sense(plan: Plan) -> None:
         raise ValueError("groups are no partition of the features")
     if plan.interactions is not None and json.dumps(read_interactions("interactions", plan.interactions)) != json.dumps(plan.interactions):
         raise ValueError(f"interactions are {plan.interactions!r}, of another type than is written")
+    sets = plan.sets
+    asked = None if sets is None else choose_sets(find_method(plan.method), plan.interactions, sets.order, sets.index or None)
+    if asked != sets:
+        raise ValueError(f"sets are {sets}, expected {asked}")
     if plan.labels is not None:
         read_choice("missing", plan.labels.missing, get_args(MissingLabels))
-    check_by(METHODS[plan.method], read_names("by", tuple(column.name for column in plan.by)))
+    check_by(METHODS[plan.method], read_names("by", tuple(column.name for column in plan.by)), plan.space)
     check_described(plan.by)
     if plan.background_digest is not None and plan.background is None:
         raise ValueError("there is a digest of a background, and no background")

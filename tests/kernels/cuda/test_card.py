@@ -67,10 +67,11 @@ def test_more_features_than_a_record_can_name(monkeypatch):
     assert module.find_obstacle(METHODS["shapley"], prepared) == "the model's splits have 3 features, at most 2 are possible"
 
 
-def test_owen_values_run_on_processors():
+@pytest.mark.parametrize(("name", "given"), [("owen", {}), ("asymmetric", {"sequence": (1, 0, 2)})])
+def test_values_within_groups_run_on_processors(name, given):
     """Members of a group are present with a probability of their own."""
-    prepared = tables("owen", grown(np.random.default_rng(0), 2, 4, 6), np.array([0, 0, 0, 1, 1, 2]))
-    assert "Owen values" in module.find_obstacle(METHODS["owen"], prepared)
+    prepared = tables(name, grown(np.random.default_rng(0), 2, 4, 6), np.array([0, 0, 0, 1, 1, 2]), **given)
+    assert "Owen values" in module.find_obstacle(METHODS[name], prepared)
 
 
 @pytest.mark.skipif(SIMULATED, reason="the simulator knows one thread at a time")

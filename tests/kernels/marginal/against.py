@@ -18,6 +18,7 @@ PARAMETERS = {
     "semivalue": {"atoms": ((0.25, 1.0), (0.5, 3.0)), "density": ()},
     "owen": {"across": "shapley", "within": "shapley"},
     "two_step": {},
+    "asymmetric": {"sequence": ()},
     "probabilistic": {"sizes": (), "weights": ()},
 }
 PLENTY = 1 << 40  # bytes

@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leafledger.kernels.marginal.background import Background
-from leafledger.kernels.marginal.coalitions import Leaves, View, add_gains, each_group, everyone, view_patterns, whole_groups
+from leafledger.kernels.marginal.coalitions import (
+    Leaves,
+    View,
+    add_gains,
+    any_sequence,
+    each_group,
+    everyone,
+    in_sequence,
+    view_patterns,
+    whole_groups,
+)
 from leafledger.kernels.trees.lookup import WORD_BITS
 
 PLAYERS = st.lists(st.tuples(st.integers(0, 20), st.integers(0, 3)), unique_by=lambda pair: pair[0], max_size=8)
@@ -42,6 +52,30 @@ def test_everybody_gains_once(drawn):
         assert view.n_players == own.sum() + len(set(groups[~own].tolist()))
         gained += players[own].tolist()
     assert sorted(gained) == sorted(players.tolist())
+
+
+@given(PLAYERS, st.permutations(range(4)))
+def test_in_a_sequence_later_groups_are_absent(drawn, place):
+    """Own players come first, all of earlier groups are one player behind them, and tables have one size in any sequence."""
+    players, groups = np.array(drawn, np.int32).reshape(-1, 2).T
+    views, others = in_sequence(np.array(place))(players, groups), any_sequence(players, groups)
+    assert len(views) == max(1, len(set(groups.tolist())))
+    for view, other in zip(views, others, strict=True):
+        assert (view.n_players, view.rows.tolist()) == (other.n_players, other.rows.tolist())
+        n_own = view.rows.size
+        mine = {int(group) for group, row in zip(groups, players, strict=True) if row in view.rows}
+        for who, row, group in zip(view.who.tolist(), players.tolist(), groups.tolist(), strict=True):
+            if group in mine:
+                assert view.rows[who] == row
+            else:
+                assert who == (n_own if all(place[group] < place[own] for own in mine) else -1)
+
+
+def test_rows_that_fail_an_absent_player_are_left_out():
+    """Of a view's patterns, whatever else they fail."""
+    background = Background(np.zeros(0, np.int64), np.array([0, 4]), np.array([[0b000], [0b001], [0b010], [0b110]]), np.array([4, 3, 2, 1]))
+    seen, times = view_patterns(background, 0, View(np.array([0, -1, 1]), np.zeros(1, np.int32)))
+    assert (seen.tolist(), times.tolist()) == ([[0], [1]], [4, 3])
 
 
 @pytest.mark.parametrize("n_players", [5, WORD_BITS, WORD_BITS + 1, 3 * WORD_BITS])

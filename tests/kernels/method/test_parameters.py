@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leafledger.kernels.method.parameters import LARGEST, choice, number, numbers, points, whole
+from leafledger.kernels.method.parameters import LARGEST, choice, number, numbers, points, sequence_of_groups, whole
 
 
 @pytest.mark.parametrize(("given", "value"), [("0.25", 0.25), (0, 0.0), (1, 1.0), ("1e-3", 1e-3)])
@@ -102,3 +102,28 @@ def test_a_choice_is_one_of_its_names():
     for given in ("pink", "Normal", 3, None, ["normal"]):
         with pytest.raises(ValueError, match=r"expected one of normal, uniform$"):
             noise.read(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "value"),
+    [
+        ("age, income,debt", ("age", "income", "debt")),
+        (' ["a, b", " c"]', ("a, b", " c")),
+        (["b", "a,c"], ("b", "a,c")),
+        (np.array(["b", "a"]), ("b", "a")),
+        ((), ()),
+    ],
+)
+def test_a_sequence_of_groups_is_read(given, value):
+    """From text with commas, JSON, and sequences, in their order; it is none of another kind of text."""
+    sequence = sequence_of_groups("sequence", "")
+    assert sequence.of_groups
+    found = sequence.read(given)
+    assert (found, {type(name) for name in found}) == (value, {str} if value else set())
+
+
+@pytest.mark.parametrize("given", ["", "a,,b", "[1]", "[", "[" * 10**5, ["a", 1], ["a", ""], 3, None, {"a": 1}, {"a", "b"}, pd.Series(["a", "b"])])
+def test_what_is_no_sequence_of_groups_is_refused(given):
+    """Nor what has no order, or names of its own."""
+    with pytest.raises(ValueError, match="expected names of groups, as text with commas between them, or a JSON list"):
+        sequence_of_groups("sequence", "").read(given)

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from leafledger.kernels.game_values import Quadrature, banzhaf, beta, shapley
+from leafledger.kernels.game_values import Quadrature, banzhaf, beta, interior, shapley
 from leafledger.kernels.methods import METHODS
-from leafledger.kernels.path_dependent.interactions import interior, play_pairs
+from leafledger.kernels.path_dependent.interactions import play_pairs
 from leafledger.kernels.prepare import prepare
 from leafledger.kernels.trees.forest import make_forest
 from tests import naive

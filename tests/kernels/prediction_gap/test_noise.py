@@ -10,14 +10,11 @@ from scipy import stats
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prediction_gap.noise import (
-    EMPIRICAL,
-    NOISE_NAMES,
     NOISES,
     Noise,
     atoms_of,
     deviations,
     measure,
-    noise_number,
     perturb_rows,
     resampled_units,
 )
@@ -44,20 +41,14 @@ def test_distributions_are_those_of_scipy(noise):
     assert_allclose(noise.upper(z), expected.sf(z), rtol=1e-12, atol=1e-16 if noise.name == "uniform" else 0)
 
 
-def test_noise_is_found_by_name():
-    """That drawn from data adds none: any will do."""
-    assert [NOISES[noise_number(noise.name)].name for noise in NOISES] == ["normal", "uniform", "laplace"]
-    assert NOISE_NAMES[-1] == EMPIRICAL
-    assert noise_number(EMPIRICAL) == 0
-
-
 @given(data=st.data(), ensemble=forests(), empirical=st.booleans(), resample=st.booleans())
 def test_units_are_drawn_by_what_they_are(data, ensemble, empirical, resample):
     """Numeric features by themselves, or categories and groups, or both, or none."""
     groups = data.draw(partitions(ensemble))
     forest = make_forest(ensemble, groups)[1]
     numeric = [(groups == g).sum() == 1 and not ensemble.n_categories[groups == g].any() for g in forest.players]
-    assert resampled_units(forest, empirical, resample).tolist() == [empirical if alone else resample for alone in numeric]
+    found = resampled_units(forest, np.full(ensemble.n_features, empirical), resample)
+    assert found.tolist() == [empirical if alone else resample for alone in numeric]
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=lambda noise: noise.name)

@@ -10,7 +10,7 @@ from leafledger.kernels.batch import attribute_batch
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import prepare
-from leafledger.kernels.reductions.summary import IMPORTANCE, IMPORTANCE_BY, INTERACTIONS, Subject, list_grouped
+from leafledger.kernels.reductions.summary import IMPORTANCE, IMPORTANCE_BY, INTERACTIONS, SET_INTERACTIONS, Subject, list_grouped
 from leafledger.kernels.slices.buffers import make_buffers
 from leafledger.kernels.slices.labels import no_labels
 from tests.hypercubes import full_tree
@@ -47,6 +47,17 @@ def test_interactions_have_the_same_moments_and_no_share():
     assert (found["first"], found["second"]) == (["x"] * 2, ["z"] * 2)
     assert_allclose(found["mean"], values.mean(axis=2).reshape(-1), rtol=1e-12)
     assert "share" not in found
+
+
+def test_interactions_of_sets_have_a_list_of_names():
+    """A row per set, of any size, without the fillers of smaller ones."""
+    subject = replace(SUBJECT, pairs=np.array([[0, -1], [0, 2]], np.int32))
+    values = RNG.normal(size=(2, 2, 50))
+    state = SET_INTERACTIONS.reduction.update(SET_INTERACTIONS.reduction.init(2, 2), values, 50)
+    (found,) = SET_INTERACTIONS.tabulate(state, subject).values()
+    assert tuple(found.columns) == SET_INTERACTIONS.columns
+    assert found.columns["features"] == [["x"], ["x", "z"]] * 2
+    assert_allclose(found.columns["mean"], values.mean(axis=2).reshape(-1), rtol=1e-12)
 
 
 def test_a_path_is_summarised_step_by_step():
@@ -110,7 +121,11 @@ def test_a_share_of_nothing_is_nothing():
 @pytest.mark.slow
 def test_a_summary_reads_what_its_method_writes(method):
     """From a batch of rows to tables with the columns that the summary names, one value of a row's batch per label."""
-    parameters = {parameter.name: parameter.default for parameter in method.parameters} | {"atoms": ((0.5, 1.0),), "sizes": (0.5, 0.5)}
+    parameters = {parameter.name: parameter.default for parameter in method.parameters} | {
+        "atoms": ((0.5, 1.0),),
+        "sizes": (0.5, 0.5),
+        "sequence": (0,),
+    }
     parameters = {name: value for name, value in parameters.items() if any(parameter.name == name for parameter in method.parameters)}
     groups = None if method.phi.of_groups else np.zeros(2, np.int32)
     prepared = prepare(TREE, method, parameters, groups)

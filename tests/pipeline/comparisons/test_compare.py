@@ -180,6 +180,7 @@ def test_rankings_place_features_that_no_split_asks_for(wide, tmp_path):
 
 
 GROUPS = {"who": ["carrier", "constant"], "when": ["delay", "empty"]}  # a feature of splits and one of none each
+SEQUENCE = ["when", "month", "who", "distance"]
 
 
 def test_every_method_can_be_compared(wide, tmp_path):
@@ -195,8 +196,9 @@ def test_every_method_can_be_compared(wide, tmp_path):
         f"probabilistic(sizes={sizes})": ("probabilistic", {"sizes": sizes}),
         "owen(within=beta:4:1)": ("owen", {"within": "beta:4:1"}),
         "two_step": ("two_step", {}),
+        f"asymmetric(sequence={','.join(SEQUENCE)})": ("asymmetric", {"sequence": SEQUENCE}),
     }
-    grouped = {name: {"partition": GROUPS} if method in ("owen", "two_step") else {} for name, (method, _) in asked.items()}
+    grouped = {name: {"partition": GROUPS} if method in ("owen", "two_step", "asymmetric") else {} for name, (method, _) in asked.items()}
     phi = {name: leafledger.attribute(model, rows, method, parameters=given, **grouped[name]).phi for name, (method, given) in asked.items()}
     leafledger.explain(model, data, tmp_path / "run", method="two_step", partition=GROUPS, scheduler="serial", precision="float64")
     names = (*asked, "curves(ranking=semivalue(atoms=0:1,1:1))", f"run:{tmp_path}/run")
@@ -230,7 +232,7 @@ def test_a_partition_is_for_methods_that_take_groups(example, tmp_path):
     asked = {"scales": (), "scheduler": "serial"}
     with pytest.raises(UsageError, match="method 'owen' needs a partition of the features"):
         compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley", "owen"), **asked)
-    with pytest.raises(UsageError, match="partition is given, and no method takes groups of features, expected owen or two_step among methods"):
+    with pytest.raises(UsageError, match="partition is given, and no method takes groups of features, expected owen or two_step or asym"):
         compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), partition={"where": ["distance"]}, **asked)
 
 

@@ -44,6 +44,14 @@ CALLS = {
         lambda example: leafledger.attribute(example.model, _frame(example), "beta", parameters={"alfa": 2}),
         "method 'beta' has no parameter 'alfa', it takes alpha, beta; did you mean 'alpha'?",
     ),
+    "parameter in a text": (
+        lambda example: leafledger.prediction_gap(example.model, _frame(example), ranking="semivalue(atom=0:1)"),
+        "'semivalue(atom=0:1)': expected no parameter 'atom', it takes atoms, density; did you mean 'atoms'?",
+    ),
+    "parameter of a method in another": (
+        lambda example: leafledger.attribute(example.model, _frame(example), "gap", parameters={"ranking": "semivalue(atom=0:1)"}),
+        "parameter 'ranking' is 'semivalue(atom=0:1)', expected no parameter 'atom', it takes atoms, density; did you mean 'atoms'?",
+    ),
     "word": (
         lambda example: leafledger.attribute(example.model, _frame(example), space="margins"),
         "space is 'margins', expected 'margin' or 'probability' or 'response'; did you mean 'margin'?",
@@ -66,7 +74,10 @@ CALLS = {
     ),
     "noise": (
         lambda example: leafledger.prediction_gap(example.model, _frame(example), noise="normale"),
-        "noise is 'normale', expected one of normal, uniform, laplace, empirical, or a distribution function; did you mean 'normal'?",
+        (
+            "noise is 'normale', expected one of normal, uniform, laplace, empirical, one with a scale as laplace:0.5, values with probabilities as "
+            "-1:0.5,1:0.5, or one by feature; did you mean 'normal'?"
+        ),
     ),
     "ranking": (
         lambda example: leafledger.prediction_gap(example.model, _frame(example), ranking=["dely"]),

@@ -47,7 +47,7 @@ def read(page):
 def hostile():
     reason = {"rank": 1, "code": HOSTILE, "text": HOSTILE, "feature": HOSTILE, "phi": 1.0, "share": 0.5, "value": HOSTILE}
     steps = [Step(HOSTILE, HOSTILE, 2.0), Step("b", None, -1.0)]
-    row = one(steps, base=1.0, total=2.0, output=HOSTILE, interactions=((HOSTILE, "b", 1.0),), reasons=(reason,), scores={HOSTILE: 1.0})
+    row = one(steps, base=1.0, total=2.0, output=HOSTILE, interactions=(((HOSTILE, "b"), 1.0),), reasons=(reason,), scores={HOSTILE: 1.0})
     other = one(steps, total=1.0, output=HOSTILE).outputs
     return ShownRow(row.place, HOSTILE, 0, {HOSTILE: HOSTILE}, {HOSTILE: HOSTILE, "none": None}, (*row.outputs, *other))
 

@@ -186,7 +186,7 @@ def test_what_data_say_is_text_and_nothing_else():
     """Control characters, marks of direction, line ends; in names, values, ids, outputs and reasons."""
     reason = {"rank": 1, "code": EVIL, "text": EVIL, "feature": EVIL, "phi": 1.0, "share": 0.5, "value": EVIL}
     step = Step(EVIL, EVIL, 1.0)
-    row = one([step], output=EVIL, interactions=((EVIL, EVIL, 1.0),), reasons=(reason,), scores={EVIL: 1.0})
+    row = one([step], output=EVIL, interactions=(((EVIL, EVIL), 1.0),), reasons=(reason,), scores={EVIL: 1.0})
     row = ShownRow(row.place, row.file, 0, {EVIL: EVIL}, {EVIL: EVIL}, (*row.outputs, one([step], output=EVIL).outputs[0]))
     for text in (str(shown(row)), str(shown(row, ranks=True)), str(shown(row, additive=False))):
         assert "\x1b" not in text

@@ -255,6 +255,21 @@ def test_a_run_that_is_replaced_meanwhile_is_named(runs, monkeypatch):
     assert check_run(runs / f"date={DAYS[0]}", deep=True).n_forgotten == 12
 
 
+def test_another_command_beside_it_is_told(runs, monkeypatch, capsys):
+    """A part that goes while it is read, as where two forget at once: the run is named, with what to do; given again it is done."""
+
+    def exchange(leaving, day):
+        raise NotThere(f"{leaving.run}/attributions/part-00002.parquet: cannot read: no such file or object")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(forget_, "exchange", exchange)
+        found = forget(runs, {"customer": PERSON})
+    says = "another command changes the run, or it is damaged, which check tells: give the same command again"
+    assert [each.why.partition("; ")[2] for each in found.untouched] == [says] * 2
+    assert not found.proved
+    assert forget(runs, {"customer": PERSON}).proved
+
+
 def test_a_value_of_another_type(runs):
     """Is no row's: the run says so, and nothing is proved."""
     found = forget(runs, {"account": "x"})

@@ -51,7 +51,7 @@ RUNS = (
     night("e", state="unfinished"),
 )
 LINES = (Line(NASTY, (0.5, None, 0.25, 0.75)), Line("b", (None, 0.0, 0.0, None)))
-KIND = Kind(NASTY, NASTY, "{}", "margin", "without a background", (NASTY, "b"))
+KIND = Kind(NASTY, NASTY, "{}", "margin", "", "without a background", (NASTY, "b"))
 FOUND = Importances(RUNS, (OutputLines(NASTY, LINES, 30), OutputLines("b", LINES, 2)), 12, 1, KIND)
 
 

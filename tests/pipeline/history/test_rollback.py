@@ -66,10 +66,11 @@ def test_a_run_is_put_back(night, capsys):
     assert lines == [
         f"{run}: the run of before is put back: 3,000 rows in 3 parts, SHA-256 of manifest.json {made.sha256}",
         f"{run.rpartition('/')[0]}/latest.json names the run by its new manifest",
+        "what was found of drift, and a report, are not kept: leafledger drift and leafledger report make them again",
     ]
     assert_back(*night)
     assert main(["rollback", run]) == 2
-    said = "nothing is kept of what it replaced, if it replaced any; explain keeps it with --keep-replaced"
+    said = "nothing is kept of what it replaced: it was put back before, or explain was to keep none; explain keeps it with --keep-replaced"
     assert capsys.readouterr().err == f"leafledger: {run}: {said}\n"
     assert rows.num_rows == 3000
 

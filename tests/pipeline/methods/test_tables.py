@@ -17,7 +17,7 @@ from leafledger.kernels.method.method import TOLERANCE
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.prepare import measure_background
 from leafledger.pipeline.errors import UnsupportedModel, UsageError
-from leafledger.pipeline.methods.tables import ask_model, pair_names, player_names, prepare_model, refused, weigh_model
+from leafledger.pipeline.methods.tables import ask_model, player_names, prepare_model, refused, set_names, weigh_model
 from leafledger.pipeline.models import load_ensemble
 from leafledger.pipeline.models.objectives import Margin, Objective
 from tests import naive
@@ -107,14 +107,14 @@ def test_pairs_are_named_by_their_players(model):
 
     for root in ensemble.root:
         descend(root, frozenset())
-    found = pair_names(prepared, FEATURES)
+    found = set_names(prepared, FEATURES)
     assert len(found) == len(meet) > 0
     assert {frozenset(pair) for pair in found} == meet
 
 
 def test_what_kernels_refuse_is_a_mistake_of_the_caller_s(model):
     """In the same words; other errors go on."""
-    with pytest.raises(UsageError, match=r"^method 'owen' needs a partition of the features"):
+    with pytest.raises(UsageError, match=r"^method 'owen' needs a partition of the features: give --partition, in Python partition=$"):
         prepare_model(model, METHODS["owen"], {}, ())
     with pytest.raises(UsageError, match=r"^as it was said$") as raised, refused():
         raise InvalidParameters("as it was said")

@@ -27,6 +27,18 @@ def classes(example, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def acting(tmp_path_factory):
+    """A run with interactions of sets of up to three features, all of which act together."""
+    folder, rng = tmp_path_factory.mktemp("acting"), np.random.default_rng(3)
+    rows = pd.DataFrame(rng.normal(size=(400, 3)).round(1), columns=["a", "b", f"c{'_that_has_a_long_name' * 3}"])
+    settings = {"verbosity": -1, "num_threads": 1, "num_leaves": 15}
+    lightgbm.train(settings, lightgbm.Dataset(rows, np.sign(rows.prod(axis=1))), 20).save_model(folder / "model.txt")
+    rows.to_parquet(folder / "rows.parquet")
+    explain(folder / "model.txt", folder / "rows.parquet", folder / "run", interactions=2, order=3, values=True, scheduler="serial")
+    return folder / "run"
+
+
+@pytest.fixture(scope="session")
 def odd(tmp_path_factory):
     """Makes a run of some rows: a name that is markup, a feature without values, infinite ones."""
     rng = np.random.default_rng(1)

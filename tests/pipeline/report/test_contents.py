@@ -24,7 +24,11 @@ def test_the_sections_are_those_of_the_run(reported):
     run = read_run(reported)
     page = compose(Material(run, read_summaries(run), {}, ()), LIMITS)
     assert [section.id for section in page.sections] == ["output-1", "inputs", "provenance"]
-    assert [figure.title for figure in page.sections[0].figures] == ["How much each feature moves predictions", "Which features act together"]
+    assert [figure.title for figure in page.sections[0].figures] == [
+        "How much each feature moves predictions",
+        "Which features act together",
+        "The largest interactions",
+    ]
 
 
 def test_of_no_rows_nothing_is_shown(reported):
@@ -131,3 +135,12 @@ def test_a_summary_without_a_column_is_one_line(reported, tmp_path):
     pq.write_table(pq.read_table(path).drop_columns("missing"), path)
     with pytest.raises(InvalidRun, match=r"inputs.parquet: is damaged: it has no column 'missing'"):
         read_summaries(read_run(copy))
+
+
+def test_interactions_of_three_are_in_the_report_of_a_run_with_an_order(acting):
+    """As a bar with three dots and an area; from the run's summary, which has all sets of up to three."""
+    run = read_run(acting)
+    matrix, sets, network = compose(Material(run, read_summaries(run), {}, ()), LIMITS).sections[0].figures[1:]
+    assert sorted(row[0].count(" and ") for row in sets.table.rows) == [1, 1, 1, 2]
+    assert max((column.members for column in sets.drawing.columns), key=len) == (0, 1, 2)
+    assert (len(matrix.table.rows), len(network.drawing.lines), len(network.drawing.areas)) == (3, 3, 1)

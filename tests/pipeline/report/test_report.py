@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leafledger import attribute, check_run, drift, explain, load_ensemble, read_run, report
-from leafledger.pipeline.errors import InvalidRun, RunConflict
+from leafledger import attribute, check_run, drift, effects, explain, load_ensemble, read_run, report
+from leafledger.pipeline.errors import InvalidRun, NotFinished, RunConflict, UsageError
 from leafledger.pipeline.report import report as module
 from leafledger.pipeline.report.contents import compose
 from leafledger.pipeline.report.figures.scale import write_number
@@ -318,3 +318,24 @@ def test_a_damaged_run_is_one_line(reported, tmp_path):
     part.unlink()
     with pytest.raises(InvalidRun, match=r"part-00001.parquet"):
         report(copy, scheduler="serial")
+
+
+def test_effects_stand_beside_attributions(reported, tmp_path):
+    """Of the same model alone; what is damaged or not there is told in a line."""
+    plan, run = read_run(reported).plan, copied(reported, tmp_path)
+    out = tmp_path / "effects"
+    effects(plan.model, plan.data, out, scheduler="serial")
+    page = written(run, effects=out)
+    first = page.index("How distance acts") if "How distance acts" in page else page.index(" acts</h3>")
+    assert page.count("Effect of ") >= 2
+    assert page.index("Effect of ", first) > first
+    assert "Effect of " not in written(run)
+    with pytest.raises(NotFinished, match="holds no finished effects"):
+        report(run, effects=tmp_path / "none", scheduler="serial")
+    record = json.loads((out / "effects.json").read_text())
+    (out / "effects.json").write_text(json.dumps(record | {"model_digest": "0" * 64}))
+    with pytest.raises(UsageError, match="effects are of a model with SHA-256 000000000000, the run's had"):
+        report(run, effects=out, scheduler="serial")
+    (out / "effects.json").write_text(json.dumps(record | {"objects": {}}))
+    with pytest.raises(InvalidRun, match=r"curves\.parquet: is not the table that effects\.json lists"):
+        report(run, effects=out, scheduler="serial")

@@ -26,7 +26,7 @@ from leafledger.pipeline.methods import worker_memory as sizes
         (
             {"method": "semivalue", "parameters": {"density": lambda t, rest: t}},
             UsageError,
-            "parameter 'density' is a function, which cannot be written into a plan; give points",
+            "parameter 'density' is a function, which cannot be written into a plan; give numbers in its place",
         ),
         ({"method": "probabilistic", "parameters": {"sizes": "1,0"}}, UsageError, "parameter 'sizes' has 2 numbers, expected one for each of 4"),
         (
@@ -35,6 +35,8 @@ from leafledger.pipeline.methods import worker_memory as sizes
             "parameter 'sizes' is a ndarray, expected finite",
         ),
         ({"method": "owen"}, UsageError, "method 'owen' needs a partition of the features"),
+        ({"method": "asymmetric", "parameters": {"sequence": "delay"}}, UsageError, "method 'asymmetric' needs a partition of the features"),
+        ({"method": "asymmetric", "partition": {}}, UsageError, "method 'asymmetric' needs parameter 'sequence': every group, and every feature"),
         ({"partition": {"flight": ["delays"]}}, UsageError, "partition: group 'flight' names 'delays', which is no feature of the model"),
         ({"partition": "groups.json"}, StorageError, "groups.json: cannot read: no such file or object"),
         ({"ids": ["nowhere"]}, SchemaMismatch, "column 'nowhere' missing, got flight, name, distance"),

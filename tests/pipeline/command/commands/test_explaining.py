@@ -134,7 +134,7 @@ def test_a_range_says_what_of_its_nights_is_not_in_full(example, tmp_path, capsy
     n_rows = check_run(tmp_path / "2026-03-02").n_rows
     assert second == f"2026-03-02 {tmp_path}/2026-03-02: explained ({n_rows:,} rows in 3 parts); {rejected}"
     code, said, _ = run(capsys, *told, "--method", "banzhaf", "--dates", "2026-03-01..2026-03-02")
-    assert (code, said.splitlines()[-1]) == (3, "2 nights: 0 explained, 0 finished before, 0 failed, 2 kept as it is; 1 not in full")
+    assert (code, said.splitlines()[-1]) == (3, "2 nights: 0 explained, 0 finished before, 0 failed, 2 kept as they are; 1 not in full")
     assert said.splitlines()[0] == f"2026-03-01 {tmp_path}/2026-03-01: kept as it is (3,000 rows in 4 parts)"
     code, said, _ = run(capsys, *told, "--dates", "2026-03-01..2026-03-01")
     digest = check_run(tmp_path / "2026-03-01").manifest

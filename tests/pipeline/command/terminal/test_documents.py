@@ -83,6 +83,10 @@ def test_commands_write_what_the_schema_says(example, out, capsys):
     assert (code, document["size"]) == (0, Path(document["page"]).stat().st_size)
     code, document, _ = typed(capsys, "inspect", example.model)
     check("inspect", document)
+    given = ("--background", example.data, "--out", run.parent / "effects", "--features", "distance", "--scheduler", "serial")
+    code, document, _ = typed(capsys, "effects", example.model, *given)
+    check("effects", document)
+    assert (code, document["n_rows"], document["found"]) == (0, 3000, False)
     code, document, _ = typed(capsys, "config", "check")
     check("config", document)
     measures = run.parent / "measures.parquet"

@@ -102,7 +102,7 @@ def test_rows_of_an_item_are_a_whole_number_or_a_word(number):
         typed(f"--item-rows={number}")
 
 
-@pytest.mark.parametrize("name", ["explain", "plan", "compare", "check", "show", "drift", "report", "certificates", "deploy"])
+@pytest.mark.parametrize("name", ["explain", "plan", "compare", "check", "show", "drift", "report", "effects", "certificates", "deploy"])
 def test_no_flag_of_any_command_rounds(name):
     """Every option of a command that is a whole number is read as one."""
     whole = [argument for argument in app_.app[name].assemble_argument_collection() if int in (argument.hint, *get_args(argument.hint))]

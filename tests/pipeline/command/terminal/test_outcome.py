@@ -41,6 +41,8 @@ def test_nights_are_counted():
     assert say_totals(7, [DONE] * 6 + [BEFORE]) == "7 nights: 6 explained, 1 finished before, 0 failed"
     said = say_totals(9, [DONE, PARTLY, DRIFTED, failed(Exit.NOT_YET), ended(Exit.DONE, "kept as it is")])
     assert said == "9 nights: 3 explained, 0 finished before, 1 failed, 1 kept as it is, 4 left to do; 1 not in full, 1 drifted"
+    kept = [ended(Exit.DONE, "kept as it is")] * 2
+    assert say_totals(2, kept) == "2 nights: 0 explained, 0 finished before, 0 failed, 2 kept as they are"
 
 
 def test_a_night_is_one_line():

@@ -42,7 +42,7 @@ def show(console, tmp_path, rows, totals=None, method="shapley", name="importanc
     (tmp_path / "run" / "summary").mkdir(parents=True)
     (tmp_path / "run" / "summary" / f"{name}.json").write_text(json.dumps(rows))
     listed = {f"{name}.json": {"uri": f"summary/{name}.json"}}
-    manifest = SimpleNamespace(method=method, summary=listed.get, totals=totals or {})
+    manifest = SimpleNamespace(sets=None, method=method, summary=listed.get, totals=totals or {})
     show_summaries(console, str(tmp_path / "run"), manifest)
     return console.export_text()
 

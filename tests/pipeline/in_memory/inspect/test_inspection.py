@@ -50,7 +50,7 @@ def test_costs_are_measured_or_refused_with_the_reason(booster):
         assert (cost.refused is None) == (cost.microseconds is not None and cost.table_bytes is not None)
         assert cost.refused is not None or (cost.microseconds > 0 and cost.table_bytes > 0)
     refused = {cost.method: cost.refused for cost in found.costs if cost.refused is not None}
-    assert refused.keys() == {"semivalue", "probabilistic", "owen", "two_step", "r2"}
+    assert refused.keys() == {"semivalue", "probabilistic", "owen", "two_step", "asymmetric", "r2"}
     assert Cost("r2", None, None, "needs a label of every row") in found.costs
     assert refused["semivalue"] == "method 'semivalue' needs parameter 'atoms' or 'density'"
 

@@ -175,13 +175,13 @@ def test_rows_of_tables_add_up_to_attributions(model, method, given):
     assert_allclose(looked_up(leaf_tables(model, method, **given), leaves, found), found.phi, rtol=0, atol=ATOL)
 
 
-@pytest.mark.parametrize("method", ["owen", "two_step"])
-def test_values_of_partitions_add_up_too(method):
+@pytest.mark.parametrize(("method", "given"), [("owen", {}), ("two_step", {}), ("asymmetric", {"sequence": ["b", "both"]})])
+def test_values_of_partitions_add_up_too(method, given):
     """Features within groups."""
     model, groups = regressor(), {"both": ["a", "c"]}
-    found = attribute(model, OTHERS, method, background="model", partition=groups)
+    found = attribute(model, OTHERS, method, background="model", partition=groups, parameters=given)
     leaves = model.calc_leaf_indexes(catboost.Pool(OTHERS[list("abc")]))
-    assert_allclose(looked_up(leaf_tables(model, method, partition=groups), leaves, found), found.phi, rtol=0, atol=ATOL)
+    assert_allclose(looked_up(leaf_tables(model, method, partition=groups, parameters=given), leaves, found), found.phi, rtol=0, atol=ATOL)
 
 
 def test_trees_of_other_libraries_that_happen_to_be_symmetric():

@@ -8,7 +8,7 @@ import pytest
 import xgboost
 from sklearn.ensemble import RandomForestRegressor
 
-from leafledger import attribute, leaf_tables, load_ensemble
+from leafledger import attribute, leaf_tables, load_ensemble, partial_dependence
 from leafledger.kernels.methods import METHODS
 from leafledger.pipeline.dataset.columns.players import number_players
 from leafledger.pipeline.errors import LeafledgerError
@@ -51,12 +51,13 @@ def asked(model, rows, what):
         "interactions": lambda: attribute(model, rows, interactions=2),
         "background": lambda: attribute(model, rows, background=name),
         "compare": lambda: attribute(model, rows, "gap"),
+        "effects": lambda: partial_dependence(model),
         "trees": lambda: load_ensemble(model, trees=1),
         "output": lambda: attribute(model, rows, output=name),
     }[kind]
 
 
-ALL = [*(f"method {name}" for name in METHODS), "interactions", "background model", "compare", "trees", "output predicted"]
+ALL = [*(f"method {name}" for name in METHODS), "interactions", "background model", "compare", "effects", "trees", "output predicted"]
 
 
 @pytest.mark.parametrize(("model", "rows"), MODELS.values(), ids=MODELS)

@@ -210,17 +210,23 @@ def _fails(z):
 @pytest.mark.parametrize(
     ("noise", "says"),
     [
-        (stats.norm.pdf, "noise is 0 at minus infinity and 0 at infinity, expected a distribution function: 0 and 1"),
-        (stats.norm.sf, "noise is 1 at minus infinity and 0 at infinity"),
-        (lambda z: z, "noise is -inf at minus infinity and inf at infinity"),
-        (lambda z: np.nan * z, "noise is nan at minus infinity and nan at infinity"),
-        (lambda z: np.where(np.isinf(z), ndtr(z), np.nan), r"noise is 0 at -inf and nan at -1e\+09, .* which does not fall"),
-        (lambda z: ndtr(z) + stats.norm.pdf(z), r"noise is 1\.\S+ at \S+ and 1\.\S+ at \S+, expected a distribution function, which does not fall"),
-        (lambda z: ndtr(z)[0], r"noise makes float64 of shape \(89,\) of an array of shape \(3, 89\), expected probabilities of its shape"),
-        (lambda z: ndtr(z).astype(str), "noise makes <U32 of shape"),
-        (lambda z: ndtr(z).astype(complex), "noise makes complex128 of shape"),
-        (len, r"noise makes int64 of shape \(\)"),
-        (_fails, "noise is a function that fails: of its own, expected one that takes an array of z"),
+        (stats.norm.pdf, "noise is a function, which is 0 at minus infinity and 0 at infinity, expected a distribution function: 0 and 1"),
+        (stats.norm.sf, "noise is a function, which is 1 at minus infinity and 0 at infinity"),
+        (lambda z: z, "noise is a function, which is -inf at minus infinity and inf at infinity"),
+        (lambda z: np.nan * z, "noise is a function, which is nan at minus infinity and nan at infinity"),
+        (lambda z: np.where(np.isinf(z), ndtr(z), np.nan), r"noise is a function, which is 0 at -inf and nan at -1e\+09, .* which does not fall"),
+        (
+            lambda z: ndtr(z) + stats.norm.pdf(z),
+            r"noise is a function, which is 1\.\S+ at \S+ and 1\.\S+ at \S+, expected a distribution function, which does not fall",
+        ),
+        (
+            lambda z: ndtr(z)[0],
+            r"noise is a function, which makes float64 of shape \(89,\) of an array of shape \(3, 89\), expected probabilities of its shape",
+        ),
+        (lambda z: ndtr(z).astype(str), "noise is a function, which makes <U32 of shape"),
+        (lambda z: ndtr(z).astype(complex), "noise is a function, which makes complex128 of shape"),
+        (len, r"noise is a function, which makes int64 of shape \(\)"),
+        (_fails, "noise is a function, which fails: of its own, expected one that takes an array of z"),
     ],
 )
 def test_functions_that_are_no_distributions_are_refused(model, frame, noise, says):

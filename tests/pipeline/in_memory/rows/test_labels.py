@@ -22,17 +22,17 @@ ROWS = pd.DataFrame({"a": [1.0, np.nan], "b": [2, 3]})
 def test_columns_of_other_things_are_refused(column, error, says):
     """As a run refuses them."""
     with pytest.raises(error, match=f"^{says}"):
-        read_targets(METHODS["r2"], "y", None, ROWS.assign(y=column), 2)
+        read_targets(METHODS["r2"], None, "y", None, ROWS.assign(y=column), 2)
 
 
 def test_they_are_numbers_or_columns():
     """A label may be missing; a row weighs 1 if nothing else is said."""
     for label in ("a", ROWS["a"], [1.0, np.nan]):
-        labels, weights = read_targets(METHODS["r2"], label, None, ROWS, 2)
+        labels, weights = read_targets(METHODS["r2"], None, label, None, ROWS, 2)
         np.testing.assert_array_equal(labels, [1.0, np.nan])
         np.testing.assert_array_equal(weights, [1.0, 1.0])
-    np.testing.assert_array_equal(read_targets(METHODS["r2"], "a", "b", ROWS, 2)[1], [2.0, 3.0])
-    assert read_targets(METHODS["shapley"], None, None, ROWS, 2) is None
+    np.testing.assert_array_equal(read_targets(METHODS["r2"], None, "a", "b", ROWS, 2)[1], [2.0, 3.0])
+    assert read_targets(METHODS["shapley"], None, None, None, ROWS, 2) is None
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_they_are_numbers_or_columns():
 def test_others_are_refused(label, weight, error, says):
     """In one line."""
     with pytest.raises(error, match=says):
-        read_targets(METHODS["r2"], label, weight, ROWS, 2)
+        read_targets(METHODS["r2"], None, label, weight, ROWS, 2)
 
 
 @pytest.mark.parametrize("name", ["label", "weight"])
@@ -57,7 +57,7 @@ def test_series_of_another_order_are_refused(name):
 
     def read(given):
         asked = numbers | {name: given}
-        return read_targets(METHODS["r2"], asked["label"], asked["weight"], rows, 2)
+        return read_targets(METHODS["r2"], None, asked["label"], asked["weight"], rows, 2)
 
     for index in ([7, 9], [0, 1], [7, 7], [9, 8]):
         for given in (pd.Series(numbers[name], index), pd.Series(numbers[name], index).to_numpy()):

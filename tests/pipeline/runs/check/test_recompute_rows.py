@@ -18,6 +18,7 @@ GIVEN = {  # to methods that need something, or that take long without it
     "probabilistic": {"parameters": {"sizes": [0.5, 0.25, 0.25, 0.0]}},
     "owen": {"partition": {"when": ["month", "delay"]}},
     "two_step": {"partition": {"when": ["month", "delay"]}},
+    "asymmetric": {"partition": {"when": ["month", "delay"]}, "parameters": {"sequence": ["carrier", "when", "distance"]}},
     "shapley": {"by": ["carrier", "month"]},
     "r2": {"label": "delay", "by": ["carrier"]},
     "gap": {"parameters": {"scale": "0.5"}},

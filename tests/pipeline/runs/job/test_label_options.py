@@ -18,12 +18,18 @@ def test_labels_are_for_methods_that_need_them():
     assert check_labels(METHODS["r2"], Options(label="y", weight="w", missing_labels="refuse")) == LabelColumns("y", "w", "refuse")
     assert check_labels(METHODS["shapley"], Options(by="a")) is None
     for given in ({"label": "y"}, {"weight": "w"}):
-        with pytest.raises(UsageError, match=r"^method 'shapley' takes no labels and weights; method 'r2' does$"):
+        with pytest.raises(UsageError, match=r"^method 'shapley' takes no labels and weights; method 'r2' does, and space 'loss'$"):
             check_labels(METHODS["shapley"], Options(**given))
     with pytest.raises(UsageError, match=r"^missing_labels is 'refuse', but method 'shapley' takes no labels; leave it out$"):
         check_labels(METHODS["shapley"], Options(missing_labels="refuse"))
     with pytest.raises(UsageError, match=r"^method 'r2' needs labels; name their column with --label$"):
         check_labels(METHODS["r2"], Options())
+    assert check_labels(METHODS["shapley"], Options(space="loss", label="y")) == LabelColumns("y", None, "count")
+    with pytest.raises(UsageError, match=r"^space 'loss' needs labels; name their column with --label$"):
+        check_labels(METHODS["shapley"], Options(space="loss"))
+    check_by(METHODS["shapley"], ("mean_loss",))
+    with pytest.raises(UsageError, match=r"^by has 'mean_loss', as a column of the summary is called; rename it$"):
+        check_by(METHODS["shapley"], ("mean_loss",), "loss")
     assert labelled_methods() == "'r2'"
 
 

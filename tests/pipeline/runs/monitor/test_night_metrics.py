@@ -72,6 +72,18 @@ def test_alarms_are_those_of_the_comparison(nights, tmp_path):
     assert (ALARMS,) not in nights(3)
 
 
+def test_a_second_try_leaves_what_the_first_compared(example, tmp_path):
+    """It passes over the night that drifted, and waits for one whose data have not come: the alarms stand until something is compared again."""
+    write_nights(example.frame, tmp_path / "data")
+    told = ["explain", example.model, f"{tmp_path}/data/{{date}}", "--out", f"{tmp_path}/{{date}}", "--scheduler", "serial", "--quiet"]
+    told += ["--metrics-file", f"{tmp_path}/x.prom", "--against", f"{tmp_path}/{{date-1d}}", "--dates", "2026-01-02..2026-01-04"]
+    found = []
+    for _ in range(2):
+        assert cli.main(told) == Exit.NOT_YET
+        found.append(read(tmp_path / "x.prom")[0][(ALARMS,)])
+    assert found[0] == found[1] >= 2
+
+
 def test_a_range_tells_of_a_night_that_drifted_before_its_last(example, tmp_path, capsys):
     write_nights(example.frame, tmp_path / "data")
     (tmp_path / "data/2026-01-04").symlink_to(tmp_path / "data/2026-01-03")

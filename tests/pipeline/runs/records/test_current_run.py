@@ -7,6 +7,7 @@ import pytest
 
 from leafledger import check_run, drift, read_run
 from leafledger.pipeline.errors import InvalidRun, NotFinished
+from leafledger.pipeline.runs.execute.interrupted import recorded
 from leafledger.pipeline.runs.records.current_run import read_finished
 from leafledger.pipeline.runs.records.folder import MANIFEST, PLAN
 
@@ -32,6 +33,11 @@ def test_a_run_that_is_not_finished_has_none(run):
         with pytest.raises(NotFinished) as refusal:
             read()
         assert str(refusal.value) == line
+    with (
+        recorded(str(run), 2),
+        pytest.raises(NotFinished, match=r"run: not a finished run, 3 of 4 parts are there; a process works on it: wait for it$"),
+    ):
+        check_run(run)
     shutil.rmtree(run / "attributions")
     with pytest.raises(NotFinished, match=r"run: not a finished run, 0 of 4 parts are there; the command that explains it goes on from there$"):
         check_run(run)

@@ -1,4 +1,4 @@
-"""Attributions of rows in memory as a table of Arrow, with the columns of a run's parts."""
+"""Attributions in memory as a table of Arrow, with the columns of a run's parts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from leafledger.kernels.methods import METHODS
 
 from ...arguments.choices import LOSS
 from ...dataset.columns import schema
-from ...methods.interaction_lists import make_column
+from ...methods.interaction_lists import make_column, name_entries
 from ...methods.output_space import TOTALS
 from ...models.row_output import OUTPUT
 from ..rows.named_column import take_column
@@ -25,7 +25,7 @@ def _take_id(found: Any, name: str) -> pa.ChunkedArray:
 
 
 def as_table(found: Any, ids: Sequence[str]) -> pa.Table:
-    """Convert attributions to a table with a run's columns."""
+    """Convert Attributions to a table with a run's columns, behind the columns ``ids`` of the rows."""
     method, outputs, loss = METHODS[found.method], found.outputs, found.space == LOSS
     chosen = () if found.output is None else (OUTPUT,)
     names, taken = (TOTALS[found.space], method.phi.column), (*ids, *chosen)
@@ -44,9 +44,9 @@ def as_table(found: Any, ids: Sequence[str]) -> pa.Table:
         ranks = method.phi.ranks and number % n_players < n_names
         columns[name] = pa.array(values.astype(np.int32) if ranks else values, from_pandas=method.labelled or loss)
     if found.errors is not None:
-        columns |= {name: pa.array(found.errors[:, number // n_players, number % n_players]) for number, name in enumerate(errors)}
-    if found.interactions is not None and found.pairs is not None:
-        players = [pa.array([pair[side] for pair in found.pairs], pa.string()) for side in (0, 1)]
-        for k, name in enumerate(pairs):
-            columns[name] = make_column(np.ascontiguousarray(found.interactions[:, k].T), len(found.pairs), NUMBER, players)
+        for number, name in enumerate(errors):
+            columns[name] = pa.array(found.errors[:, number // n_players, number % n_players], from_pandas=loss)
+    if found.interactions is not None and found.sets is not None:
+        for values, name in zip(found.interactions.transpose(1, 2, 0), pairs, strict=True):
+            columns[name] = make_column(np.ascontiguousarray(values), len(found.sets), NUMBER, name_entries(found.sets, found.pairs is None))
     return pa.table(columns)

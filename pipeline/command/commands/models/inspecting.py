@@ -9,16 +9,16 @@ from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
-from ...display.text import count, printable
-from ..terminal.documents import write_document
-from ..terminal.flags import INPUT, METHOD, Json
-from ..terminal.terminal import complain, open_console, say
+from ....display.text import count, printable
+from ...terminal.documents import write_document
+from ...terminal.flags import INPUT, METHOD, Json
+from ...terminal.terminal import complain, open_console, say
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ...in_memory.inspect.inspected_statistics import InspectedStatistics
-    from ...in_memory.inspect.inspection import Inspection
+    from ....in_memory.inspect.inspected_statistics import InspectedStatistics
+    from ....in_memory.inspect.inspection import Inspection
 
 
 TOP = 10  # features and outputs shown
@@ -135,9 +135,9 @@ def inspect(
     """
     from leafledger.kernels.methods import METHODS
 
-    from ...in_memory.inspect.inspection import inspect_model
-    from ...in_memory.inspect.leaf_tables import save_leaf_tables
-    from ...models import load_ensemble
+    from ....in_memory.inspect.inspection import inspect_model
+    from ....in_memory.inspect.leaf_tables import save_leaf_tables
+    from ....models import load_ensemble
 
     names = list(METHODS) if methods == ALL else [name for name in methods.split(",") if name]
     loaded, console = load_ensemble(model), open_console()

@@ -13,7 +13,7 @@ import pytest
 from leafledger import inspect_model, leaf_tables
 from leafledger.kernels.methods import METHODS
 from leafledger.pipeline.command import cli
-from leafledger.pipeline.command.commands import inspecting
+from leafledger.pipeline.command.commands.models import inspecting
 from leafledger.pipeline.command.terminal.terminal import open_console
 from leafledger.pipeline.in_memory.inspect.inspection import InspectedFeature
 

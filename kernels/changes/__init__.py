@@ -1,0 +1,1 @@
+"""What would have to change: a row's margin as a function of one feature, and the nearest value that crosses a threshold."""

@@ -1,0 +1,1 @@
+"""Effects: what the model predicts as one feature, or two, change."""

@@ -1,0 +1,222 @@
+"""The function ``effects``: effects of features over a background of any size, in two passes that can be resumed, published as tables."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import date as Date
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from leafledger.kernels.effects.sums import EffectSums
+from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.reductions.merge_tree import MergeTree
+from leafledger.kernels.slices.links import Link
+
+from ..arguments.choices import MARGIN, SPACES, Space
+from ..arguments.readers import read_choice, read_date, read_flag, read_number, read_numbers
+from ..cluster.map_items import map_items
+from ..cluster.placement import Scheduler
+from ..dataset.columns.notes import warn_positions
+from ..dataset.columns.partition import Partition, read_groups
+from ..dataset.columns.values import read_features
+from ..dataset.files.listing import Listing, make_items
+from ..dataset.files.rows import read_some
+from ..errors import InvalidData, InvalidRun, UsageError
+from ..methods.output_space import choose_link
+from ..methods.unseen_categories import refuse_counted
+from ..methods.worker_memory import ITEM_ROWS, WORKER_OVERHEAD
+from ..models.model import Model
+from ..progress import Progress, Work, no_progress
+from ..runs.job.job import Job, make_job
+from ..runs.job.options import Options
+from ..runs.plan.listing import list_for
+from ..runs.plan.model import load_model
+from ..stores import commit, storage
+from ..stores.table_arrays import broadcast_tables, open_stored_tables
+from .asked import AskedEffects, ask_effects
+from .counted import ask_background, draw_counted
+from .feature_effects import INTERVALS, QUANTILES, FeatureEffects, gather
+from .items import NumberedItem, Pass, count_item, first_rows, sum_item, warm_counting, warm_sums
+from .passed import prepare_rows
+from .publish import Published, publish, read_published
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    """Effects with everything known that decides them."""
+
+    job: Job
+    asked: AskedEffects
+    listing: Listing
+    items: tuple[NumberedItem, ...]
+    link: Link | None
+    folder: str  # of work that is not published
+    progress: Progress
+
+    def run(self, doing: str, work: Callable, warm: Callable, tables: Any) -> Any:
+        """Do what is not done of a pass, and merge the results in the order of items."""
+        features = read_features(self.asked.model.features, self.asked.bins)
+        folder = storage.join(self.folder, work.__name__)
+        task = Pass(broadcast_tables(tables, self.folder), tuple(each.name for each in self.asked.axes), features, self.link, folder)
+        tree = MergeTree[Any](lambda parts: parts[0].merge(parts[1:]))
+        on_done = self.progress(Work(doing, self.job.out, len(self.items), self.listing.n_rows))
+        left = list[NumberedItem]()
+        for each in self.items:
+            kept = open_stored_tables(task.place(each.item))
+            if kept is None:
+                left.append(each)
+            else:
+                tree.add(each.item.part, kept)
+                on_done(each.item)
+        for each, made in map_items(self.job.placement, work, warm, task, left, WORKER_OVERHEAD):
+            tree.add(each.item.part, made)
+            on_done(each.item)
+        return tree.total()
+
+
+def _spell(asked: AskedEffects, items: Sequence[NumberedItem]) -> AskedEffects:
+    """Spell categories that the model knows by hashes alone as the first rows have them."""
+    axes = (each if each.bins is None or each.ordered else each.spelled(set(read_some(items[0].item, each.name))) for each in asked.axes)
+    return replace(asked, axes=tuple(axes))
+
+
+def _find_effects(request: _Request, n_intervals: int, space: Space) -> FeatureEffects:
+    """Make both passes."""
+    asked, listing, job = request.asked, request.listing, request.job
+    query = ask_background(asked, listing.n_rows, job.placement.worker_memory // 2)
+    counted = request.run("counting background", count_item, warm_counting, (query, tuple(each.axis for each in asked.axes)))
+    try:
+        query.check(counted.statistics, listing.n_rows)  # of items, which somebody may have written there
+    except InvalidParameters as error:
+        raise InvalidRun(f"{request.folder}: {error}; remove this folder") from error
+    if not job.options.allow_unseen:
+        known = read_features(asked.model.features, query.bins)
+        refuse_counted(counted.seen, known, job.data, lambda name: read_some(request.items[0].item, name))
+    found = draw_counted(asked, query, counted)
+    tables = prepare_rows(asked, found, request.link, n_intervals)
+    sums: EffectSums = request.run("passing over rows", sum_item, warm_sums, tables)
+    return gather(_spell(asked, request.items), found, sums, tables, space, f"background of {listing.n_rows:,} rows", asked.notes())
+
+
+def _list(job: Job, loaded: Model) -> Listing:
+    """List the background, all of whose files have to be readable."""
+    listing = list_for(job, job.data, loaded)
+    warn_positions(listing.model, job.data)
+    if listing.rejected:
+        raise InvalidData(listing.rejected[0].reason)  # means over some of the rows would be of another background
+    if not listing.n_rows:
+        raise UsageError(f"{job.data}: the background has no rows, expected at least one")
+    return listing
+
+
+def effects(
+    model: str | PathLike,
+    background: str | PathLike,
+    out: str | PathLike,
+    *,
+    features: Sequence[str | int] | None = None,
+    pairs: Sequence[Sequence[str | int]] = (),
+    partition: Partition | None = None,
+    intervals: int = INTERVALS,
+    quantiles: Sequence[float] = QUANTILES,
+    space: Space = MARGIN,
+    trees: int | str | tuple[int, int] | None = None,
+    outputs: str | Sequence[str] = (),
+    output: str | None = None,
+    scheduler: Scheduler | None = None,
+    threads: int | None = None,
+    workers: int | None = None,
+    plain_tcp: bool = False,
+    wait: float = 15.0,
+    missing: float | None = None,
+    allow_unseen: bool = False,
+    date: Date | str | None = None,
+    progress: Callable = no_progress,
+) -> Published:
+    """Compute effects of features over a background of any size, and publish them as tables and pictures.
+
+    Two passes over the background, item by item: what an item gave is kept in the output until all is published, so that the same call goes on where
+    one before was interrupted. ``effects.json`` is written last, and lists all else with its SHA-256.
+
+    Parameters
+    ----------
+    model : str or path
+        Model file, as for `explain`.
+    background : str or path
+        Parquet data set, given like the data of `explain`.
+    out : str or path
+        Folder, or its URI.
+    features, pairs, partition, intervals : optional
+        As `feature_effects` takes them.
+    quantiles : sequence of float
+        Of rows' centred curves, from 0 to 1.
+    space : "margin", "probability" or "response"
+        As `feature_effects` takes it.
+    trees, outputs, output : optional
+        As for `explain`.
+    scheduler, threads, workers, plain_tcp, wait : optional
+        As for `explain`: where the background is read.
+    missing, allow_unseen : optional
+        As for `explain`.
+    date : date or str, optional
+        As text YYYY-MM-DD, "today" or "yesterday", in local time. Fills ``{date}`` in ``model``, ``background`` and ``out``.
+    progress : callable
+        As for `explain`; called before each pass.
+
+    Returns
+    -------
+    Published
+        What was written, or found there of the same request.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where. RunConflict where the output holds other effects, InvalidData where a file of the background
+        cannot be read.
+    """
+    where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
+    part: dict[str, Any] = {"trees": trees, "outputs": outputs, "output": output, "missing": missing}
+    read_choice("space", space, SPACES)
+    when = None if date is None else read_date("date", date)
+    part |= {"partition": partition, "allow_unseen": read_flag("allow_unseen", allow_unseen)}
+    job = make_job(model, background, out, Options(date=when, **where, **part))
+    n_intervals, asked_quantiles = read_number("intervals", intervals, 1), read_numbers("quantiles", quantiles)
+    if not asked_quantiles or not all(0 <= each <= 1 for each in asked_quantiles):
+        raise UsageError(f"quantiles are {list(asked_quantiles)}, expected numbers from 0 to 1")
+    if job.row_output is not None:
+        raise UsageError(f"output is {job.options.output!r}, which differs from row to row; effects are of one output, or of all")
+    commit.check_writable(job.out)
+    listing = _list(job, load_model(job))
+    groups = read_groups(job.options.partition, listing.model.features)
+    asked = ask_effects(listing.model, groups, features, pairs, "effects")
+    link = choose_link(space, listing.model)
+    names = [each.name for each in asked.axes], [[asked.axes[place].name for place in pair] for pair in asked.pairs]
+    facts: dict[str, Any] = {
+        "model": listing.model.origin or job.model,
+        "model_digest": listing.model.digest,
+        "trees": job.options.trees,
+        "outputs": listing.model.outputs,
+        "missing": job.options.missing,
+        "background": job.data,
+        "background_digest": listing.digest,
+        "n_rows": listing.n_rows,
+        "features": names[0],
+        "pairs": names[1],
+        "partition": groups,
+        "intervals": n_intervals,
+        "quantiles": list(asked_quantiles),
+        "space": space,
+    }
+    found = read_published(job.out, facts)
+    if found is not None:
+        return found
+    items = tuple(first_rows(make_items(listing, ITEM_ROWS)))
+    decides = json.dumps([facts, [asdict(each.item) for each in items]])
+    folder = storage.join(job.out, f"_work-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
+    made = _find_effects(_Request(job, asked, listing, items, link, folder, progress), n_intervals, space)
+    published = publish(job.out, made, facts, np.array(asked_quantiles))
+    commit.remove(folder)
+    return published

@@ -1,0 +1,100 @@
+"""A curve as one SVG picture, without scripts or style sheets: the mean at every value, and where the background's values lie."""
+
+from collections.abc import Sequence
+from html import escape
+
+import numpy as np
+
+from leafledger.kernels.effects.curves import Curve
+
+from ..display.text import printable
+from .named_axis import INTERVAL, NamedAxis, list_states
+
+WIDTH, HEIGHT = 640, 400
+LEFT, RIGHT, TOP, BOTTOM = 70, 620, 36, 300  # of the field
+BARS = 40  # height of the histogram below the curve
+COLOURS = ("#1f5f8b", "#b3541e", "#3b7d4f", "#7a4b94", "#8a8a8a")
+NAME = 18  # characters of a category
+MOST = 30  # categories that are drawn
+THIN = 2  # width of the thinnest bar: an interval may hold one value alone
+TAIL = 0.005  # share of values beyond either end of what is drawn
+TICKS = 5
+
+
+def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(printable(text))}</text>'
+
+
+def _choose_states(axis: NamedAxis, share: np.ndarray | None) -> np.ndarray:
+    """Choose the states that are drawn: of numbers all but the outermost, where next to no values are; of many categories those with most rows."""
+    states = list_states(axis)
+    if axis.ordered and share is not None:
+        numbers = np.array([axis.kinds[state] == INTERVAL for state in states])
+        below = np.cumsum(np.where(numbers, share[states], 0.0))
+        return states[~numbers | ((below >= TAIL * below[-1]) & (below - share[states] <= (1 - TAIL) * below[-1]))]
+    if axis.ordered or states.size <= MOST:
+        return states
+    return states[np.sort(np.argsort(-(share[states] if share is not None else np.zeros(states.size)), kind="stable")[:MOST])]
+
+
+def _ends(axis: NamedAxis, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Place states along the axis: intervals by their ends, with some room outside, categories and missing values side by side."""
+    numbers = np.array([axis.kinds[state] == INTERVAL for state in states])
+    inner = np.concatenate((axis.lower[states][numbers], axis.upper[states][numbers]))
+    inner = inner[np.isfinite(inner)]
+    low, high = (inner.min(), inner.max()) if inner.size else (0.0, 1.0)
+    room = (high - low) / 10 or 1.0
+    first, last = axis.lower[states].copy(), axis.upper[states].copy()
+    first[numbers], last[numbers] = np.maximum(first[numbers], low - room), np.minimum(last[numbers], high + room)
+    step = (high - low + 2 * room) / 12 if numbers.any() else 1.0
+    place = (high + 2 * room if numbers.any() else 0.0) + step * np.arange((~numbers).sum())
+    first[~numbers], last[~numbers] = place, place + 0.8 * step
+    return first, last
+
+
+def _scale(values: np.ndarray, low: float, high: float, start: float, end: float) -> np.ndarray:
+    return start + (values - low) / ((high - low) or 1.0) * (end - start)
+
+
+def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs: Sequence[str], unit: str) -> str:
+    """Draw a curve of every output, up to five, as an SVG document, with the histogram ``share (states,)`` of values where it is known."""
+    states = _choose_states(axis, share)
+    first, last = _ends(axis, states)
+    values = curve.value[: len(COLOURS), states]
+    x0, x1 = (_scale(each, first.min(), last.max(), LEFT, RIGHT) for each in (first, last))
+    low, high = float(values.min()), float(values.max())
+    heights = _scale(values, low, high, BOTTOM - BARS - 12, TOP + 6) if high > low else np.full(values.shape, (TOP + BOTTOM - BARS) / 2)
+    parts = [f'<rect x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}" fill="none" stroke="#cccccc"/>']
+    if share is not None and share[states].max() > 0:
+        numbers = np.array([axis.kinds[state] == INTERVAL for state in states])
+        dense = share[states] / np.where(numbers, np.maximum(x1 - x0, THIN), 1.0)  # of intervals the area is the share, of others the height
+        tallest = np.where(numbers, max(dense[numbers], default=0.0) or 1.0, max(dense[~numbers], default=0.0) or 1.0)
+        for a, b, tall in zip(x0, x1, BARS * dense / tallest, strict=True):
+            box = f'x="{a:.1f}" y="{BOTTOM - tall:.1f}" width="{max(b - a, THIN):.1f}" height="{tall:.1f}"'
+            parts.append(f'<rect {box} fill="#dddddd"/>')
+    for k, line in enumerate(heights):
+        path = "".join(f"M{a:.1f} {y:.1f}H{b:.1f}" for a, b, y in zip(x0, x1, line, strict=True))
+        parts.append(f'<path d="{path}" fill="none" stroke="{COLOURS[k]}" stroke-width="2"/>')
+        if len(outputs) > 1:
+            parts.append(f'<g fill="{COLOURS[k]}">{_text(LEFT + 8 + 110 * k, TOP - 8, outputs[k][:NAME], "start")}</g>')
+    for at in np.linspace(low, high, 3) if high > low else [low]:
+        y = float(_scale(np.array(at), low, high, BOTTOM - BARS - 12, TOP + 6)) if high > low else (TOP + BOTTOM - BARS) / 2
+        parts.append(_text(LEFT - 6, y + 4, f"{at:.4g}", "end"))
+    parts.extend(_label(axis, states, first, last))
+    parts.append(_text((LEFT + RIGHT) / 2, HEIGHT - 8, axis.name))
+    parts.append(f'<text transform="translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)" text-anchor="middle">{escape(unit)}</text>')
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12" role="img">'
+    return f"{head}<title>{escape(printable(f'{unit} by {axis.name}'))}</title>{''.join(parts)}</svg>\n"
+
+
+def _label(axis: NamedAxis, states: np.ndarray, first: np.ndarray, last: np.ndarray) -> list[str]:
+    """Write numbers below intervals, and names below other states."""
+    low, high, numbers = first.min(), last.max(), np.array([axis.kinds[state] == INTERVAL for state in states])
+    ticks = np.linspace(first[numbers].min(), last[numbers].max(), TICKS)[1:-1] if numbers.any() else ()
+    found = [_text(float(_scale(at, low, high, LEFT, RIGHT)), BOTTOM + 16, f"{at:.4g}") for at in ticks]
+    for state, a, b in zip(states[~numbers], first[~numbers], last[~numbers], strict=True):
+        name = str(axis.categories[state] if axis.categories[state] is not None else axis.kinds[state])[:NAME]
+        x = float(_scale(np.array((a + b) / 2), low, high, LEFT, RIGHT)) + 4
+        turned = f'transform="translate({x:.1f} {BOTTOM + 14}) rotate(-50)" text-anchor="end"'
+        found.append(f"<text {turned}>{escape(printable(name))}</text>")
+    return found

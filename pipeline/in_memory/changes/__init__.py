@@ -1,0 +1,1 @@
+"""Nearest changes of rows in memory."""

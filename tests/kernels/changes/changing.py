@@ -1,0 +1,34 @@
+"""Nearest changes of a few rows, as the tests of their kernel need them."""
+
+import numpy as np
+
+from leafledger.kernels.changes.nearest import Found, find_nearest, prepare_changes
+from leafledger.kernels.changes.supported import Grid, Supported, support_numbers
+from leafledger.kernels.trees.binning import ZERO, bin_dtype, bin_rows, padded
+from leafledger.kernels.trees.forest import make_forest
+from leafledger.kernels.trees.margin import add_margins, prepare_margin
+
+
+def change_rows(ensemble, rows, at, below, up=True, down=True, grid=None, codes=None):
+    """Every used feature's nearest changes, values, ends and margins ``(features, n)`` each, and the features' columns."""
+    bins, forest = make_forest(ensemble)
+    n, used = len(rows), np.arange(bins.read.size)
+    values = np.zeros((used.size, padded(n)))
+    values[:, :n] = rows[:, bins.read].T
+    binned, margin = np.zeros(values.shape, bin_dtype(bins)), np.zeros((1, padded(n)))
+    bin_rows(values, bins, binned)
+    add_margins(binned, prepare_margin(forest.ensemble, forest.splits, forest.trace, forest.comparisons), margin)
+    grid, lists = grid or Grid(0.0, np.float32 if ensemble.single_precision else np.float64), []
+    for j in used:
+        thresholds = bins.threshold[bins.start[j] : bins.start[j + 1]]
+        if bins.n_codes[j]:
+            lists.append((np.arange(bins.n_codes[j], dtype=float) if codes is None else codes,) * 2)
+        else:
+            missing = [(-ZERO, ZERO)] if bins.zero_missing[j] else []
+            lists.append(support_numbers(thresholds[np.isfinite(thresholds)], grid, -np.inf, np.inf, missing))
+    start = np.cumsum([0, *(each[0].size for each in lists)])
+    low, high = (np.concatenate([np.zeros(0), *(each[side] for each in lists)]) for side in (0, 1))
+    supported = Supported(start, low, high, np.full(used.size, up), np.full(used.size, down))
+    found = Found(*np.full((3, used.size, n), -7.0))
+    find_nearest(binned, values, margin[0, :n], prepare_changes(forest, bins, used, at, below), supported, found)
+    return found, bins.read

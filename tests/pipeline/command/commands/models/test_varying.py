@@ -1,0 +1,27 @@
+"""The command that finds effects: its folder, its notes, its mistakes."""
+
+import json
+
+import pyarrow.parquet as pq
+
+from leafledger.pipeline.command import cli
+
+
+def test_the_command_publishes_and_goes_on(example, tmp_path, capsys):
+    """Tables, pictures and a line; again it finds what is there; pairs are two names with a comma."""
+    out = tmp_path / "effects"
+    arguments = ["effects", example.model, "--background", example.data, "--out", str(out), "--scheduler", "serial"]
+    asked = ["--features", "distance", "delay", "--pairs", "distance,delay"]
+    assert cli.main([*arguments, *asked]) == 0
+    said = capsys.readouterr()
+    assert said.out.startswith(f"effects over 3,000 rows: {out}")
+    assert "counting background" in said.err
+    assert pq.read_table(out / "interactions.parquet").num_rows == 3
+    assert (out / "figures" / "feature-00001.svg").read_text().startswith("<svg")
+    assert json.loads((out / "effects.json").read_text())["pairs"] == [["distance", "delay"]]
+    assert cli.main([*arguments, *asked]) == 0
+    assert "found as they were" in capsys.readouterr().out
+    assert cli.main([*arguments, "--pairs", "distance"]) == 2
+    assert "pairs have 'distance', expected two features with a comma between them" in capsys.readouterr().err
+    assert cli.main([*arguments, "--features", "distanc"]) == 2
+    assert "did you mean 'distance'" in capsys.readouterr().err

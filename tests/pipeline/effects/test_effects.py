@@ -1,0 +1,157 @@
+"""Effects as a run: what memory gives, on threads and a cluster, resumed where it was interrupted, refused where it cannot be."""
+
+import json
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose
+
+import leafledger
+from leafledger.pipeline.effects import effects as module
+from leafledger.pipeline.errors import InvalidData, InvalidRun, RunConflict, UsageError
+from leafledger.pipeline.stores import storage
+from tests.pipeline.effects.trained import ATOL, make_rows, train, train_classes
+
+TABLES = ["bands.parquet", "curves.parquet", "interactions.parquet", "local_effects.parquet", "surfaces.parquet"]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A model file, and its background in three files."""
+    folder, rows = tmp_path_factory.mktemp("effects"), make_rows(300)
+    model, _ = train("lightgbm", rows)
+    model.save_model(folder / "model.txt")
+    (folder / "rows").mkdir()
+    for k in range(3):
+        rows[100 * k : 100 * (k + 1)].to_parquet(folder / "rows" / f"part-{k}.parquet")
+    return folder, model, rows
+
+
+@pytest.fixture(autouse=True)
+def small_items(monkeypatch):
+    """An item for every file."""
+    monkeypatch.setattr(module, "ITEM_ROWS", 100)
+
+
+def run(place, out, **given):
+    folder, _, _ = place
+    return leafledger.effects(folder / "model.txt", folder / "rows", out, pairs=[("x", "y")], **{"scheduler": "serial", **given})
+
+
+def tables(out):
+    return {name: pq.read_table(out / name) for name in TABLES}
+
+
+def test_what_is_published_is_what_memory_gives(place, tmp_path):
+    """Every table, pictures, and the record with their digests; the same request finds it."""
+    _, model, rows = place
+    found = run(place, tmp_path / "out")
+    assert [name for name in found.objects if name in TABLES] == sorted(TABLES, key=found.objects.index)
+    expected = leafledger.feature_effects(model, rows, pairs=[("x", "y")])
+    made = tables(tmp_path / "out")
+    for name in rows.columns:
+        frame = made["curves.parquet"].to_pandas().query("feature == @name").reset_index(drop=True)
+        for column in ("value", "standard_error", "share"):
+            assert_allclose(frame[column], expected.partial_dependence.to_frame(name)[column], rtol=0, atol=ATOL)
+        bands = made["bands.parquet"].to_pandas().query("feature == @name").reset_index(drop=True)
+        pd.testing.assert_frame_equal(bands.drop(columns="feature"), expected.bands(name))
+    local = made["local_effects.parquet"].to_pandas().query("feature == 'x'").reset_index(drop=True)
+    assert_allclose(local["value"], expected.local_effects("x")["value"], rtol=0, atol=ATOL)
+    assert_allclose(made["interactions.parquet"]["h"], expected.interactions()["h"], rtol=0, atol=ATOL)
+    assert_allclose(made["surfaces.parquet"]["value"], expected.margins.to_frame(("x", "y"))["value"], rtol=0, atol=ATOL)
+    record = json.loads((tmp_path / "out" / "effects.json").read_text())
+    for name, entry in record["objects"].items():
+        assert storage.sha256(tmp_path / "out" / name) == entry["sha256"]
+    assert not [*(tmp_path / "out").glob("_work*")]
+    assert run(place, tmp_path / "out").again
+    with pytest.raises(RunConflict, match="holds effects with another intervals"):
+        run(place, tmp_path / "out", intervals=5)
+
+
+def test_threads_and_a_cluster_give_the_same_bits(place, tmp_path):
+    """And so does whatever order items come in."""
+    run(place, tmp_path / "serial")
+    run(place, tmp_path / "threads", scheduler=None, threads=2)
+    run(place, tmp_path / "cluster", scheduler=None, workers=2)
+    for name in TABLES:
+        assert (tmp_path / "serial" / name).read_bytes() == (tmp_path / "threads" / name).read_bytes() == (tmp_path / "cluster" / name).read_bytes()
+
+
+@pytest.mark.parametrize("fails_in", ["count_item", "sum_item"])
+def test_an_interrupted_run_goes_on(place, tmp_path, monkeypatch, fails_in):
+    """What items gave is kept; the second attempt does the others alone."""
+    real, done = getattr(module, fails_in), []
+
+    def work(asked, item):
+        if len(done) == 2:
+            raise KeyboardInterrupt
+        done.append(item.item.part)
+        return real(asked, item)
+
+    work.__name__ = fails_in
+    with monkeypatch.context() as patch:
+        patch.setattr(module, fails_in, work)
+        with pytest.raises(KeyboardInterrupt):
+            run(place, tmp_path / "out")
+    assert done == [0, 1]
+    assert not (tmp_path / "out" / "effects.json").exists()
+
+    def again(asked, item):
+        done.append(item.item.part)
+        return real(asked, item)
+
+    again.__name__ = fails_in
+    monkeypatch.setattr(module, fails_in, again)
+    run(place, tmp_path / "out")
+    assert done == [0, 1, 2]
+    run(place, tmp_path / "whole")
+    assert all(tables(tmp_path / "out")[name].equals(tables(tmp_path / "whole")[name]) for name in TABLES)
+
+
+def test_counts_that_somebody_changed_are_refused(place, tmp_path, monkeypatch):
+    """Counts of an item cannot be those of other rows."""
+    real = module.count_item
+
+    def twice(asked, item):
+        made = real(asked, item)
+        return made._replace(statistics=made.statistics.merge([made.statistics]))
+
+    twice.__name__ = "count_item"
+    monkeypatch.setattr(module, "count_item", twice)
+    with pytest.raises(InvalidRun, match="300 rows in all groups; remove this folder"):
+        run(place, tmp_path / "out")
+
+
+def test_predictions_of_classes(tmp_path):
+    """Probabilities are published where they are asked for."""
+    rows = make_rows(300)
+    model = train_classes("binary", rows)
+    model.save_model(tmp_path / "model.txt")
+    rows.to_parquet(tmp_path / "rows.parquet")
+    leafledger.effects(tmp_path / "model.txt", tmp_path / "rows.parquet", tmp_path / "out", features=["x"], space="probability", scheduler="serial")
+    frame = pq.read_table(tmp_path / "out" / "curves.parquet").to_pandas()
+    expected = leafledger.partial_dependence(model, rows, features=["x"], space="probability").to_frame("x")
+    assert_allclose(frame["value"], expected["value"], rtol=0, atol=ATOL)
+
+
+def test_what_cannot_be_read_or_asked(place, tmp_path):
+    """A damaged file, no rows, numbers that are none, an output that differs from row to row."""
+    folder, _, rows = place
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    rows.to_parquet(damaged / "a.parquet")
+    (damaged / "b.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(InvalidData, match=r"b\.parquet"):
+        leafledger.effects(folder / "model.txt", damaged, tmp_path / "out", scheduler="serial")
+    rows[:0].to_parquet(tmp_path / "none.parquet")
+    with pytest.raises(UsageError, match="the background has no rows"):
+        leafledger.effects(folder / "model.txt", tmp_path / "none.parquet", tmp_path / "out", scheduler="serial")
+    with pytest.raises(UsageError, match=r"quantiles are \[2\.0\], expected numbers from 0 to 1"):
+        run(place, tmp_path / "out", quantiles=[2.0])
+    with pytest.raises(UsageError, match="output is 'predicted', which differs from row to row"):
+        run(place, tmp_path / "out", output="predicted")
+    (tmp_path / "out").mkdir(exist_ok=True)
+    (tmp_path / "out" / "effects.json").write_text("[]")
+    with pytest.raises(InvalidRun, match="is no record of effects"):
+        run(place, tmp_path / "out")
