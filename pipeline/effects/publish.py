@@ -183,5 +183,5 @@ def read_published(out: str, facts: Mapping[str, Any]) -> Published | None:
         return None
     other = [name for name in asked if record.get(name) != asked[name]]
     if other:
-        raise RunConflict(f"{out}: holds effects with another {other[0]}; choose another output or remove it")
+        raise RunConflict(f"{out}: holds other effects, which differ in {other[0]}; choose another output or remove it")
     return Published(out, tuple(record["objects"]), asked["n_rows"], tuple(record.get("notes", ())), True)
