@@ -151,7 +151,7 @@ def read_curves(folder: str) -> Curves:
     """
     record, name = _read_record(folder), "curves.parquet"
     if record is None:
-        raise NotFinished(f"{folder}: holds no finished effects")
+        raise NotFinished(f"{folder}: holds no finished effects, expected a folder that leafledger effects wrote")
     uri, rows = storage.join(folder, name), dict[tuple[str, str], list[dict[str, Any]]]()
     with storage.scratch() as local:
         storage.download(uri, local / name)
