@@ -90,7 +90,9 @@ def choose_space(
     if space == LOSS:
         quantity = _choose_loss(model)
         if not by_row:
-            raise UsageError(f"space {space!r} compares with the loss of a background's rows; give a background of rows by --background, in Python background=")
+            raise UsageError(
+                f"space {space!r} compares with the loss of a background's rows; give a background of rows by --background, in Python background="
+            )
         return None, quantity
     link = _find_link(space, model)
     if by_row and link.name in BY_ROW and isinstance(method.games.background, MarginalUse):
