@@ -1,5 +1,5 @@
 """The demo: a year of real flights as Parquet, a model of their arrival delay from each library, the nightly flow run on all three;
-then month by month, each compared with the one before, with a report."""
+then month by month, each compared with the one before, with a report; and the losses of these months, once the delays are known."""
 
 import json
 import os
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from datetime import date
 from functools import partial
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 import pandas as pd
@@ -27,6 +28,7 @@ IDS = ("time_hour", "carrier", "flight", "tailnum")
 TREES = 60
 TOP = 10  # features shown
 MOVED = 3  # of a month
+LATE = range(4, 8)  # months whose losses are explained
 CAPTION = (
     "Flights that never left have no departure delay. No model saw one land, and XGBoost sends them the way of the latest: hence its larger share."
 )
@@ -164,6 +166,27 @@ def changes_by_month(folder: Path) -> Table:
     return table
 
 
+def explain_losses(model: Path, data: Path, folder: Path) -> Table:
+    """Runs of losses, once the delays of these months are known, each compared with the one before; January's flights are the background."""
+    from leafledger import drift
+    from leafledger import explain as explain_run
+
+    table = Table(title="month against month: the mean loss in squared minutes, and which feature made the predictions worse, or better")
+    for heading in ("month", "mean loss", "change", "most of it", "labels"):
+        table.add_column(heading, justify="left" if heading in ("month", "most of it") else "right")
+    runs = [folder / f"2013-{month:02}" for month in LATE]
+    for month, run in zip(LATE, runs, strict=True):
+        asked = {"space": "loss", "label": TARGET, "background": str(data / "month=1"), "ids": list(IDS), "tables": str(folder / "tables")}
+        explain_run(str(model), str(data / f"month={month}"), str(run), **asked)
+    for before, run in pairwise(runs):
+        found = drift(run, against=before)
+        (whole,) = found.outputs
+        way = 1 if whole.change > 0 else -1
+        first = max((each for each in found.shifts if each.kind == "phi"), key=lambda each: way * each.change)
+        table.add_row(run.name, f"{whole.mean:.0f}", f"{whole.change:+.0f}", f"{first.feature} {first.change:+.0f}", f"{whole.base or 0.0:+.0f}")
+    return table
+
+
 def main(folder: Path = FOLDER) -> None:
     """Make the inputs, run the flow on each model, then on every month, and show where the results are and what they say."""
     os.environ.update({**QUIET, "PREFECT_HOME": str((folder / "prefect").absolute())})
@@ -191,6 +214,12 @@ def main(folder: Path = FOLDER) -> None:
     console.print(changes_by_month(months))
     taken = f"{time.perf_counter() - begun:.0f} s"
     console.print(f"12 months explained, compared and reported in {taken}: {months}/index.html leads to a report of each", highlight=False)
+    losses, begun = folder / "losses", time.perf_counter()
+    console.print(explain_losses(models[0], data, losses))
+    taken = f"{time.perf_counter() - begun:.0f} s"
+    console.print(
+        f"losses of {len(LATE)} months explained and compared in {taken}: {losses}, and leafledger report writes a page of each", highlight=False
+    )
     console.print(f"{time.perf_counter() - started:.0f} s in all", highlight=False)
 
 

@@ -108,7 +108,7 @@ FLOORS = {
     ),
     "pipeline/dataset": (("columns",), ("files",)),
     "pipeline/drift": (("measure",), ("compare",), ("drift",), ("verdict",), ("against",)),
-    "pipeline/report": (("counts",), ("figures",), ("page", "grids"), ("changes", "words"), ("contents",), ("report",)),
+    "pipeline/report": (("counts",), ("figures",), ("page", "grids"), ("changes", "losses", "words"), ("contents",), ("report",)),
     "pipeline/in_memory": (("rows",), ("changes", "explain", "inspect"), ("rankings",)),
     "pipeline/command": (("app",), ("terminal",), ("commands",), ("cli",)),
 }

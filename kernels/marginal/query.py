@@ -164,7 +164,7 @@ class MarginalUse:
         width, sizes = ensemble.value.shape[1], []
         rest = RECORD_BYTES + bins.threshold.nbytes + 64 * bins.column.size + margin_bytes(ensemble, forest.trace, forest.comparisons)
         for most_bits, summed_bits in [(0, SUMMED_BITS)] if self.of_sets else COARSE_TO_FINE:
-            partitioning = partitioner.partition(most_bits, whole_trees=most_bits == MOST_BITS and not interactions)
+            partitioning = partitioner.partition(most_bits, whole_trees=most_bits == MOST_BITS and not (interactions or order))
             most = int(partitioning.deep.bits.max(initial=0))
             if self.of_sets and most > SUMMED_BITS:
                 raise InvalidParameters(

@@ -87,15 +87,17 @@ def fill_whole(subtrees: Subtrees, u: int, shares: np.ndarray, view: View, weigh
     edges = subtrees.leaves.edges[subtrees.leaves.edge_start[subtrees.leaves.start[u]] :][:n_bits]  # of its first leaf: a bit each
     player = np.zeros(n_bits, np.int64)
     player[edges[:, EDGE_BIT]] = view.who[edges[:, EDGE_PLAYER]]
-    order = np.argsort(-player, kind="stable")
+    order = np.argsort(-player, kind="stable")  # those of absent players, -1, come last
     axes = n_bits - 1 - order  # of an array with an axis for every bit, the highest first
 
     def arrange(codes: np.ndarray) -> np.ndarray:
         return codes.reshape((2,) * n_bits).transpose(axes).reshape(-1)
 
-    game = _Game(np.bincount(player, minlength=view.n_players).tolist(), view.rows.size, weights)
-    found = _sum_up(game, arrange(shares)[:, None], np.stack([arrange(each) for each in by_code])[:, :, None], 0, 0, 0)
-    table = np.stack([sums - found.apart for sums in found.of_player[::-1]], axis=2).transpose(1, 0, 2)
+    there, n_absent = player >= 0, 1 << int((player < 0).sum())
+    game = _Game(np.bincount(player[there], minlength=view.n_players).tolist(), view.rows.size, weights)
+    values = np.stack([arrange(each) for each in by_code]).reshape(len(by_code), -1, n_absent)
+    found = _sum_up(game, arrange(shares).reshape(-1, n_absent), values, 0, 0, 0)
+    table = np.stack([sums - found.apart for sums in found.of_player[::-1]], axis=2).transpose(1, 0, 2).repeat(n_absent, axis=0)
     place = arrange(np.arange(1 << n_bits))
     out = np.empty(table.shape)
     out[place] = table

@@ -90,9 +90,9 @@ class Buffers(NamedTuple):
     margin: np.ndarray  # (outputs, n) float64
     labels: Labels
     without: np.ndarray  # (N_GROUPS, outputs, rows, n) float64, phi without each group of the background
-    n_rows: int  # rows that count, the first; kernels may leave out others
     scratch: np.ndarray  # (outputs, rows, n) float64, attributions of one weighted background
     ends: np.ndarray  # (outputs, N_ENDS, n) float64: a row's base value and total, what it adds up to, and the scale of its errors
+    n_rows: int  # rows that count, the first; kernels may leave out others
 
 
 def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:

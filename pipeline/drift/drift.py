@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..arguments.choices import Space
+from ..arguments.choices import LOSS, Space
 from ..arguments.readers import read_flag, read_names, read_place
 from ..cluster.placement import Scheduler, make_placement
 from ..display.text import as_html, count, printable, write_two
@@ -26,9 +26,10 @@ from .compare.compared import compare_columns
 from .compare.differences import list_advised, list_differences, refuse_unlike
 from .compare.groups import SOME, TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
 from .compare.mix import Mix
-from .compare.shifts import Shift, judge, set_parts, shift_groups
+from .compare.shifts import MEAN_LOSS, Shift, judge, set_parts, shift_groups
 from .compare.split import Split
 from .compare.two_models import Parts, explain_both_ways, refuse_both_ways
+from .compare.worse import say_worse
 from .measure.measured_groups import MeasuredGroups, count_rows, measure_groups, refuse_ungrouped
 from .measure.measured_run import Measured, measure_run
 
@@ -59,7 +60,7 @@ class Drift:
     n_rows, reference_n_rows : int
         Rows explained.
     space : str
-        Units of attributions.
+        Units of attributions: margin, probability, response or loss.
     thresholds : Thresholds
     differs : tuple of str
         What differs besides the rows, in words.
@@ -75,6 +76,8 @@ class Drift:
         The same of every group, in the order of their values.
     mix : tuple of Mix
         Of every output, what of the change of the mean margin comes of how many rows each group has.
+    alike : bool
+        Both runs have one model and one background, so that base values differ by labels alone.
     """
 
     run: str
@@ -92,6 +95,7 @@ class Drift:
     by: tuple[str, ...] = ()
     groups: tuple[GroupDrift, ...] = ()
     mix: tuple[Mix, ...] = ()
+    alike: bool = True
 
     def __repr__(self) -> str:
         groups = f" and {count(len(self.groups), 'group')}" if self.by else ""
@@ -106,10 +110,15 @@ class Drift:
     def alarms(self) -> tuple[str, ...]:
         """Where a threshold is crossed, in words."""
         none = [f"no rows, were {self.reference_n_rows:,}"] if not self.n_rows and self.reference_n_rows else []
-        said = [*none, *_say_alarms(self.outputs, self.shifts, self.thresholds)]
+        said = [*none, *_say_alarms(self, self)]
         tested = (each for each in self.groups if each.state == TESTED)
-        of_groups = ((each, _say_alarms(each.outputs, each.shifts, self.thresholds)) for each in tested)
+        of_groups = ((each, _say_alarms(self, each)) for each in tested)
         return (*said, *(f"{printable(each.group)}: {line}" for each, lines in of_groups for line in lines))
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """What made the predictions worse, or better, in a sentence; of losses only."""
+        return _say_worse(self, self) if self.space == LOSS else ()
 
     @property
     def crossed(self) -> bool:
@@ -131,7 +140,7 @@ class Drift:
             Of texts, numbers, None in the place of what is not known, lists and dicts.
         """
         found = _plain(asdict(self))
-        return {**found, "alarms": list(self.alarms)}
+        return {**found, "alarms": list(self.alarms), "worse": list(self.worse)}
 
     @property
     def text(self) -> str:
@@ -139,14 +148,21 @@ class Drift:
         return json.dumps({NUMBER: FORMAT, **self.to_dict()}, indent=1, allow_nan=False)
 
 
-def _say_alarms(splits: tuple[Split, ...], shifts: tuple[Shift, ...], thresholds: Thresholds) -> list[str]:
+def _say_worse(drift: Drift, of: Drift | GroupDrift) -> tuple[str, ...]:
+    found = (say_worse(split, of.shifts, drift.alike) for split in of.outputs)
+    return tuple(line for line in found if line is not None)
+
+
+def _say_alarms(drift: Drift, of: Drift | GroupDrift) -> list[str]:
     """List the alarms of all rows, or of a group."""
-    several, said = len(splits) > 1, list[str]()
-    for split in splits:
-        if split.ndcg < thresholds.ndcg:
-            of = f" of output {printable(split.output)}" if several else ""
-            said.append(f"order of the features{of}: nDCG {split.ndcg:.3f}, below {thresholds.ndcg:g}")
-    return said + [_say_shift(shift, several) for shift in shifts if shift.drifted]
+    several, least, said = len(of.outputs) > 1, drift.thresholds.ndcg, list[str]()
+    for split in of.outputs:
+        if split.ndcg < least:
+            name = f" of output {printable(split.output)}" if several else ""
+            said.append(f"order of the features{name}: nDCG {split.ndcg:.3f}, below {least:g}")
+    drifted = [shift for shift in of.shifts if shift.drifted]
+    worse = iter(_say_worse(drift, of))
+    return said + [next(worse) if shift.kind == MEAN_LOSS else _say_shift(shift, several) for shift in drifted]
 
 
 def _name(shift: Shift, several: bool) -> str:
@@ -208,6 +224,11 @@ def find_reference(run: str, against: str) -> tuple[str, str | None]:
     return found, manifest
 
 
+def _are_alike(current: Measured, reference: Measured) -> bool:
+    mine, other = ((each.manifest.model_digest, each.plan.trees, each.plan.background_digest) for each in (current, reference))
+    return mine == other
+
+
 def compare_runs(
     current: Measured,
     reference: Measured,
@@ -247,6 +268,7 @@ def compare_runs(
         by=() if groups is None else tuple(column.name for column in groups[0].by),
         groups=tuple(replace(each, shifts=tuple(islice(judged, len(each.shifts)))) for each in found),
         mix=() if groups is None else mix_groups(groups, current.plan.written_outputs),
+        alike=_are_alike(current, reference),
     )
 
 
@@ -283,7 +305,8 @@ def drift(
         Folder of the run that it is compared with, or the JSON object that names the latest run, see `explain`. Both have the same method,
         parameters, space and outputs.
     thresholds : mapping, str or path, optional
-        What counts as drift, some of ``false_discovery_rate``, ``distance``, ``share``, ``psi`` and ``ndcg``, or a TOML or JSON file of them.
+        What counts as drift, some of ``false_discovery_rate``, ``distance``, ``share``, ``psi``, ``loss`` and ``ndcg``, or a TOML or
+        JSON file of them.
     by : str or sequence of str
         Columns that both runs wrote, as ids or as values of features: every group of rows with the same values in them is compared as well, and the
         change of the mean margin is split into what comes of the mix of groups and what happened within them.

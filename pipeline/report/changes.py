@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..arguments.choices import LOSS
 from ..display.text import count
+from ..drift.compare.shifts import MEAN_LOSS
 from ..methods.output_space import TOTALS
 from .figures.figure import Figure, Table, Track, Tracks, draw_bar, say_left_out
 from .figures.scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share, write_two
@@ -129,7 +131,7 @@ def _names(shifts: Sequence[Found], several: bool, most: int = NAME) -> list[str
 
 def _draw_distances(found: Found) -> Figure | None:
     """Draw the columns with the largest distances."""
-    known = [shift for shift in found["shifts"] if shift["distance"] is not None]
+    known = [shift for shift in found["shifts"] if shift["distance"] is not None and shift["kind"] != MEAN_LOSS]
     shown = sorted(known, key=lambda shift: (-shift["drifted"], -shift["distance"]))[:FEATURES]
     if not shown:
         return None
@@ -192,7 +194,8 @@ def _list_alarms(found: Found) -> list[str]:
     several, said = len(found["outputs"]) > 1, found["alarms"]
     moved = [shift for shift in found["shifts"] if shift["drifted"]]
     orders = sum(_number(split["ndcg"]) < found["thresholds"]["ndcg"] for split in found["outputs"] if split["ndcg"] is not None)
-    drifted = [_say_alarm(name, shift) for name, shift in zip(_names(moved, several), moved, strict=True)]
+    worse = [*found.get("worse", ())]
+    drifted = [worse[0] if shift["kind"] == MEAN_LOSS else _say_alarm(name, shift) for name, shift in zip(_names(moved, several), moved, strict=True)]
     return [f"Alarm: {line}" for line in (*said[:orders], *drifted, *said[orders + len(drifted) :])]
 
 
@@ -201,11 +204,20 @@ def _list(lines: Sequence[str], most: int, noun: str) -> tuple[str, ...]:
     return (*(shorten_name(line, LINE) for line in lines[:most]), *more)
 
 
+def write_worse(found: Found) -> Section | None:
+    """Write what made predictions worse, where losses are compared."""
+    if found["space"] != LOSS:
+        return None
+    figures = (_draw_split(found, split, LOSS) for split in found["outputs"])
+    said = (f"Compared with {_last(found['reference'])}, {line}." for line in found.get("worse", ()))
+    return Section("worse", "What made the predictions worse", tuple(said), figures=tuple(each for each in figures if each is not None))
+
+
 def write_changes(found: Found) -> Section:
     """Write the section of changes."""
     unit = found["space"]
     outputs = found["outputs"][:OUTPUTS]
-    figures: list[Figure | None] = [_draw_split(found, split, unit) for split in outputs]
+    figures: list[Figure | None] = [_draw_split(found, split, unit) for split in outputs if unit != LOSS]
     figures += [_draw_shares(found, split["output"]) for split in outputs]
     figures.append(_draw_distances(found))
     alarms = _list_alarms(found)

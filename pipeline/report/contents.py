@@ -23,6 +23,7 @@ from .figures.matrix import draw_interactions, draw_lines
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
 from .figures.sets import draw_network, draw_sets
 from .figures.swarm import draw_swarm
+from .losses import write_losses
 from .page import Page, Section
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
@@ -66,6 +67,7 @@ class Material:
     rows: tuple[Figure, ...]  # single rows
     changed: str = ""  # summary of changes since another run; empty without comparison
     changes: Section | None = None  # the same in figures
+    worse: Section | None = None  # of losses, what made predictions worse since another run
     made: Provenance | None = None  # provenance of the run, if stored
     sufficed: tuple[int, ...] = ()  # how often one change would have sufficed, see `count_sufficed`
     effects: Curves | None = None  # effects of its model, if given
@@ -268,6 +270,7 @@ def _write_found(material: Material, limits: Limits) -> list[Section | None]:
     )
     return [
         _write_r2(summaries, run.manifest.totals, by, limits),
+        write_losses(summaries, material.worse, limits.features),
         *_write_outputs(material, limits),
         _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
         _write_sufficed(material),

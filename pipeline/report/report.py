@@ -25,7 +25,7 @@ from ..runs.records.derived import write_derived
 from ..runs.records.folder import RunFolder
 from ..stores import storage
 from ..stores.uris import normalise
-from .changes import say_change, write_changes
+from .changes import say_change, write_changes, write_worse
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .counts import count_part as work
 from .counts.count_part import CountTask, PartCounts, Spot, count_part, merge_parts, nothing
@@ -66,6 +66,7 @@ class Changes:
     thresholds: Mapping[str, float]
     said: str
     section: Section
+    worse: Section | None = None  # of losses
 
 
 def _first_features(summaries: Summaries, output: str, n: int) -> list[str]:
@@ -165,7 +166,9 @@ def _replaced(run: FinishedRun) -> RunConflict:
 
 def _write_changes(found: Mapping[str, Any]) -> Changes:
     thresholds = {name: value for name, value in found["thresholds"].items() if value is not None}
-    return Changes((found["reference"], found["reference_manifest"]), tuple(found["by"]), thresholds, say_change(found), write_changes(found))
+    return Changes(
+        (found["reference"], found["reference_manifest"]), tuple(found["by"]), thresholds, say_change(found), write_changes(found), write_worse(found)
+    )
 
 
 def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any], progress: Progress) -> Changes:
@@ -225,7 +228,7 @@ def gather(
     curves = _read_effects(run, effects)
     changes = _read_changes(run) if against is None else _compare(run, against, where, progress)
     material = replace(_count_rows(run, where, progress), made=run.provenance(), effects=curves)
-    return material if changes is None else replace(material, changed=changes.said, changes=changes.section)
+    return material if changes is None else replace(material, changed=changes.said, changes=changes.section, worse=changes.worse)
 
 
 def write_report(material: Material) -> bytes:

@@ -74,6 +74,7 @@ def runs(example, tmp_path_factory):
         "all": {"ids": "flight", "top": 2, "interactions": 2, "reasons": told, "values": True, "background": out / "background.parquet",
                 "background_errors": True},
         "response": {"space": "response", "by": "month"},
+        "loss": {"space": "loss", "label": "delay", "by": "month", "background": out / "background.parquet"},
         "r2": {"method": "r2", "label": "delay", "by": "month"},
         "ranker": {"method": "ranker"},
         "curves": {"method": "curves"},
@@ -131,8 +132,9 @@ def test_fields_of_the_manifest(runs):
     pages = documented(section("outputs.md", "## manifest.json"))
     for name in names:
         written = set(json.loads((out / name / "manifest.json").read_text()))
-        # These runs have no number for missing values, and no rows were forgotten.
-        assert written | {"missing", "forgotten"} == set(pages) - {"uri", "size", "sha256"}
+        # These runs have no number for missing values, no sets of features, and no rows were forgotten; a quantity has that of losses.
+        assert written | {"missing", "forgotten", "sets", "quantity"} == set(pages) - {"uri", "size", "sha256"}
+        assert ("quantity" in written) == (name == "loss")
 
 
 def test_columns_of_comparisons(runs):

@@ -124,6 +124,8 @@ def show_drift(console: Console, found: "Drift") -> None:
         _show_output(console, found, split)
     for mix in found.mix:
         _show_mix(console, found, mix)
+    for line in found.worse:
+        say(console, line)
     for line in found.alarms[:MOST]:
         say(console, f"drift: {line}")
     if len(found.alarms) > MOST:
@@ -168,7 +170,7 @@ def drift(
     against
         Folder of the run that it is compared with, or the JSON object that --latest moves.
     thresholds
-        TOML or JSON file that says what counts as drift: false_discovery_rate, distance, share, psi, ndcg.
+        TOML or JSON file that says what counts as drift: false_discovery_rate, distance, share, psi, loss, ndcg.
     by
         Columns that both runs wrote, as ids or as values of features: every group of rows with the same values in them is compared as well, and the
         change of the mean margin is split into what comes of the mix of groups and what happened within them.

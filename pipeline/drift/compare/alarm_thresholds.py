@@ -12,6 +12,7 @@ from ...runs.columns.reasons_file import load_settings
 
 Given = Mapping[str, Any] | str | PathLike
 RATE = "false_discovery_rate"
+UNBOUNDED = ("psi", "loss")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Thresholds:
     distance: float = 0.05  # Kolmogorov–Smirnov, or total variation: share of rows that moved
     share: float = 0.01  # change of the share of missing or unseen rows
     psi: float | None = None  # if given: a column also drifts if its PSI exceeds the expected value by this
+    loss: float = 0.1  # rise of the mean loss, as a share of what it was
     ndcg: float = 0.9  # the order of features drifts below this NDCG (as in Amazon SageMaker Clarify)
 
 
@@ -36,7 +38,7 @@ def read_thresholds(given: Given | None) -> Thresholds:
     Raises
     ------
     UsageError
-        A name is unknown, or a value is no number from 0 to 1; ``psi`` may be larger.
+        A name is unknown, or a value is no number from 0 to 1; ``psi`` and ``loss`` may be larger.
     """
     if given is None:
         return Thresholds()
@@ -49,8 +51,8 @@ def read_thresholds(given: Given | None) -> Thresholds:
     for name in found:
         if name not in known:
             raise UsageError(f"{where}: has {name!r:.80}, expected {', '.join(known)}{did_you_mean(name, known)}")
-    most = {"psi": float("inf")}
-    expected = {"psi": "a number of at least 0"}
+    most = dict.fromkeys(UNBOUNDED, float("inf"))
+    expected = dict.fromkeys(UNBOUNDED, "a number of at least 0")
     return Thresholds(
         **{
             name: read_float(f"{where}: {name}", value, expected.get(name, "a number from 0 to 1"), 0.0, most.get(name, 1.0))

@@ -7,9 +7,9 @@ import numpy as np
 from leafledger.kernels.distributions.distances import measure_ndcg
 
 from ...methods.output_space import TOTALS
-from ..measure.means import find_means
+from ..measure.losses import find_parts
 from ..measure.measured_run import Measured
-from .shifts import Shift, shift_phi, shift_total, shift_values
+from .shifts import Shift, shift_loss, shift_phi, shift_total, shift_values
 from .split import Split, split_change, take_night
 
 
@@ -30,10 +30,10 @@ def compare_columns(current: Measured, reference: Measured) -> tuple[tuple[Split
     """
     plan, kind, shifts, splits = current.plan, TOTALS[current.plan.space], list[Shift](), list[Split]()
     for output in plan.written_outputs:
-        nights = take_night(reference, find_means(reference, output), output), take_night(current, find_means(current, output), output)
+        nights = take_night(reference, find_parts(reference, output), output), take_night(current, find_parts(current, output), output)
         mine = shift_phi(output, current, reference, nights)
         before, now = (np.array([getattr(shift, name) for shift in mine], np.float64) for name in ("reference_mean_abs", "mean_abs"))
         ndcg = math.nan if np.isnan(before).any() or np.isnan(now).any() else measure_ndcg(before, now)  # a run without rows
         splits.append(split_change(output, *nights, plan.additive, ndcg))
-        shifts += [shift_total(kind, output, current, reference, nights), *mine]
+        shifts += [shift_total(kind, output, current, reference, nights), *shift_loss(plan.space, output, nights), *mine]
     return tuple(splits), (*shifts, *shift_values(current, reference))

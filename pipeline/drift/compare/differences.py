@@ -21,6 +21,7 @@ ALIKE: dict[str, Callable[[Plan], object]] = {  # required to be equal in both r
     "space": lambda plan: plan.space,
     "way from margins": lambda plan: "none" if plan.space == MARGIN else "line" if plan.quantity is None else "background row by background row",
     "loss": lambda plan: plan.quantity.name if plan.space == LOSS and plan.quantity is not None else "none",
+    "weight": lambda plan: plan.labels.weight if plan.space == LOSS and plan.labels is not None else None,
     "outputs": lambda plan: plan.outputs,
     "output of a row": lambda plan: None if plan.row_output is None else plan.row_output.which,
     "background": lambda plan: "none" if plan.background is None else "model" if plan.background_digest is None else "rows",
@@ -33,7 +34,7 @@ def refuse_unlike(current: Measured, reference: Measured) -> None:
     Raises
     ------
     UnlikeRuns
-        They have another method, parameters, space, way from margins, outputs or kind of background, or share out no margins or predictions.
+        They have another method, parameters, space, way from margins, loss, weight, outputs or kind of background, or nothing that is compared.
     """
     for measured in (current, reference):
         if not METHODS[measured.plan.method].attributes:
@@ -92,6 +93,8 @@ def _options(mine: Plan, other: Plan) -> Iterator[str]:
         yield f"precision was {other.precision}, it is {mine.precision}; attributions are compared as float32"
     if bool(mine.combinations) != bool(other.combinations):
         yield f"combinations of features are {'' if mine.combinations else 'no '}players of their own now"
+    if mine.labels != other.labels:
+        yield "the labels are of another column, or rows without one are treated otherwise"
     if mine.background_digest != other.background_digest:
         yield "the background has other files"
 

@@ -11,6 +11,7 @@ from leafledger.kernels.reductions.group_moments import sort_groups
 from ...dataset.columns.grouping import GroupColumn, same_values
 from ...display.text import count, printable
 from ...errors import UsageError
+from ..measure.losses import count_rows_of
 from ..measure.measured_groups import MeasuredGroups, count_rows, say_group, values_of
 from ..measure.measured_run import Measured
 from .compared import compare_columns
@@ -110,7 +111,7 @@ def mix_groups(groups: tuple[MeasuredGroups, MeasuredGroups], outputs: Sequence[
     """
     names, found = list_groups(groups), list[Mix]()
     for output in outputs:
-        now, before = ({name: (each.total(output).n, each.total(output).mean) for name, each in night.groups.items()} for night in groups)
+        now, before = ({name: count_rows_of(each, output) for name, each in night.groups.items()} for night in groups)
         found.append(split_mix(output, names, before, now))
     return tuple(found)
 

@@ -12,7 +12,7 @@ class GroupMix:
     """A group's contribution to the change of the mean."""
 
     values: tuple[Any, ...]  # of the grouping columns
-    reference_share: float  # share of the rows
+    reference_share: float  # share of the rows, or of their weights
     share: float
     reference_mean: float  # mean of its margins; NaN without rows
     mean: float
@@ -31,7 +31,7 @@ class Mix:
     groups: tuple[GroupMix, ...]
 
 
-Group = tuple[int, float]  # number of rows, and their mean
+Group = tuple[float, float]  # number of rows or sum of their weights, and their mean
 NOBODY: Group = (0, math.nan)
 
 
@@ -46,12 +46,16 @@ def split_mix(output: str, names: Sequence[str], reference: Mapping[str, Group],
     totals = [sum(rows for rows, _ in night.values()) for night in (reference, current)]
     if not all(totals):
         return Mix(output, math.nan, math.nan, math.nan, ())
-    means = [math.fsum(rows * mean for rows, mean in night.values()) / total for night, total in zip((reference, current), totals, strict=True)]
+    means = [
+        math.fsum(rows * mean for rows, mean in night.values() if rows) / total for night, total in zip((reference, current), totals, strict=True)
+    ]
     center, groups = (means[0] + means[1]) / 2, list[GroupMix]()
     for name in names:
         (old_rows, old_mean), (rows, mean) = reference.get(name, NOBODY), current.get(name, NOBODY)
         old_share, share = old_rows / totals[0], rows / totals[1]
         before, now = (mean if not old_rows else old_mean), (old_mean if not rows else mean)
+        if not rows and not old_rows:  # none of its rows has a label
+            before = now = center
         mix, within = (share - old_share) * ((before + now) / 2 - center), (old_share + share) / 2 * (now - before)
         groups.append(GroupMix(tuple(json.loads(name)), old_share, share, old_mean, mean, mix, within))
     mix, within = (math.fsum(getattr(group, what) for group in groups) for what in ("mix", "within"))

@@ -9,6 +9,7 @@ import numpy as np
 from leafledger.kernels.arrays.ordering import ranks_by_score
 from leafledger.kernels.distributions.distances import correct_p
 
+from ...arguments.choices import LOSS, Space
 from ..measure.columns import has_categories, lists_categories
 from ..measure.distribution import Categories, Distribution
 from ..measure.means import INPUTS, Means, means_of, nothing, read_summary
@@ -17,14 +18,16 @@ from .alarm_thresholds import Thresholds
 from .split import Night
 from .statistics import Apart, compare_categories, compare_numbers, compare_shares
 
-PHI, VALUE, MISSING, UNSEEN, GROUPS = "phi", "value", "missing", "unseen", "groups"
+PHI, VALUE, MISSING, UNSEEN, GROUPS, MEAN_LOSS = "phi", "value", "missing", "unseen", "groups", "mean loss"
+THRESHOLDS = {MISSING: "share", UNSEEN: "share", MEAN_LOSS: "loss"}  # how far is far enough; else by distance
+FEW_LOSSES = 50  # rows with a label below which a night's mean loss is not tested
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
     """Change of a column from the reference to the current run; unknown numbers are NaN."""
 
-    kind: str  # margin or prediction, phi, value, groups; or missing and unseen, whose means are shares of the rows
+    kind: str  # margin, prediction or loss, mean loss, phi, value, groups; or missing and unseen, whose means are shares of the rows
     output: str  # "" for values
     feature: str  # "" for margins
     reference_rows: int  # number of nonmissing values; for shares, of rows
@@ -44,7 +47,7 @@ class Shift:
     psi: float
     psi_expected: float  # expected without drift
     wasserstein: float
-    distance: float  # Kolmogorov–Smirnov; total variation of categories; difference of shares
+    distance: float  # Kolmogorov–Smirnov; total variation of categories; difference of shares; of the mean loss its rise, as a share of what it was
     p: float
     corrected: float  # p, corrected for all tests of both runs
     data: float = math.nan  # change of mean phi due to the data,
@@ -102,6 +105,17 @@ def _total(measured: Measured, output: str) -> ColumnDistribution | None:
 def shift_total(kind: str, output: str, current: Measured, reference: Measured, nights: tuple[Night, Night]) -> Shift:
     """Compare margins or predictions."""
     return _shift(kind, output, "", nights[0].total, nights[1].total, _compare(_total(reference, output), _total(current, output)))
+
+
+def shift_loss(space: Space, output: str, nights: tuple[Night, Night]) -> list[Shift]:
+    """Compare mean losses, of loss runs: whether the mean rose, by a one-sided test; its distance is the rise as a share of what it was."""
+    before, now = (night.total for night in nights)
+    if space != LOSS:
+        return []
+    rise, error = now.mean - before.mean, math.hypot(before.error, now.error)
+    tested = min(before.rows, now.rows) >= FEW_LOSSES and error > 0
+    p = math.erfc(rise / error / math.sqrt(2)) / 2 if tested else math.nan
+    return [_shift(MEAN_LOSS, output, "", before, now, Apart(distance=rise / before.mean if before.mean > 0 else math.nan, p=p))]
 
 
 def _rank(values: np.ndarray) -> tuple[np.ndarray, list[int] | list[None]]:
@@ -212,7 +226,7 @@ def judge(shifts: list[Shift], thresholds: Thresholds) -> list[Shift]:
 
 
 def _drifts(shift: Shift, corrected: float, thresholds: Thresholds) -> bool:
-    far = thresholds.share if shift.kind in (MISSING, UNSEEN) else thresholds.distance
+    far = getattr(thresholds, THRESHOLDS.get(shift.kind, "distance"))
     sure = corrected <= thresholds.false_discovery_rate and shift.distance >= far  # false for NaN
     return sure or (thresholds.psi is not None and shift.psi - shift.psi_expected >= thresholds.psi)
 

@@ -7,8 +7,9 @@ from ...models.catboost.cityhash import HashedCategory
 from ...models.model import Feature
 from ...runs.records.plan import Plan
 
-Kind = Literal["total", "phi", "value"]
+Kind = Literal["total", "base", "phi", "value"]
 TOTAL: Kind = "total"
+BASE: Kind = "base"
 PHI: Kind = "phi"
 VALUE: Kind = "value"
 
@@ -18,9 +19,9 @@ class Column:
     """A column of the parts."""
 
     name: str
-    kind: Kind  # margin or prediction, attribution of a player, or value of a feature
+    kind: Kind  # margin, prediction or loss, base value of a loss, attribution of a player, or value of a feature
     output: str  # output of the model; "" for values
-    of: str  # player or feature; "" for totals
+    of: str  # player or feature; "" for totals and base values
 
 
 def list_columns(plan: Plan) -> tuple[Column, ...]:
@@ -30,6 +31,7 @@ def list_columns(plan: Plan) -> tuple[Column, ...]:
     totals, phi, _ = plan.columns
     outputs, players, n_scores = plan.written_outputs, plan.players, len(plan.scores)
     found = [Column(name, TOTAL, output, "") for name, output in zip(totals, outputs, strict=True)]
+    found += [Column(name, BASE, output, "") for name, output in zip(plan.base_columns, outputs, strict=False)]
     pairs = [(output, j) for output in outputs for j in range(len(players))] if plan.wide else []
     found += [Column(name, PHI, output, players[j]) for name, (output, j) in zip(phi, pairs, strict=True) if j < len(players) - n_scores]
     features = plan.features if plan.values else ()

@@ -27,6 +27,7 @@ from ...runs.records.plan_file import read_plan, read_recipe
 from . import measure_part as work
 from .columns import list_columns
 from .distribution_table import pack_groups, unpack_groups
+from .losses import has_weights
 from .measure_part import NOWHERE, TASK_BYTES, MeasuredPart, Measuring, Rows, measure_columns
 from .measured_run import ColumnDistribution, Measured, gather
 
@@ -77,6 +78,10 @@ def refuse_ungrouped(measured: Measured, by: Sequence[str]) -> None:
     if plan.global_only or not plan.wide:
         what = "summaries alone" if plan.global_only else "only the largest attributions of a row"
         raise UsageError(f"{measured.uri}: has {what}, which cannot be compared by {', '.join(by)}; expected a column for every feature")
+    grouped = tuple(column.name for column in plan.by)
+    if has_weights(plan) and grouped != tuple(by):
+        told = ", ".join(grouped) or "none"
+        raise UsageError(f"{measured.uri}: its rows have weights, and it knows mean losses by {told}, got {', '.join(by)}; explain it with that --by")
     there = _find_columns(plan, by)
     lacks = next((name for name in by if name not in there), None)
     if lacks is not None:

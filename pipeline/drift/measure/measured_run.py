@@ -20,7 +20,7 @@ from ...runs.records.manifest import Manifest
 from ...runs.records.plan import Plan
 from ...stores.uris import normalise
 from . import measure_part as work
-from .columns import PHI, TOTAL, VALUE, Column, has_categories, list_columns, lists_categories
+from .columns import BASE, PHI, TOTAL, VALUE, Column, has_categories, list_columns, lists_categories
 from .distribution import Categories, Distribution
 from .distribution_table import pack, unpack
 from .measure_part import TASK_BYTES, MeasuredPart, Measuring, Values, measure_item, merge_values
@@ -67,6 +67,11 @@ class Measured:
         if not isinstance(found, Distribution):
             raise KeyError(output)
         return found
+
+    def base(self, output: str) -> Distribution | None:
+        """Return the distribution of an output's base values, where each row has its own, else None."""
+        found = self._find(BASE, output, "")
+        return found if isinstance(found, Distribution) else None
 
     def phi(self, output: str, player: str) -> Distribution | None:
         """Return the distribution of a player's attributions.

@@ -136,6 +136,39 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
     )
 
 
+def draw_losses(rows: Sequence[Row], most: int = BARS) -> Figure:
+    """Draw the parts of the mean loss, from what made it larger to what made it smaller.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of the summary of losses.
+    most : int
+        Features that are drawn.
+    """
+    ranked = sorted((row for row in rows if row["mean"]), key=lambda row: row["rank"])
+    shown = sorted(ranked[:most], key=lambda row: -row["mean"])
+    pairs = [(_number(row["mean"]), _number(row["standard_error"])) for row in shown]
+    axis = make_axis([value + way * (2 * error if error > 0 else 0) for value, error in pairs for way in (-1, 1)], zero=True)
+    tracks = tuple(
+        Track(
+            name,
+            (draw_bar(axis, 0, value, "up" if value > 0 else "down"),),
+            draw_whisker(axis, value, 2 * error),
+            text=write_number(value, True, 3),
+        )
+        for name, (value, error) in zip(_names(shown), pairs, strict=True)
+    )
+    left = say_left_out(len(shown), len(ranked), "features")
+    cells = ((name, write_number(value, True), write_number(error)) for name, (value, error) in zip(_names(shown, WHOLE), pairs, strict=True))
+    return Figure(
+        "Which features helped, and which hurt",
+        f"Mean part of the loss; what made predictions worse is orange, what made them better blue. Whiskers are two standard errors. {left}".strip(),
+        Tracks(tracks, axis.ticks(), axis.at(0), "mean part of the loss"),
+        Table(("feature", "mean part", "standard error"), tuple(cells), left),
+    )
+
+
 def draw_ranks(rows: Sequence[Row], order: str, most: int = BARS) -> Figure:
     """Draw mean ranks, the best with the shortest bar.
 

@@ -21,7 +21,6 @@ PLAN: dict[str, Any] = {  # what it means that a plan says nothing of these
     "combinations": [],
     "device": "cpu",
     "link": None,
-    "quantity": None,
     "output": None,
     "predictions": [],
     "reasons": None,
@@ -32,7 +31,7 @@ PLAN: dict[str, Any] = {  # what it means that a plan says nothing of these
     "values": False,
 }
 FEATURE: dict[str, Any] = {"hashed": False, "missing": None, "named": True, "perhaps_codes": False, "underscored": False}
-MANIFEST: dict[str, Any] = {"device": "cpu", "place": "", "quantity": None, "reasons": None, "space": "margin", "totals": {}}
+MANIFEST: dict[str, Any] = {"device": "cpu", "place": "", "reasons": None, "space": "margin", "totals": {}}
 FOOTER: dict[str, Any] = {"space": "margin", "base": None}  # base values were in the manifest alone
 SCORES = {(1, "curves"): KINDS}  # of formats and methods that had others: areas alone, and not where they are best
 SUMMARIES = {(1, "curves", "areas"): summarize_ranks("areas", len(KINDS), "score", "mean ranks, and mean areas under the curves")}

@@ -76,7 +76,6 @@ class Manifest:
     device: Device  # that computed the attributions, "cpu" or "cuda"
     outputs: tuple[str, ...]
     space: Space  # units of attributions and base values
-    quantity: Quantity | None  # that attributions were carried to, background row by background row; None for margins and along a line
     base: tuple[float, ...]  # of every output, with every feature absent; none of a loss, of which every row has its own
     bound: tuple[float, ...]  # no margin is further from that of the base value
     used: tuple[int, ...]  # features that some split asks for, by position
@@ -92,6 +91,7 @@ class Manifest:
     missing: float | None = field(default=None, metadata={EMPTY: True})  # number that stands for missing values besides null and NaN, if any
     forgotten: tuple[Forgotten, ...] = field(default=(), metadata={EMPTY: True})  # rows that were taken out since; summaries were made with them
     sets: Sets | None = field(default=None, metadata={EMPTY: True})  # as in the plan
+    quantity: Quantity | None = field(default=None, metadata={EMPTY: True})  # as in the plan
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")

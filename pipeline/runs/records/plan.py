@@ -75,7 +75,6 @@ class Plan:
     device: Device  # "cpu" or "cuda", whose last bits differ
     space: Space
     link: Link | None  # that attributions are carried through, along a line; None for margins, and where there is a quantity
-    quantity: Quantity | None  # that attributions are carried to, background row by background row
     data: str
     background: str | None  # "model" for its own leaf weights, None for the path-dependent game
     background_digest: str | None  # of its files
@@ -99,6 +98,7 @@ class Plan:
     items: tuple[WorkItem, ...]
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
     sets: Sets | None = field(default=None, metadata={EMPTY: True})  # that interactions are of; None for pairs
+    quantity: Quantity | None = field(default=None, metadata={EMPTY: True})  # that attributions are carried to, background row by background row
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.items), "item"), count(len(self.features), "feature"), count(len(self.outputs), "output")

@@ -38,6 +38,7 @@ def _drawn(seed, features):
     return ensemble, rows, background
 
 
+MORE = {"probabilistic": {"sizes": (0.2, 0.3, 0.5)}, "asymmetric": {"sequence": (1, 0, 2)}}
 FEATURES = st.sampled_from(((0, 1), (0, 1, 2), (0, 1, 0, 2), (2, 2, 1, 0), (0, 0, 0), (3, 1, 0, 2)))
 
 
@@ -78,7 +79,7 @@ def test_leaf_weights_give_the_same_as_leaf_by_leaf(name):
         with most(bits):
             asked = query_for(name, ensemble, group, (bits, 20))
             counted = weigh_leaves(ensemble, METHODS[name], group, asked)
-            given_ = defaults(name) | PARAMETERS[name] | ({"sizes": (0.2, 0.3, 0.5)} if name == "probabilistic" else {})
+            given_ = defaults(name) | PARAMETERS[name] | MORE.get(name, {})
             prepared = prepare(ensemble, METHODS[name], given_, group, background=(asked, counted))
         assert asked.partitioning.coded.bits.tolist() == [5]
         found.append((run(name, prepared, rows, prepared.players.size)[0], prepared.base))

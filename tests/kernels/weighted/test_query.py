@@ -34,6 +34,7 @@ def test_the_range_of_margins_comes_first():
     counted = measure_background(following, BACKGROUND.T[query.bins.column].copy())
     assert ask_again(following, counted) is None
     assert ask_again(ask_background(ENSEMBLE, METHODS["shapley"], n_rows=5, budget=PLENTY), counted.rows) is None
+    assert (query.players.tolist(), len(query.pairs)) == (query.query.players.tolist(), 0)
     nothing = measure_background(query, np.zeros((query.bins.column.size, 0)))
     assert nothing.merge([ranges]).low == ranges.low
 

@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.quotients.quantities import KINDS, Quantity
-from leafledger.kernels.slices.buffers import BASE, REACH, RISE, TOTAL
-from leafledger.kernels.weighted.rows import find_carried_misses, find_mean
+from leafledger.kernels.slices.buffers import BASE, NOT_WEIGHTED, REACH, RISE, TOTAL
+from leafledger.kernels.weighted.rows import find_carried_misses, find_mean, is_loss
 from tests import naive
 from tests.kernels.marginal.against import KEPT
 from tests.kernels.weighted.carrying import carry, defined, labels_for, prepare_carried, values_of
@@ -124,6 +124,15 @@ def test_the_base_value_of_predictions_is_the_mean_prediction():
     for name in ("sigmoid", "exp"):
         prepared = prepare_carried("shapley", ensemble, background, Quantity(name))
         assert find_mean(prepared.weighted) == pytest.approx(values_of(Quantity(name), naive.margins(ensemble, background), 0.0).mean(axis=0))
+
+
+def test_a_loss_has_a_base_value_for_every_row():
+    """And so none for all of them."""
+    rng = np.random.default_rng(7)
+    prepared = prepare_carried("shapley", grown(rng, 2, 2, 3), rng.normal(size=(9, 3)), Quantity("log"))
+    assert np.isnan(find_mean(prepared.weighted)).all()
+    assert is_loss(prepared.weighted)
+    assert not is_loss(NOT_WEIGHTED)
 
 
 def test_a_row_without_a_label_has_numbers_that_do_not_count():

@@ -6,6 +6,7 @@ import pytest
 
 from leafledger import explain, report
 from tests.chromium import BROWSER, find_axe, open_tab
+from tests.pipeline.drift.loss_nights import explain_losses, make_inputs
 
 WIDTHS = (360, 800, 1200, 1600)
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium")
@@ -27,6 +28,16 @@ def compared(example, reported, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def losses(tmp_path_factory):
+    """A loss run of a night, against that of another."""
+    folder = tmp_path_factory.mktemp("losses")
+    make_inputs(folder)
+    before, now = (explain_losses(folder, name, folder / f"run-{name}", values=True) for name in ("before", "now"))
+    report(now, against=before, scheduler="serial")
+    return now
+
+
+@pytest.fixture(scope="module")
 def hostile(odd):
     return odd(300)
 
@@ -36,7 +47,7 @@ def empty(odd):
     return odd(0)
 
 
-@pytest.fixture(params=["reported", "classes", "compared", "acting", "hostile", "empty"])
+@pytest.fixture(params=["reported", "classes", "compared", "losses", "acting", "hostile", "empty"])
 def page(request):
     return report(request.getfixturevalue(request.param), scheduler="serial").uri
 

@@ -138,7 +138,7 @@ def test_damaged_losses_are_found(there, tmp_path):
 
 def test_nights_of_one_definition_are_compared(there, tmp_path):
     """Losses with losses; neither with predictions, nor predictions along a line with those of background rows."""
-    make(there, tmp_path / "first", "loss")
+    make(there, tmp_path / "first", "loss", weight="weight")
     make(there, tmp_path / "second", "loss", weight="weight")
     found = drift(tmp_path / "second", against=tmp_path / "first")
     assert found.space == "loss"
