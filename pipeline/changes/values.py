@@ -14,6 +14,7 @@ from leafledger.kernels.changes.supported import Grid, Supported, support_number
 from leafledger.kernels.trees.binning import ZERO, BinTables
 
 from ..dataset.columns.schema import column_values
+from ..display.nearest import did_you_mean
 from ..errors import UsageError
 from ..models.model import Feature
 from .asked import Change, knows_hashes
@@ -66,7 +67,8 @@ def _encode(feature: Feature, listed: Sequence[str | float], where: str) -> np.n
         wrong = (codes >= len(feature.categories)) & (not feature.partial)  # splits ask for some alone: any other is all others
     if wrong.any():
         expected = "a code" if feature.categories is None else "a category that the model knows"
-        raise UsageError(f"{where}: to has {listed[int(np.argmax(wrong))]!r:.80}, expected {expected}")
+        found = listed[int(np.argmax(wrong))]
+        raise UsageError(f"{where}: to has {found!r:.80}, expected {expected}{did_you_mean(found, feature.categories or ())}")
     return codes
 
 

@@ -26,6 +26,7 @@ from .passed import prepare_rows
 
 INTERVALS = 40  # of accumulated local effects
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+ROUNDING = 1e-24  # of Friedman's H², below which it is 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +157,7 @@ def tabulate_interactions(effects: FeatureEffects) -> pa.Table:
         squared = against_one(together, surface.value, shown.curves[a].value, shown.curves[b].value)
         found.append((shown.axes[a].name, shown.axes[b].name, squared))
     squared = np.stack([each for _, _, each in found], axis=1)
+    squared[squared < ROUNDING] = 0.0
     names, others = ([each[k] for each in found] * len(shown.outputs) for k in (0, 1))
     outputs = np.repeat(np.array(shown.outputs, object), len(found))
     numbers = {"h_squared": squared.reshape(-1), "h": np.sqrt(squared).reshape(-1)}

@@ -18,7 +18,7 @@ NAME = 18  # characters of a category
 MOST = 30  # categories that are drawn
 THIN = 2  # width of the thinnest bar: an interval may hold one value alone
 TAIL = 0.005  # share of values beyond either end of what is drawn
-TICKS = 5
+TICKS = 5  # about, of an axis
 
 
 def _text(x: float, y: float, text: str, anchor: str = "middle") -> str:
@@ -43,13 +43,26 @@ def _ends(axis: NamedAxis, states: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     inner = np.concatenate((axis.lower[states][numbers], axis.upper[states][numbers]))
     inner = inner[np.isfinite(inner)]
     low, high = (inner.min(), inner.max()) if inner.size else (0.0, 1.0)
-    room = (high - low) / 10 or 1.0
+    widths = (axis.upper - axis.lower)[states][numbers]
+    usual = float(np.median(widths[np.isfinite(widths)])) if np.isfinite(widths).any() else 0.0
+    room = max((high - low) / 10, usual) or 1.0  # an end as narrow as a tenth would look crowded beside wide intervals
     first, last = axis.lower[states].copy(), axis.upper[states].copy()
     first[numbers], last[numbers] = np.maximum(first[numbers], low - room), np.minimum(last[numbers], high + room)
     step = (high - low + 2 * room) / 12 if numbers.any() else 1.0
     place = (high + 2 * room if numbers.any() else 0.0) + step * np.arange((~numbers).sum())
     first[~numbers], last[~numbers] = place, place + 0.8 * step
     return first, last
+
+
+def _ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Choose round numbers from one to the other, and write them; the two ends where there are no round ones."""
+    span = high - low
+    power = 10.0 ** np.floor(np.log10(span / TICKS)) if 0 < span < np.inf else 0.0
+    if power <= 0 or span < 1e-9 * max(abs(low), abs(high)):
+        return [(each, f"{each:.4g}") for each in dict.fromkeys((low, high))]
+    step = next(each * power for each in (1, 2, 5, 10) if each * power * TICKS >= span)
+    numbers = [k * step for k in range(int(np.ceil(low / step)), int(np.floor(high / step)) + 1)]
+    return [(each, f"{each:.10g}") for each in numbers]
 
 
 def _scale(values: np.ndarray, low: float, high: float, start: float, end: float) -> np.ndarray:
@@ -77,12 +90,13 @@ def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs:
         parts.append(f'<path d="{path}" fill="none" stroke="{COLOURS[k]}" stroke-width="2"/>')
         if len(outputs) > 1:
             parts.append(f'<g fill="{COLOURS[k]}">{_text(LEFT + 8 + 110 * k, TOP - 8, outputs[k][:NAME], "start")}</g>')
-    for at in np.linspace(low, high, 3) if high > low else [low]:
+    for at, text in _ticks(low, high):
         y = float(_scale(np.array(at), low, high, BOTTOM - BARS - 12, TOP + 6)) if high > low else (TOP + BOTTOM - BARS) / 2
-        parts.append(_text(LEFT - 6, y + 4, f"{at:.4g}", "end"))
+        parts.append(_text(LEFT - 6, y + 4, text, "end"))
+        parts.append(f'<line x1="{LEFT - 4}" x2="{LEFT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#888888"/>')
     parts.extend(_label(axis, states, first, last))
     parts.append(_text((LEFT + RIGHT) / 2, HEIGHT - 8, axis.name))
-    parts.append(f'<text transform="translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)" text-anchor="middle">{escape(unit)}</text>')
+    parts.append(f'<text transform="translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)" text-anchor="middle">mean {escape(unit)}</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12" role="img">'
     return f"{head}<title>{escape(printable(f'{unit} by {axis.name}'))}</title>{''.join(parts)}</svg>\n"
 
@@ -90,8 +104,11 @@ def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs:
 def _label(axis: NamedAxis, states: np.ndarray, first: np.ndarray, last: np.ndarray) -> list[str]:
     """Write numbers below intervals, and names below other states."""
     low, high, numbers = first.min(), last.max(), np.array([axis.kinds[state] == INTERVAL for state in states])
-    ticks = np.linspace(first[numbers].min(), last[numbers].max(), TICKS)[1:-1] if numbers.any() else ()
-    found = [_text(float(_scale(at, low, high, LEFT, RIGHT)), BOTTOM + 16, f"{at:.4g}") for at in ticks]
+    found = []
+    for at, text in _ticks(float(first[numbers].min()), float(last[numbers].max())) if numbers.any() else ():
+        x = float(_scale(np.array(at), low, high, LEFT, RIGHT))
+        found.append(_text(x, BOTTOM + 16, text))
+        found.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{BOTTOM}" y2="{BOTTOM + 4}" stroke="#888888"/>')
     for state, a, b in zip(states[~numbers], first[~numbers], last[~numbers], strict=True):
         name = str(axis.categories[state] if axis.categories[state] is not None else axis.kinds[state])[:NAME]
         x = float(_scale(np.array((a + b) / 2), low, high, LEFT, RIGHT)) + 4

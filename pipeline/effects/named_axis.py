@@ -106,8 +106,17 @@ class NamedAxis:
             return np.array([known[value] for value in column], np.int64)
         alone = Model(NO_TREES, self.features, (), "", "")
         features, batch = as_batch(alone, {self.name: column}, [0], f"values of {self.name}")
-        _, binned = bin_batch(features, self.bins, batch)
+        values, binned = bin_batch(features, self.bins, batch)
+        self._refuse_unknown(values[0, : batch.num_rows], column)
         return find_states(Axis(np.zeros(1, np.int64), self.axis.bins), binned)[: batch.num_rows]
+
+    def _refuse_unknown(self, codes: np.ndarray, column: Any) -> None:
+        """Refuse a category that the model does not know; one that no split asks for is known."""
+        known = self.features[0].categories
+        if known is None or self.features[0].partial or not (wrong := codes >= len(known)).any():
+            return
+        value = [*column][int(np.argmax(wrong))]
+        raise UsageError(f"{self.name} has {shorten(value)}, expected categories that the model knows, or None{did_you_mean(value, known)}")
 
 
 NO_TREES: Any = None  # a model that only names its feature
@@ -203,10 +212,10 @@ def choose_pairs(given: Any, model: Model, groups: Groups) -> tuple[tuple[str, s
     known, found = choose_names(None, model, groups), list[tuple[str, str]]()
     places = {name: j for j, name in enumerate(known)}
     if not isinstance(given, Sequence) or isinstance(given, str | bytes):
-        raise UsageError(f"pairs are {shorten(given)}, expected a list of two features each")
+        raise UsageError(f"pairs are {shorten(given)}, expected a list of two features each, as [('a', 'b')]")
     for pair in given:
         if isinstance(pair, str) or not hasattr(pair, "__len__") or len(pair) != 2:
-            raise UsageError(f"pairs have {shorten(pair)}, expected two features each")
+            raise UsageError(f"pairs have {shorten(pair)}, expected two features each, as [('a', 'b')]")
         first, second = (_find(name_at(each, places, "pairs"), known, groups, "pairs") for each in pair)
         if first == second:
             raise UsageError(f"pairs have {first!r} with itself, expected two different features")

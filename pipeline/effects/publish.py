@@ -151,7 +151,7 @@ def read_curves(folder: str) -> Curves:
     """
     record, name = _read_record(folder), "curves.parquet"
     if record is None:
-        raise NotFinished(f"{folder}: holds no finished effects")
+        raise NotFinished(f"{folder}: holds no finished effects, expected a folder that leafledger effects wrote")
     uri, rows = storage.join(folder, name), dict[tuple[str, str], list[dict[str, Any]]]()
     with storage.scratch() as local:
         storage.download(uri, local / name)
@@ -183,5 +183,5 @@ def read_published(out: str, facts: Mapping[str, Any]) -> Published | None:
         return None
     other = [name for name in asked if record.get(name) != asked[name]]
     if other:
-        raise RunConflict(f"{out}: holds effects with another {other[0]}; choose another output or remove it")
+        raise RunConflict(f"{out}: holds other effects, which differ in {other[0]}; choose another output or remove it")
     return Published(out, tuple(record["objects"]), asked["n_rows"], tuple(record.get("notes", ())), True)

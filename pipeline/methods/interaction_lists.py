@@ -147,7 +147,7 @@ def choose_sets(method: Method, interactions: int | str | None, order: int | Non
         return None
     order = read_number("order", order, 1)
     if interactions is None:
-        raise UsageError(f"order is {order}, but no interactions are asked for; say how many, or 'all'")
+        raise UsageError(f"order is {order}, but no interactions are asked for; say how many, or 'all', as interactions")
     if not method.games.value:
         raise UsageError(f"method {method.name!r} has no interactions")
     if index is not None and not method.games.index:

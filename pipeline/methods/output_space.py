@@ -31,7 +31,8 @@ def _find_link(space: Space, model: Model) -> Link:
         raise UnsupportedModel(f"space {space!r} is of classifiers, got objective {objective.name!r}; its predictions are space 'response'")
     link = objective.probability if space == PROBABILITY and objective.probability else objective.link
     if link.joint and len(model.outputs) == 1:
-        raise UsageError(f"space {space!r}: a class's probability depends on the margins of all classes; leave out the output, or give 'predicted'")
+        reason = "a class's probability depends on the margins of all classes"
+        raise UsageError(f"space {space!r}: {reason}; expected all outputs, output 'predicted', or space {MARGIN!r}")
     return link
 
 
@@ -89,7 +90,9 @@ def choose_space(
     if space == LOSS:
         quantity = _choose_loss(model)
         if not by_row:
-            raise UsageError(f"space {space!r} compares with the loss of a background's rows; give a background of rows")
+            raise UsageError(
+                f"space {space!r} compares with the loss of a background's rows; give a background of rows by --background, in Python background="
+            )
         return None, quantity
     link = _find_link(space, model)
     if by_row and link.name in BY_ROW and isinstance(method.games.background, MarginalUse):

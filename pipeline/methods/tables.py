@@ -101,7 +101,8 @@ def check_groups(method: Method, groups: Groups) -> None:
         The partition, empty where there is none.
     """
     if not groups and not method.phi.of_groups:
-        raise UsageError(f"method {method.name!r} needs a partition of the features: give --partition, in Python partition=")
+        single = ", {} for groups of one feature each" if any(parameter.of_groups for parameter in method.parameters) else ""
+        raise UsageError(f"method {method.name!r} needs a partition of the features: give --partition, in Python partition={single}")
 
 
 def check_shared(method: Method, interactions: bool) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.input_counts import INPUTS
 
-from ..arguments.choices import MARGIN
+from ..arguments.choices import LOSS, MARGIN
 from ..dataset.columns.grouping import write_values
 from ..effects.publish import Curves
 from ..errors import InvalidRun
@@ -18,7 +18,7 @@ from .counts.counts import CountedColumn, Counts
 from .figures.bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
 from .figures.dependence import draw_dependence
 from .figures.effect import draw_effect
-from .figures.figure import Figure, Table, Tracks, say_left_out
+from .figures.figure import Figure, Table, Tracks, say_left_out, say_moved
 from .figures.matrix import draw_interactions, draw_lines
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
 from .figures.sets import draw_network, draw_sets
@@ -31,7 +31,10 @@ REASONS = 12  # rejected pieces listed
 SMALL = 0.01  # smallest share of a feature with a dependence plot, unless it is a tenth of the largest
 FIRST = 3  # features listed for a group of rows
 OTHERS = 60  # outputs listed without figures
-UNIT = "The margin is what the model’s trees add up to for a row, before a link function, where the model has one, makes a prediction of it."
+UNITS = {
+    MARGIN: "The margin is what the model’s trees add up to for a row, before a link function, where the model has one, makes a prediction of it.",
+    LOSS: "The loss says how wrong the prediction of a row is. A feature with a negative attribution made it smaller, and so the prediction better.",
+}
 Row = Mapping[str, Any]
 Summaries = Mapping[str, Sequence[Row]]
 
@@ -158,10 +161,10 @@ def _write_outputs(material: Material, limits: Limits) -> list[Section]:
     sections = []
     plan = material.run.plan
     partial = plan.global_only or not plan.wide
-    unit = UNIT if plan.space == MARGIN and "importance" in material.summaries else ""
+    unit = UNITS.get(plan.space, "") if "importance" in material.summaries else ""
     kept = "This run keeps no column of attributions for each feature, so their distribution is not drawn." if partial else ""
     for k, (output, name) in enumerate(zip(shown, shorten_names(shown, 60), strict=True)):
-        title = "What moves predictions" if single else f"What moves output {name}"
+        title = f"What moves {say_moved(plan.space)}" if single else f"What moves output {name}"
         text = tuple(line for line in (unit, kept) if line and not k)
         figures = _figures(material, output, limits)
         if figures or text:

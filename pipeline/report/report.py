@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..arguments.choices import LOSS
 from ..arguments.readers import read_place
 from ..cluster.map_items import map_items
 from ..cluster.placement import Scheduler, make_placement
@@ -96,7 +97,8 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     middle = measured.total(plan.written_outputs[0]).quantile(0.5)
     changes, named = "".join(plan.change_columns), () if plan.reasons is None or plan.reasons.changes is None else plan.reasons.changes.features
     changeable = tuple(change.feature for change in named)
-    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, plan.label_column, changes, changeable)
+    label = "" if plan.space == LOSS else plan.label_column  # a loss is no prediction of the label
+    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, label, changes, changeable)
     on_done, found = progress(Work("counting", measured.uri, len(parts), sum(part.item.n_rows for part in parts))), nothing(columns)
     for part, made in map_items(placement, count_part, work.warm, asked, parts, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)

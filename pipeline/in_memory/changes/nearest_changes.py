@@ -82,6 +82,10 @@ class NearestChanges:
             raise UsageError(f"feature is {shorten(feature)}, which is not among those to be changed{did_you_mean(name, self.features)}")
         return self.features.index(name)
 
+    def _check_row(self, row: int) -> None:
+        if not isinstance(row, int | np.integer) or not -len(self) <= row < len(self):
+            raise UsageError(f"row is {row!r:.40}, expected a position of {len(self):,} rows")
+
     def _name(self, found: float, feature: str) -> Any:
         return None if np.isnan(found) else self._told[feature].name(found)
 
@@ -103,9 +107,10 @@ class NearestChanges:
         Raises
         ------
         UsageError
-            The feature is not among those to be changed.
+            The feature is not among those to be changed, or there is no such row.
         """
         place = self._place(feature)
+        self._check_row(row)
         return self._name(self.value[row, place], self.features[place])
 
     def to_frame(self) -> Any:
@@ -134,6 +139,7 @@ class NearestChanges:
         list of str
             One for every feature that would do, in their order.
         """
+        self._check_row(row)
         told = []
         for k, change in enumerate(self._changes.features):
             value, until = (self._name(each[row, k], change.feature) for each in (self.value, self.until))

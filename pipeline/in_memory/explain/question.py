@@ -16,7 +16,7 @@ from leafledger.kernels.slices.links import Link
 from leafledger.kernels.trees.binning import read_columns
 
 from ...arguments.choices import COMBINATIONS, DEVICES, MODEL, OWN, SPACES, Device, Space
-from ...arguments.readers import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text
+from ...arguments.readers import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text, shorten
 from ...cluster.card import choose_device, fit_device
 from ...cluster.resources import table_budget
 from ...cluster.threads import do_all
@@ -200,6 +200,8 @@ def ask(
     index: str | None = None,
 ) -> tuple[Question, Prepared]:
     """Validate a request, and make its tables."""
+    if hasattr(method, "__len__") and not isinstance(method, str):
+        raise UsageError(f"method is {shorten(method)}, expected a name; rows to compare with are background=")
     chosen = find_method(read_text("method", method))
     given = check_parameters(chosen, read_parameters("parameters", parameters))
     keep = None if interactions is None else read_interactions("interactions", interactions)

@@ -8,6 +8,7 @@ from leafledger.kernels.method.method import Method
 from leafledger.kernels.quotients.quantities import Quantity
 
 from ...arguments.choices import LOSS
+from ...arguments.readers import shorten
 from ...dataset.columns import schema
 from ...dataset.columns.labels import COUNT, check_values
 from ...dataset.columns.row_places import RowPlaces
@@ -31,7 +32,9 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
     try:
         found = as_numbers(given)
     except (TypeError, ValueError):
-        raise UsageError(f"{name} is {say_given(given)}, expected numbers, or the name of a column") from None
+        text = next((each for each in given if isinstance(each, str)), None) if hasattr(given, "__iter__") else None
+        said = f"is {say_given(given)}" if text is None else f"has {shorten(text)}"
+        raise UsageError(f"{name} {said}, expected numbers, or the name of a column") from None
     if found.shape != (n_rows,):
         raise UsageError(f"{name} has shape {found.shape}, expected one number for each of {n_rows} rows")
     return found
@@ -67,7 +70,7 @@ def read_targets(method: Method, quantity: Quantity | None, label: Any, weight: 
             raise UsageError(f"method {method.name!r} takes no labels and weights; method {labelled_methods()} does, and space {LOSS!r}")
         return None
     if label is None:
-        raise UsageError(f"{f'method {method.name!r}' if loss is None else f'space {LOSS!r}'} needs labels")
+        raise UsageError(f"{f'method {method.name!r}' if loss is None else f'space {LOSS!r}'} needs labels; give them as label")
     labels, weights = _read_column("label", label, rows, n_rows), np.ones(n_rows)
     if weight is not None:
         weights = _read_column("weight", weight, rows, n_rows)

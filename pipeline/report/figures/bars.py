@@ -7,7 +7,7 @@ from typing import Any
 from leafledger.kernels.arrays.ordering import SCORE, SIZE
 
 from ...dataset.columns.grouping import write_values
-from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_left_out
+from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_left_out, say_moved
 from .scale import NAME, WHOLE, make_axis, shorten_names, write_number, write_share
 
 BARS = 20
@@ -89,7 +89,7 @@ def draw_importance(rows: Sequence[Row], n_rows: int, unit: str, background: Map
         numbers += ((f"{len(others):,} others together", "–", "–", share, "–", "–", "–"),)
     whole = " and of the background as a sample" if background else ""
     return Figure(
-        "How much each feature moves predictions",
+        f"How much each feature moves {say_moved(unit)}",
         f"Mean size of a feature's attribution, in units of the {unit}, over all rows; whiskers are two standard errors, of the rows as a "
         f"sample{whole}. " + say_left_out(len(shown), len(ranked), "features"),
         Tracks(tracks, axis.ticks(), axis.at(0), f"mean |attribution|, {unit}"),

@@ -112,7 +112,7 @@ def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Count
         (("mean", "mean attribution"),),
     )
     title = f"How {name} acts"
-    description = f"Attribution against value: the darker, the more rows; the line is their mean.{said}"
+    description = f"Attribution against value: the stronger the colour, the more rows; the line is their mean.{said}"
     return Figure(title, description, plane, _tabulate(asked, values, counts), small=True)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ...arguments.choices import LOSS
 from .scale import Axis, Tick
 
 
@@ -185,6 +186,11 @@ def draw_bar(axis: Axis, start: float, end: float, kind: str) -> Mark:
 def draw_whisker(axis: Axis, middle: float, error: float) -> tuple[tuple[float, float], ...]:
     """Draw an error bar around a number."""
     return ((axis.at(middle - error), axis.at(middle + error)),) if error > 0 else ()
+
+
+def say_moved(space: str) -> str:
+    """Name what features move, in a title."""
+    return "the loss" if space == LOSS else "predictions"
 
 
 def say_left_out(shown: int, n: int, noun: str) -> str:

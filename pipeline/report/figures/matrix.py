@@ -48,7 +48,7 @@ def draw_interactions(rows: Sequence[Row], unit: str) -> Figure | None:
     some = f" The {len(names)} features that interact most are shown." if len(total) > len(names) else ""
     return Figure(
         "Which features act together",
-        f"Mean size of interactions, in units of the {unit}: the darker, the larger. {name_sets(shown)[0]} interact most.{some}",
+        f"Mean size of interactions, in units of the {unit}: the stronger the colour, the larger. {name_sets(shown)[0]} interact most.{some}",
         Matrix(tuple(shorten_names(names, NAMES)), cells, "0", write_number(largest)),
         tabulate_sets(shown, len(pairs), "pairs"),
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...display.text import count
 from ..counts.counts import MISSING, RANKS, SWARM, CountedColumn, Counts, percentiles_of
-from .figure import Figure, Shape, Strip, Strips, Table, write_path
+from .figure import Figure, Shape, Strip, Strips, Table, say_moved, write_path
 from .scale import WHOLE, Axis, shorten_names, write_number
 
 SHADES = 9  # colours from low to high values
@@ -91,7 +91,7 @@ def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Seq
     n_beyond = sum(int(each.swarm[0].sum() + each.swarm[-1].sum()) for each in counts)
     said += f"{count(n_beyond, 'attribution')} {'lies' if n_beyond == 1 else 'lie'} beyond the axis, which holds nearly all. " if n_beyond else ""
     return Figure(
-        "Which way features move predictions",
+        f"Which way features move {say_moved(unit)}",
         f"Attributions of all rows: how high a strip is says how many rows have an attribution there. {said}".strip(),
         Strips(strips, SWARM, axis.ticks(), axis.at(0) if low <= 0 <= high else None, f"attribution, {unit}", any_colour),
         Table(("feature", "5 %", "median", "95 %", "rank correlation with the value", "rows beyond the axis"), tuple(rows), RANKED),

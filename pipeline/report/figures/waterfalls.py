@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...arguments.choices import LOSS
 from ...display.waterfall import Step
 from ...finished.row_data import ROUNDED, ShownOutput, ShownRow, Wording, left_out, row_title, shown_steps
 from .figure import Figure, Table, Track, Tracks, draw_bar
@@ -30,7 +31,7 @@ def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: st
     what : str
         Why it is shown, such as "Highest margin".
     label : float, optional
-        What the margin should have been.
+        What the margin should have been, or what the loss is of.
 
     Returns
     -------
@@ -60,7 +61,9 @@ def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: st
         tracks = [first, *tracks, last]
     which, where = shorten_name(row_title(row), TITLE), shorten_name(row.file.rpartition("/")[2])
     output = f" of output {shorten_name(found.output)}" if found.output else ""
-    missed = "" if label is None else f", label {write_number(float(label))}, residual {write_number(float(label) - found.total, signed=True)}"
+    missed = "" if label is None else f", label {write_number(float(label))}"
+    if label is not None and wording.total != LOSS:
+        missed += f", residual {write_number(float(label) - found.total, signed=True)}"
     more = f" Left out: {others}." if (others := left_out(wording, found, STEPS)) else ""
     numbers = [(name, write_number(step.phi, signed=not wording.ranks)) for name, step in zip(_label_all(steps, WHOLE), steps, strict=True)]
     numbers = [("base value", begin), *numbers] if wording.additive else numbers

@@ -65,7 +65,7 @@ def test_what_is_published_is_what_memory_gives(place, tmp_path):
         assert storage.sha256(tmp_path / "out" / name) == entry["sha256"]
     assert not [*(tmp_path / "out").glob("_work*")]
     assert run(place, tmp_path / "out").again
-    with pytest.raises(RunConflict, match="holds effects with another intervals"):
+    with pytest.raises(RunConflict, match="holds other effects, which differ in intervals; choose another output or remove it"):
         run(place, tmp_path / "out", intervals=5)
 
 

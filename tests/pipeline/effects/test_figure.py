@@ -1,5 +1,6 @@
 """Pictures of curves: well-formed, with every state in its place, whatever the feature is called."""
 
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -54,3 +55,30 @@ def test_outputs_flat_curves_and_many_categories():
     assert made.count("rotate(-50)") == MOST
     assert "<b>" not in made
     ElementTree.fromstring(made)
+
+
+@pytest.mark.parametrize(
+    ("values", "above", "below"),
+    [
+        ((270.48, 664.9), ["300", "400", "500", "600"], ["2", "4", "6"]),
+        ((0.3111, 0.3535), ["0.32", "0.33", "0.34", "0.35"], ["2", "4", "6"]),
+        ((2.5, 2.5), ["2.5"], ["2", "4", "6"]),
+        ((1e300, 1.00000000000001e300), ["1e+300", "1e+300"], ["2", "4", "6"]),
+    ],
+    ids=["hundreds", "shares", "flat", "next to nothing apart"],
+)
+def test_axes_have_round_numbers(values, above, below):
+    """A feature of whole numbers has these below, and rows that are the same everywhere look so at both ends."""
+    rows = make_rows(300)
+    some = leafledger.partial_dependence(train("lightgbm", rows)[0], rows)
+    ends = np.arange(1.5, 6)
+    lower, upper = np.append(-np.inf, ends), np.append(ends, np.inf)
+    axis = NamedAxis("rooms", some.axes[0].axis, 0, ("interval",) * 6, lower, upper, (None,) * 6, (), None)
+    axis = replace(axis, features=some.axes[0].features)
+    curve = some.curves[0]._replace(value=np.linspace(*values, 6)[None])
+    drawn = ElementTree.fromstring(draw_curve(axis, curve, np.full(6, 1 / 6), ("one",), "margin"))
+    texts = {anchor: [each.text for each in drawn.iter(f"{SVG}text") if each.get("text-anchor") == anchor] for anchor in ("end", "middle")}
+    assert texts["end"] == above
+    assert texts["middle"][:-2] == below
+    heights = {each.get("height") for each in drawn.iter(f"{SVG}rect") if each.get("fill") == "#dddddd"}
+    assert heights == {"40.0"}

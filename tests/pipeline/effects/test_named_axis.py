@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestRegressor
 
 import leafledger
+from leafledger import partial_dependence
 from leafledger.pipeline.errors import UsageError
 from tests.pipeline.effects.trained import ATOL, COLOURS, NUMBERS, make_rows, make_target, train
 
@@ -34,3 +35,15 @@ def test_categories_known_by_their_hashes_are_spelled_as_the_background_spells_t
     frame = leafledger.partial_dependence(model, rows, features=["colour"]).to_frame("colour")
     assert {*frame["category"].dropna()} <= {*COLOURS}
     assert frame["kind"].tolist()[-1] == "other", "CatBoost predicts no row whose category is missing"
+
+
+def test_a_category_that_the_model_does_not_know_is_refused_where_it_is_asked_for():
+    """A slip of the pen is no other category; what splits do not ask for, and None, are."""
+    rows = make_rows(300)
+    found = partial_dependence(train("lightgbm", rows)[0], rows)
+    known = sorted(set(rows["colour"].dropna()))
+    with pytest.raises(
+        UsageError, match=rf"^colour has '{known[0].upper()}', expected categories that the model knows, or None; did you mean '{known[0]}'\?$"
+    ):
+        found.at("colour", [known[0], known[0].upper()])
+    assert found.at("colour", [*known, None]).shape == (len(known) + 1, 1)

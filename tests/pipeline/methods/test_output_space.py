@@ -60,8 +60,15 @@ def test_the_link_is_the_objective_s():
         ("response", MODEL, "r2", False, UsageError, "what method 'r2' finds need not add up"),
         ("response", MODEL, "ranker", False, UsageError, "what method 'ranker' finds need not add up"),
         ("response", MODEL, "shapley", True, UsageError, "has no interactions, which are of margins"),
-        ("probability", of(Margin.CLASSES, SOFTMAX, only_output=1), "shapley", False, UsageError, "depends on the margins of all classes; leave out"),
-        ("response", of(Margin.CLASSES, SOFTMAX), "shapley", False, UsageError, "depends on the margins of all classes; leave out"),
+        (
+            "probability",
+            of(Margin.CLASSES, SOFTMAX, only_output=1),
+            "shapley",
+            False,
+            UsageError,
+            "depends on the margins of all classes; expected all outputs",
+        ),
+        ("response", of(Margin.CLASSES, SOFTMAX), "shapley", False, UsageError, "depends on the margins of all classes; expected all outputs"),
         (
             "loss",
             of(Margin.CLASSES, SOFTMAX, "multi:softprob"),

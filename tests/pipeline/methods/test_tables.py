@@ -116,6 +116,8 @@ def test_what_kernels_refuse_is_a_mistake_of_the_caller_s(model):
     """In the same words; other errors go on."""
     with pytest.raises(UsageError, match=r"^method 'owen' needs a partition of the features: give --partition, in Python partition=$"):
         prepare_model(model, METHODS["owen"], {}, ())
+    with pytest.raises(UsageError, match=r"in Python partition=, \{\} for groups of one feature each$"):
+        prepare_model(model, METHODS["asymmetric"], {}, ())
     with pytest.raises(UsageError, match=r"^as it was said$") as raised, refused():
         raise InvalidParameters("as it was said")
     assert isinstance(raised.value.__cause__, InvalidParameters)

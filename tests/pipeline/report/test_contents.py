@@ -1,12 +1,17 @@
 """A page has the sections that its run has, and says what it leaves out."""
 
+import re
 import shutil
 from dataclasses import replace
+from pathlib import Path
 
+import lightgbm
+import numpy as np
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from leafledger import read_run
+from leafledger import explain, read_run, report
 from leafledger.pipeline.dataset.columns.grouping import GroupColumn
 from leafledger.pipeline.dataset.files.listing import Rejected
 from leafledger.pipeline.errors import InvalidRun
@@ -14,6 +19,7 @@ from leafledger.pipeline.models.model import Feature
 from leafledger.pipeline.models.row_output import RowOutput
 from leafledger.pipeline.report.contents import Limits, Material, compose, read_summaries
 from leafledger.pipeline.report.figures.figure import Figure, Table, Tracks
+from leafledger.pipeline.report.figures.scale import write_number
 from leafledger.pipeline.report.page import MOST_BYTES
 from leafledger.pipeline.report.report import write_report
 
@@ -144,3 +150,22 @@ def test_interactions_of_three_are_in_the_report_of_a_run_with_an_order(acting):
     assert sorted(row[0].count(" and ") for row in sets.table.rows) == [1, 1, 1, 2]
     assert max((column.members for column in sets.drawing.columns), key=len) == (0, 1, 2)
     assert (len(matrix.table.rows), len(network.drawing.lines), len(network.drawing.areas)) == (3, 3, 1)
+
+
+def test_a_loss_is_said_to_be_moved_and_is_no_prediction_of_its_label(tmp_path):
+    """A residual would be the label less the loss, which means nothing."""
+    rng = np.random.default_rng(4)
+    rows = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    label = 100 + rows["a"] + rng.normal(0, 0.1, 120)
+    model = lightgbm.train({"verbosity": -1, "num_threads": 1}, lightgbm.Dataset(rows, label), 5)
+    model.save_model(tmp_path / "model.txt")
+    rows.assign(label=label).to_parquet(tmp_path / "rows.parquet")
+    data = tmp_path / "rows.parquet"
+    explain(tmp_path / "model.txt", data, tmp_path / "run", space="loss", label="label", background=data, scheduler="serial")
+    page = Path(report(tmp_path / "run", scheduler="serial").uri).read_text()
+    assert "residual" not in page.split('<section id="rows"')[1].split("</section>")[0]
+    worst = int(np.square(model.predict(rows) - label).argmax())
+    shown = re.search(r"Row ([\d,]+) of part 0: loss [^<]*, label ([\d.]+)\.", page)
+    assert (shown[1], shown[2]) == (f"{worst:,}", write_number(label[worst]))
+    assert all(f"{what} the loss" in page for what in ("What moves", "How much each feature moves"))
+    assert "A feature with a negative attribution made it smaller" in page

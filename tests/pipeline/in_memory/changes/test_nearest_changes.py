@@ -198,6 +198,7 @@ def test_words_say_up_to_where():
         ({"features": {"hour": {"to": [1]}}}, "features: 'hour': has to, but it is a feature of numbers"),
         ({"features": {"carrier": {"step": 1}}}, "features: 'carrier': has step, but it is a feature of categories, which have no order"),
         ({"features": {"carrier": {"to": ["ZZ"]}}}, "features: 'carrier': to has 'ZZ', expected a category that the model knows"),
+        ({"features": {"carrier": {"to": ["aa"]}}}, "expected a category that the model knows; did you mean 'AA'?"),
         ({"features": {"carrier": {"to": []}}}, "features: 'carrier': to is [], expected one category or several, each once"),
         ({"features": {"hour": 3}}, "features: 'hour': is 3, expected direction, at_least, at_most, step, to by name"),
     ],
@@ -220,6 +221,11 @@ def test_several_outputs_need_one():
     assert np.isfinite(found.value).any()
     with pytest.raises(UsageError, match="feature is 'houre', which is not among those to be changed; did you mean 'hour'"):
         found.at(0, "houre")
+    for row in (len(rows), -len(rows) - 1, "a"):
+        with pytest.raises(UsageError, match=rf"^row is {row!r}, expected a position of {len(rows):,} rows$"):
+            found.at(row, "hour")
+        with pytest.raises(UsageError, match=r"^row is "):
+            found.words(row)
 
 
 def test_hashes_need_names():

@@ -205,6 +205,8 @@ def test_labels(example):
         explainer(frame)
     with pytest.raises(UsageError, match="method 'shapley' takes no labels"):
         prepare(example.model)(frame, label="delay")
+    with pytest.raises(UsageError, match=r"^method is a DataFrame, expected a name; rows to compare with are background=$"):
+        prepare(example.model, frame)
 
 
 def test_batches_have_the_columns_of_a_run(serial, example):
