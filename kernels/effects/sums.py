@@ -157,10 +157,10 @@ def _count_cells(curves: np.ndarray, middle: np.ndarray, reach: np.ndarray, out:
 
 
 def cell_ends(reach: float) -> np.ndarray:
-    """Return the ends of all cells, ascending, ``(2 * SIDE + 1,) float64``."""
+    """Return the ends of all cells, ascending, ``(2 * SIDE + 1,) float64``; of curves that reach nowhere all are 0."""
     at = np.arange(SIDE + 1)
-    side = (2.0 ** (at // PARTS) * (1 + at % PARTS / PARTS) - 1.0) * (reach / ((1 << OCTAVES) - 1) if reach > 0 else 1.0)
-    return np.concatenate((-side[:0:-1], side))
+    side = (2.0 ** (at // PARTS) * (1 + at % PARTS / PARTS) - 1.0) * (reach / ((1 << OCTAVES) - 1))
+    return np.concatenate((0.0 - side[:0:-1], side))
 
 
 def read_quantiles(cells: np.ndarray, reach: float, quantiles: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
