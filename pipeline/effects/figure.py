@@ -77,7 +77,8 @@ def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs:
     x0, x1 = (_scale(each, first.min(), last.max(), LEFT, RIGHT) for each in (first, last))
     low, high = float(values.min()), float(values.max())
     heights = _scale(values, low, high, BOTTOM - BARS - 12, TOP + 6) if high > low else np.full(values.shape, (TOP + BOTTOM - BARS) / 2)
-    parts = [f'<rect x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}" fill="none" stroke="#cccccc"/>']
+    parts = [f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>']  # text is black, and pages may be dark
+    parts += [f'<rect x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}" fill="none" stroke="#cccccc"/>']
     if share is not None and share[states].max() > 0:
         numbers = np.array([axis.kinds[state] == INTERVAL for state in states])
         dense = share[states] / np.where(numbers, np.maximum(x1 - x0, THIN), 1.0)  # of intervals the area is the share, of others the height

@@ -10,7 +10,7 @@ from leafledger.kernels.slices.links import IDENTITY
 
 from ..arguments.choices import MARGIN
 from ..cluster.worker_identity import Machine
-from ..display.text import count
+from ..display.text import count, list_some
 from ..finished.finished_run import FinishedRun
 from ..methods.output_space import TOTALS, say_carried
 from ..models.row_output import PREDICTED
@@ -75,9 +75,12 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
         if plan.space == MARGIN
         else f" They are carried into units of the {plan.space}{_say_way(plan)}, where they add up to {TOTALS[plan.space]} minus base value."
     )
+    given = dict(plan.parameters)
+    sequences = [given[parameter.name] for parameter in method.parameters if parameter.of_groups]
+    order = "".join(f" Their sequence is {list_some(shorten_names(each))}." for each in sequences)
     rows = count(run.manifest.n_rows, "row")
-    said = f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}.{space}"
-    return (f"{said}{_say_output(plan)}",)
+    said = f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}."
+    return (f"{said}{order}{space}{_say_output(plan)}",)
 
 
 def _say_output(plan: Plan) -> str:

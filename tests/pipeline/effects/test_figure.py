@@ -23,6 +23,8 @@ def test_pictures_are_well_formed(library):
     for name in rows.columns:
         drawn = ElementTree.fromstring(found.figure(name))
         assert drawn.find(f"{SVG}title").text == f"margin by {name}"
+        ground = drawn.find(f"{SVG}rect")
+        assert (ground.get("width"), ground.get("height"), ground.get("fill")) == ("640", "400", "#ffffff")
         frame = found.to_frame(name)
         below = frame["share"].where(frame["kind"] == "interval", 0.0).cumsum()  # outermost intervals with next to no values are not drawn
         drawn_ones = (below >= 0.005 * below.iloc[-1]) & (below - frame["share"] <= 0.995 * below.iloc[-1])

@@ -85,6 +85,8 @@ def test_provenance_has_every_digest(run):
     assert write_lede(other)[0].endswith(
         " base value, against the background rows. They are carried into units of the probability, where they add up to prediction minus base value."
     )
+    ordered = replace(run, plan=replace(run.plan, method="asymmetric", parameters=(("sequence", ("plan", "route")),)))
+    assert write_lede(ordered)[0].endswith(" and later ones absent. Their sequence is plan, route.")
     assert last_name("s3://bucket/a/b/") == "b"
     assert last_name(None) == ""
 
