@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Group, Parameter
 
+from ....display.text import count
 from ....errors import UsageError
 from ...terminal.dated import Day
 from ...terminal.documents import write_document
@@ -129,6 +130,6 @@ def effects(
         write_document({"out": found.uri, "n_rows": found.n_rows, "objects": list(found.objects), "notes": list(found.notes), "found": found.again})
         return
     console = open_console(quiet)
-    say(console, f"effects over {found.n_rows:,} rows{', found as they were' if found.again else ''}: {found.uri}")
+    say(console, f"effects over {count(found.n_rows, 'row')}{', found as they were' if found.again else ''}: {found.uri}")
     for note in found.notes:
         say(console, note)

@@ -25,3 +25,12 @@ def test_the_command_publishes_and_goes_on(example, tmp_path, capsys):
     assert "pairs have 'distance', expected two features with a comma between them" in capsys.readouterr().err
     assert cli.main([*arguments, "--features", "distanc"]) == 2
     assert "did you mean 'distance'" in capsys.readouterr().err
+
+
+def test_a_background_of_one_row_is_one_row(example, tmp_path, capsys):
+    """It has effects too, and is called what it is."""
+    single = tmp_path / "single.parquet"
+    pq.write_table(pq.read_table(example.data).slice(0, 1), single)
+    arguments = ["--background", str(single), "--out", str(tmp_path / "effects"), "--scheduler", "serial"]
+    assert cli.main(["effects", example.model, *arguments, "--features", "distance"]) == 0
+    assert capsys.readouterr().out.startswith("effects over 1 row: ")
