@@ -17,5 +17,6 @@ COMBINATIONS: tuple[str, ...] = get_args(Combinations)
 SPACES: tuple[Space, ...] = get_args(Space)
 MARGIN, PROBABILITY, RESPONSE, LOSS = SPACES
 SHARED, OWN = COMBINATIONS
+INDICES = ("SII", "k-SII", "STII", "FSII", "BII", "FBII", "Moebius", "Co-Moebius")  # those of the kernels, which options are read without
 DEVICES: tuple[Device, ...] = get_args(Device)
 CPU, CUDA, AUTO = DEVICES

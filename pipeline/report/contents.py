@@ -100,7 +100,7 @@ def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, .
         figures += [each for field in fields for each in _with_effect(material.effects, output, labels, *field)]
     if "interactions" in summaries:
         acting = _of(summaries["interactions"], output)
-        sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries["importance"], output)}
+        sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries.get("importance", ()), output)}
         figures += [draw_interactions(acting, plan.space), draw_sets(acting, plan.space), draw_network(acting, sizes, plan.space)]
     if "objective" in summaries:
         figures.append(_draw_objective(_of(summaries["objective"], output)))

@@ -124,7 +124,9 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("by", "array", "columns that make groups of rows, with `--by`"),
         Entry("groups", "array", "an object for every group, with `outputs` and `shifts` of its own"),
         Entry("mix", "array", "of every output, what comes of the mix of groups and what of the groups themselves"),
+        Entry("alike", "boolean", "both runs have one model and one background, so that base values of losses differ by labels alone"),
         Entry("alarms", "array", "where a threshold is crossed, in words"),
+        Entry("worse", "array", "what made the predictions worse, or better, in a sentence; of losses only"),
     ),
     "report": (
         Entry("run", "string", "folder of the run"),

@@ -6,9 +6,21 @@ from datetime import date as Date
 from os import PathLike
 from typing import Any, get_args
 
-from leafledger.kernels.set_indices import INDICES
-
-from ...arguments.choices import COMBINATIONS, DEVICES, FILE, SPACES, Columns, Combinations, Device, IfChanged, MissingLabels, Precision, Sign, Space
+from ...arguments.choices import (
+    COMBINATIONS,
+    DEVICES,
+    FILE,
+    INDICES,
+    SPACES,
+    Columns,
+    Combinations,
+    Device,
+    IfChanged,
+    MissingLabels,
+    Precision,
+    Sign,
+    Space,
+)
 from ...arguments.endpoints import read_address
 from ...arguments.iterations import read_iterations
 from ...arguments.readers import (
@@ -274,7 +286,7 @@ READERS: dict[str, Callable[[str, Any], Any]] = {
     "partition": optional(read_partition),
     "interactions": optional(read_interactions),
     "order": optional(lambda name, given: read_number(name, given, 1)),
-    "index": optional(lambda name, given: read_choice(name, given, tuple(INDICES))),
+    "index": optional(lambda name, given: read_choice(name, given, INDICES)),
     "space": lambda name, given: read_choice(name, given, SPACES),
     "combinations": lambda name, given: read_choice(name, given, COMBINATIONS),
     "background": optional(read_place),

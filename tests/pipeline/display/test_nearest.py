@@ -54,7 +54,7 @@ CALLS = {
     ),
     "word": (
         lambda example: leafledger.attribute(example.model, _frame(example), space="margins"),
-        "space is 'margins', expected 'margin' or 'probability' or 'response'; did you mean 'margin'?",
+        "space is 'margins', expected 'margin' or 'probability' or 'response' or 'loss'; did you mean 'margin'?",
     ),
     "column": (
         lambda example: leafledger.attribute(example.model, _frame(example).rename(columns={"delay": "Delay"})),

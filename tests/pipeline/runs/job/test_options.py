@@ -12,6 +12,8 @@ import pytest
 
 from leafledger import explain
 from leafledger.flows.explain import explain as flow
+from leafledger.kernels import set_indices
+from leafledger.pipeline.arguments.choices import INDICES
 from leafledger.pipeline.command.terminal.flags import GROUPS, Flags
 from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.runs.job.job import make_job
@@ -20,6 +22,11 @@ from leafledger.pipeline.runs.job.options import READERS, Options
 NAMES = [field.name for field in fields(Options)]
 FRAME = pd.DataFrame({"x": [1.0, 2.0]})
 WRONG = (FRAME, FRAME.to_numpy(), pa.table(FRAME), object(), 1.5, b"x", [1], {1: 2}, len)
+
+
+def test_indices_are_those_of_the_kernels():
+    """Which options are read without, so that help comes at once."""
+    assert tuple(set_indices.INDICES) == INDICES
 
 
 @pytest.mark.parametrize("function", [explain, flow.fn, Flags])
