@@ -9,11 +9,11 @@ from leafledger.kernels.trees.forest import make_forest
 from leafledger.kernels.trees.margin import add_margins, prepare_margin
 
 
-def change_rows(ensemble, rows, at, below, up=True, down=True, grid=None, codes=None):
-    """Every used feature's nearest changes, values, ends and margins ``(features, n)`` each, and the features' columns."""
+def change_rows(ensemble, rows, at, below, up=True, down=True, grid=None, codes=None, asked=None):
+    """The nearest changes of every used feature, or of those ``asked`` for by position, ``(features, n)`` each, and the features' columns."""
     bins, forest = make_forest(ensemble)
-    n, used = len(rows), np.arange(bins.read.size)
-    values = np.zeros((used.size, padded(n)))
+    n, used = len(rows), np.arange(bins.read.size) if asked is None else np.array(asked)
+    values = np.zeros((bins.read.size, padded(n)))
     values[:, :n] = rows[:, bins.read].T
     binned, margin = np.zeros(values.shape, bin_dtype(bins)), np.zeros((1, padded(n)))
     bin_rows(values, bins, binned)
@@ -31,4 +31,4 @@ def change_rows(ensemble, rows, at, below, up=True, down=True, grid=None, codes=
     supported = Supported(start, low, high, np.full(used.size, up), np.full(used.size, down))
     found = Found(*np.full((3, used.size, n), -7.0))
     find_nearest(binned, values, margin[0, :n], prepare_changes(forest, bins, used, at, below), supported, found)
-    return found, bins.read
+    return found, bins.read[used]

@@ -10,7 +10,7 @@ from leafledger.kernels.changes.supported import Grid
 from tests import naive
 from tests.kernels.changes.changing import change_rows
 from tests.strategies import N_CATEGORIES, batches, forests
-from tests.trees import stumps
+from tests.trees import grown, one_tree, stumps
 
 
 @given(data=st.data(), ensemble=forests(max_trees=4))
@@ -91,3 +91,25 @@ def test_categories_are_tried_in_order(codes, expected):
     assert_array_equal(found.value[0, 0], expected)
     found, _ = change_rows(build(), np.array([[np.nan], [9.0]]), 0.5, 0.5, codes=np.array([0.0]))
     assert_array_equal(found.value, [[0.0, 0.0]])
+
+
+def test_features_are_changed_alone():
+    """Each of three as if it were the only one that may be changed, in trees that ask for the others above it and below."""
+    rng = np.random.default_rng(1)
+    ensemble, rows = grown(rng, 5, 4, 3), rng.normal(size=(20, 3))
+    together, columns = change_rows(ensemble, rows, 0.1, 0.1)
+    assert np.isfinite(together.value).any(axis=1).all()
+    for f in range(3):
+        alone, column = change_rows(ensemble, rows, 0.1, 0.1, asked=[f])
+        assert column == columns[f]
+        for mine, theirs in zip(together, alone, strict=True):
+            assert_array_equal(mine[f], theirs[0])
+
+
+def test_categories_that_a_tree_asks_for_twice():
+    """Code 0 goes left, and of the others 1 alone to the leaf that crosses."""
+    tree = one_tree([0, -1, 0, -1, -1], [0] * 5, [1, -1, 3, -1, -1], [2, -1, 4, -1, -1], [0, 0, 0, 1, 0], [4, 1, 3, 1, 2], 1)
+    sets = {"category_set": np.array([0, -1, 1, -1, -1], np.int32), "set_start": np.array([0, 1, 2]), "set_words": np.array([1, 2], np.uint32)}
+    found, _ = change_rows(tree._replace(n_categories=np.array([N_CATEGORIES], np.int32), **sets), np.array([[0.0], [1.0], [2.0]]), 0.5, 0.5)
+    assert_array_equal(found.value, [[1.0, 0.0, 1.0]])
+    assert_array_equal(found.margin, [[1.0, 0.0, 1.0]])
