@@ -16,7 +16,7 @@ class WeightedMoments(NamedTuple):
     names: np.ndarray  # (groups,) str, distinct and ascending
     moments: Moments  # rows (groups,), all others (outputs, values, groups)
     squared: Moments
-    counts: np.ndarray  # (2, groups) float64, rows with a label and without
+    counts: np.ndarray  # (2, groups) float64, rows that count, and rows without a label
 
 
 @jit
@@ -59,7 +59,7 @@ def _update(state: WeightedMoments, values: np.ndarray, n: int, labels: Labels) 
     once, squared = (no_moments(values.shape[0], values.shape[1], labels.names.size) for _ in range(2))
     _measure(values, labels.weight, labels.group, n, once)
     _measure(values, np.square(labels.weight), labels.group, n, squared)
-    counts = [np.bincount(labels.group[:n], each[:n], labels.names.size) for each in (~labels.missing, labels.missing)]
+    counts = [np.bincount(labels.group[:n], each[:n], labels.names.size) for each in (labels.weight > 0.0, labels.missing)]
     return merge_weighted(state, WeightedMoments(labels.names, once, squared, np.array(counts, np.float64)))
 
 
