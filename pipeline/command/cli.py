@@ -17,8 +17,8 @@ from .commands.drifting import drift
 from .commands.explaining import explain
 from .commands.forgetting import forget
 from .commands.listing import runs
+from .commands.models.effects import effects
 from .commands.models.inspecting import inspect
-from .commands.models.varying import effects
 from .commands.planning import plan
 from .commands.pruning import prune, rollback
 from .commands.reporting import report
