@@ -173,6 +173,7 @@ worker: setup
 # drawn anew where the demo's flights and models are.
 docs: setup
 	$(BIN)/python -m docs.pictures
+	$(BIN)/python -m docs.live
 	$(BIN)/sphinx-build -b html -E -W --keep-going docs build/docs/html
 
 # Let pages say what their commands and blocks of Python print now: PAGES="docs/tutorial.md".
