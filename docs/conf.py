@@ -51,6 +51,5 @@ def _write_formula(writer: Any, node: nodes.math | nodes.math_block) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     """Add the directive, and how formulas are written."""
     app.add_directive("generated", Generated)
-    app.add_html_extra_path = [str(PUBLISHED)] if PUBLISHED.exists() else []  # live/: a report, and the overview of nights
-html_math_renderer("mathml", (_write_formula, None), (_write_formula, None))
+    app.add_html_math_renderer("mathml", (_write_formula, None), (_write_formula, None))
     return {"parallel_read_safe": True}

@@ -13,6 +13,7 @@ from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from docs.generated import SCALE
+from docs.plots import plot_methods
 from leafledger import explain, read_run
 from leafledger.pipeline.report.contents import compose
 from leafledger.pipeline.report.figures.figure import Figure, Network, Plane, Sets, Shape, Strips, Table, Tracks
@@ -233,6 +234,7 @@ def draw_pictures(demo: Path) -> dict[str, str]:
     return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()} | {
         "scale.svg": draw_picture(plot_scale()),
         "shares.svg": draw_picture(plot_shares()),
+        **{f"{name}.svg": draw_picture(figure) for name, figure in plot_methods(demo).items()},
     }
 
 
