@@ -210,7 +210,7 @@ def _pair_up(forest: Forest, value: GameValue | None, of_sets: SetValue | None) 
         return Pairs(NO_PAIRS, no_interactions(forest))
     if of_sets is not None:
         game = play_sets(forest, of_sets)
-        return Pairs(name_sets(forest, game.sets.players), prepare_sets(game, forest, of_sets.adds_up))
+        return Pairs(name_sets(forest, game.sets.players), prepare_sets(game, forest, of_sets))
     played, pairs = play_pairs(forest, value)
     return Pairs(forest.players[pairs], prepare_interactions(played, forest))
 
