@@ -57,9 +57,10 @@ def explained_share(
 ) -> ExplainedShare:
     """Estimate how much of the rows' games sets of up to ``order`` features explain: where it is near 1, larger sets say nothing more.
 
-    A row's game has a value for every coalition, the expected margin where only its features are present. The sum over sets that comes nearest to it is
-    that of index FSII (Tsai, Yeh and Ravikumar 2023), in squares weighted as for Shapley values. Those squares are estimated without bias: every row is
-    given random orders of its features, and of each order all coalitions of its first features count, each size by its weight.
+    A row's game has a value for every coalition, the expected margin where only its features are present. The sum over sets that comes nearest to it
+    is that of index FSII (Tsai, Yeh and Ravikumar 2023), in squares weighted as for Shapley values. Those squares are estimated without bias: every
+    row is given random orders of its features, and of each order all coalitions of its first features count, each size by its weight. Features that
+    no split asks for do not count.
 
     Parameters
     ----------
