@@ -27,7 +27,7 @@ from ..trees.forest import Forest
 from ..trees.lookup import LOOKUP_ROWS, WORD_BITS, LookupTables, end_to_end, make_codes, padded_width
 from ..trees.player_sets import find_rows
 from .background import distinct, first_codes, n_words
-from .coalitions import Leaves, View, add_gains, lay_out_leaves, no_leaves
+from .coalitions import Leaves, View, add_gains, count_rows, lay_out_leaves, no_leaves
 from .game import MarginalGame, find_failures
 from .patterns import count_bits, skip_met
 from .subsets import sum_over_subsets
@@ -225,7 +225,7 @@ def _list(game: MarginalGame, players: np.ndarray, weights: np.ndarray) -> SetPa
         seen.append((u, View(np.arange(n_players[u]), row.astype(np.int32))))
         _, found, times = distinct(np.zeros(some.stop - some.start, np.int64), game.background.patterns[some], game.background.times[some])
         patterns.append(found)
-        shares.append(times / times.sum())
+        shares.append(times / count_rows(game.background, u))
     most = int(n_players.max(initial=0))
     sizes = np.array([0, *(comb(most, size) for size in range(1, order + 1))])
     return SetPatternTables(
