@@ -237,6 +237,7 @@ def _interact_against(forest: Forest, phi: Phi, query: Any, statistics: Any, val
         return Pairs(NO_PAIRS, WeightedPairs(()))
     games = weigh_games(forest, phi, query, statistics) if carried else [play_against(forest, phi, query, statistics)]
     cut = query.query if carried else query
+    made: list[Any]
     if of_sets is not None:
         made = [sets_against(forest, *make_sets(game, cut, of_sets), of_sets.adds_up) for game in games]
     else:
