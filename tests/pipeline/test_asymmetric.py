@@ -117,6 +117,26 @@ def test_names_with_commas_are_written_as_json():
     assert np.array_equal(as_list.phi, values(MODEL, {}, '["age", "income, net", "debt", "f"]').phi)
 
 
+@pytest.mark.parametrize("partition", [None, MONEY], ids=["chain", "groups"])
+@pytest.mark.parametrize("space", ["probability", "loss"])
+def test_probabilities_and_losses_go_row_by_row(partition, space):
+    """As for Shapley values: of each background row alone, times the quotient of predictions and margins, averaged."""
+    late = TARGET.gt(TARGET.median()).astype(float)
+    model = xgboost.train({"max_depth": 3, "objective": "binary:logistic", "nthread": 1}, xgboost.DMatrix(PEOPLE, late), 8)
+    sequence, y = sorted(PEOPLE if partition is None else ["age", "f", "money"]), late[50:60].to_numpy()
+    label = {"label": y} if space == "loss" else {}
+    found = values(model, partition, sequence, background=BACKGROUND[:6], space=space, **label)
+    expected = np.zeros_like(found.phi)
+    for b in range(6):
+        alone = values(model, partition, sequence, background=BACKGROUND[b : b + 1])
+        u, w = alone.margin[:, 0], np.full(10, alone.base[0])
+        of = {"probability": lambda m: 1 / (1 + np.exp(-m)), "loss": lambda m: np.where(y == 1, np.log1p(np.exp(-m)), np.log1p(np.exp(m)))}[space]
+        slope = np.divide(of(u) - of(w), u - w, out=np.zeros(10), where=np.abs(u - w) > 1e-9)  # no part differs where margins are equal
+        expected += slope[:, None, None] * alone.phi / 6
+    assert_allclose(found.phi, expected, rtol=0, atol=1e-9)
+    assert np.abs(found.phi.sum(axis=2).reshape(-1) - (found.prediction.reshape(-1) - np.reshape(found.base, -1))).max() < 1e-9
+
+
 def test_without_a_partition_every_feature_is_a_group(tmp_path):
     """As with an empty one, in memory and in a run."""
     sequence = ["age", "f", "debt", "income, net"]
