@@ -52,6 +52,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.in_memory.inspect.leaf_tables import leaf_tables
     from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound, sampling_rows
     from leafledger.pipeline.in_memory.rankings.curves import Curves, coalition_values, curves
+    from leafledger.pipeline.in_memory.rankings.explained_share import ExplainedShare, explained_share
     from leafledger.pipeline.in_memory.rankings.gradient import Gradient, gradient
     from leafledger.pipeline.in_memory.rankings.prediction_gap import prediction_gap, rank_by_gap
     from leafledger.pipeline.models import load_ensemble, save_model
@@ -73,6 +74,7 @@ __all__ = [
     "ClusterLost",
     "Curves",
     "Drift",
+    "ExplainedShare",
     "Explainer",
     "FeatureEffects",
     "FinishedRun",
@@ -124,6 +126,7 @@ __all__ = [
     "effects",
     "encoder_groups",
     "explain",
+    "explained_share",
     "feature_effects",
     "find_in_runs",
     "forget",
@@ -194,6 +197,7 @@ _HOMES = {
     "leafledger.pipeline.finished.rows_of_runs": ("FoundInRuns", "find_in_runs"),
     "leafledger.pipeline.in_memory.rankings.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "coalition_values", "curves"),
+    "leafledger.pipeline.in_memory.rankings.explained_share": ("ExplainedShare", "explained_share"),
     "leafledger.pipeline.in_memory.rankings.gradient": ("Gradient", "gradient"),
     "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound", "sampling_rows"),
     "leafledger.pipeline.models": ("load_ensemble", "save_model"),
