@@ -85,7 +85,7 @@ FLOORS = {
         ("changes",),
         ("runs",),
         ("in_memory", "comparisons", "drift", "history"),
-        ("explain", "finished", "effects"),
+        ("explain", "finished", "effects", "serving"),
         ("report", "forgetting"),
         ("command",),
     ),
