@@ -209,7 +209,7 @@ _HOMES = {
     "leafledger.pipeline.runs.records.provenance": ("Provenance",),
     "leafledger.pipeline.runs.records.manifest": ("Manifest", "read_manifest"),
 }
-_DOORS = ("mlflow",)  # modules for other systems; not in __all__, or they would stand for those systems' own
+_DOORS = ("duckdb", "mlflow", "spark")  # modules for other systems; not in __all__, or they would stand for those systems' own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

@@ -134,15 +134,18 @@ def _make(recipe: Recipe, folder: Path, made: Any = None) -> tuple[Any, Any]:
     )
 
 
+def refuse_drawn(output: Any, whose: str) -> None:
+    """Refuse an output that is drawn by a row's number, which would depend on how others cut rows into batches."""
+    if isinstance(output, str) and output.partition(":")[0] == OTHER:
+        raise UsageError(f"output {output!r} is drawn by a row's number, which {whose} do not have; expected a name, a position or 'predicted'")
+
+
 def _as_json(asked: Mapping[str, Any]) -> dict[str, Any]:
     unknown = sorted(asked.keys() - ASKED.keys())
     if unknown:
         raise UsageError(f"{unknown[0]} is no argument here, expected one of {', '.join(ASKED)}")
     kept = {name: value for name, value in asked.items() if value != ASKED[name]}
-    if isinstance(kept.get("output"), str) and kept["output"].partition(":")[0] == OTHER:
-        raise UsageError(
-            f"output {kept['output']!r} is drawn by a row's number, which served rows do not have; expected a name, a position or 'predicted'"
-        )
+    refuse_drawn(kept.get("output"), "served rows")
     for name, value in kept.items():
         try:
             json.dumps(value)
@@ -154,23 +157,7 @@ def _as_json(asked: Mapping[str, Any]) -> dict[str, Any]:
 def write_explainer(
     folder: Path, model: Any, method: str, background: Any, ids: Any, top: int | None, asked: Mapping[str, Any]
 ) -> tuple[Recipe, Explainer]:
-    """Write an explainer into an empty local folder, and open it.
-
-    Parameters
-    ----------
-    model : Model, str, path or model object
-        As `prepare` takes it.
-    method : str
-        As `prepare` takes it.
-    background : data frame, Arrow table, array or "model", optional
-        As `prepare` takes it.
-    ids : str or sequence of str
-        Columns of rows that are passed on.
-    top : int, optional
-        How many of the largest attributions of a row are the answer; None for all attributions.
-    asked : mapping of str to Any
-        Other arguments of `prepare` by their names.
-    """
+    """Write an explainer into an empty local folder, and open it; ``asked`` are other arguments of `prepare`."""
     kept, loaded = _as_json(asked), load_ensemble(model)
     if isinstance(kept.get("partition"), str | PathLike):
         kept["partition"] = json.loads(Path(kept["partition"]).read_text())
@@ -200,15 +187,7 @@ def write_explainer(
 
 
 def open_explainer(folder: Path) -> tuple[Recipe, Explainer]:
-    """Open an explainer: its tables are mapped where this version of Leafledger wrote them, and made again elsewhere.
-
-    Raises
-    ------
-    InvalidModel
-        The model or the background is another than was logged.
-    OtherVersion
-        A later version of Leafledger wrote it, in another format.
-    """
+    """Open an explainer: its tables are mapped where this version of Leafledger wrote them, and made again elsewhere."""
     path = folder / RECIPE
     try:
         recipe = read_record(Recipe, path.read_bytes())
@@ -233,13 +212,7 @@ def open_explainer(folder: Path) -> tuple[Recipe, Explainer]:
 
 
 def answer(recipe: Recipe, explainer: Explainer, rows: Any) -> pa.Table:
-    """Explain rows as a recipe says.
-
-    Returns
-    -------
-    pa.Table
-        A row for every row: the columns of `Attributions.to_arrow`, or of the largest attributions ``feature_1``, ``phi_1``, ``value_1``, …
-    """
+    """Explain rows as a recipe says, a row for every row, in the columns of a run, or the largest as ``feature_1``, ``phi_1``, ``value_1``, …"""
     found = explainer(rows.reset_index(drop=True) if hasattr(rows, "reset_index") else rows)
     return found.to_arrow(recipe.ids) if recipe.top is None else list_top(found, recipe)
 
