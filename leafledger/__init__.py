@@ -213,6 +213,7 @@ _HOMES = {
     "leafledger.pipeline.runs.records.provenance": ("Provenance",),
     "leafledger.pipeline.runs.records.manifest": ("Manifest", "read_manifest"),
 }
+_DOORS = ("duckdb", "mlflow", "spark")  # modules for other systems; not in __all__, or they would stand for those systems' own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -224,6 +225,8 @@ if not TYPE_CHECKING:  # or a misspelt name would pass for one of any type
             found = import_module("importlib.metadata").version("leafledger")
         elif name in _HOME_OF:
             found = getattr(import_module(_HOME_OF[name]), name)
+        elif name in _DOORS:
+            found = import_module(f"leafledger.{name}")
         else:
             raise AttributeError(f"module 'leafledger' has no attribute {name!r}")
         globals()[name] = found
