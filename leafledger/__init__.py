@@ -48,6 +48,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.in_memory.explain.attribute import attribute
     from leafledger.pipeline.in_memory.explain.attributions import Attributions
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
+    from leafledger.pipeline.in_memory.explain.loaded import load_attributions
     from leafledger.pipeline.in_memory.inspect.inspection import Inspection, inspect_model
     from leafledger.pipeline.in_memory.inspect.leaf_tables import leaf_tables
     from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound, sampling_rows
@@ -131,6 +132,7 @@ __all__ = [
     "inspect_model",
     "leaf_tables",
     "list_runs",
+    "load_attributions",
     "load_ensemble",
     "nearest_changes",
     "partial_dependence",
@@ -187,6 +189,7 @@ _HOMES = {
     "leafledger.pipeline.in_memory.explain.attribute": ("attribute",),
     "leafledger.pipeline.in_memory.explain.attributions": ("Attributions",),
     "leafledger.pipeline.in_memory.explain.explainer": ("Explainer", "prepare"),
+    "leafledger.pipeline.in_memory.explain.loaded": ("load_attributions",),
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),

@@ -42,7 +42,7 @@ VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg"
 DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library; its own kind below, by absolute names
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
-    "pipeline": {"numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml", "jinja2", "markupsafe"}
+    "pipeline": {"numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "polars", "shap", "yaml", "jinja2", "markupsafe"}
     | {"prometheus_client", "cryptography", "openlineage", "azure"}
     | DASK
     | VENDORS,
