@@ -52,6 +52,8 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.in_memory.inspect.inspection import Inspection, inspect_model
     from leafledger.pipeline.in_memory.inspect.leaf_tables import leaf_tables
     from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound, sampling_rows
+    from leafledger.pipeline.in_memory.pictures.picture import Picture
+    from leafledger.pipeline.in_memory.pictures.plots import Plots
     from leafledger.pipeline.in_memory.rankings.curves import Curves, coalition_values, curves
     from leafledger.pipeline.in_memory.rankings.gradient import Gradient, gradient
     from leafledger.pipeline.in_memory.rankings.prediction_gap import prediction_gap, rank_by_gap
@@ -99,7 +101,9 @@ __all__ = [
     "NotThere",
     "OtherVersion",
     "PartialDependence",
+    "Picture",
     "Plan",
+    "Plots",
     "PredictionMismatch",
     "Provenance",
     "Pruned",
@@ -190,6 +194,8 @@ _HOMES = {
     "leafledger.pipeline.in_memory.explain.attributions": ("Attributions",),
     "leafledger.pipeline.in_memory.explain.explainer": ("Explainer", "prepare"),
     "leafledger.pipeline.in_memory.explain.loaded": ("load_attributions",),
+    "leafledger.pipeline.in_memory.pictures.picture": ("Picture",),
+    "leafledger.pipeline.in_memory.pictures.plots": ("Plots",),
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),

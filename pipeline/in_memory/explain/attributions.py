@@ -17,6 +17,7 @@ from ...display.text import count as count_nouns
 from ...display.waterfall import Waterfall
 from ...errors import UsageError
 from ...methods.summary_tables import read_totals
+from ..pictures.plots import Plots
 from .arrow_table import as_table
 from .frames import as_frame, as_polars, lay_out_matrix, list_largest, name_levels, show_rows
 from .importances import list_importance
@@ -366,6 +367,11 @@ class Attributions:
             shap is not installed, there is no such output, or the method ranks instead.
         """
         return as_explanation(self, output)
+
+    @property
+    def plot(self) -> Plots:
+        """What can be drawn, as ``found.plot.beeswarm()``."""
+        return Plots(self)
 
     @property
     def totals(self) -> dict[str, Any]:
