@@ -48,9 +48,12 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.in_memory.explain.attribute import attribute
     from leafledger.pipeline.in_memory.explain.attributions import Attributions
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
+    from leafledger.pipeline.in_memory.explain.loaded import load_attributions
     from leafledger.pipeline.in_memory.inspect.inspection import Inspection, inspect_model
     from leafledger.pipeline.in_memory.inspect.leaf_tables import leaf_tables
     from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound, sampling_rows
+    from leafledger.pipeline.in_memory.pictures.picture import Picture
+    from leafledger.pipeline.in_memory.pictures.plots import Plots
     from leafledger.pipeline.in_memory.rankings.curves import Curves, coalition_values, curves
     from leafledger.pipeline.in_memory.rankings.explained_share import ExplainedShare, explained_share
     from leafledger.pipeline.in_memory.rankings.gradient import Gradient, gradient
@@ -100,7 +103,9 @@ __all__ = [
     "NotThere",
     "OtherVersion",
     "PartialDependence",
+    "Picture",
     "Plan",
+    "Plots",
     "PredictionMismatch",
     "Provenance",
     "Pruned",
@@ -134,6 +139,7 @@ __all__ = [
     "inspect_model",
     "leaf_tables",
     "list_runs",
+    "load_attributions",
     "load_ensemble",
     "nearest_changes",
     "partial_dependence",
@@ -190,6 +196,9 @@ _HOMES = {
     "leafledger.pipeline.in_memory.explain.attribute": ("attribute",),
     "leafledger.pipeline.in_memory.explain.attributions": ("Attributions",),
     "leafledger.pipeline.in_memory.explain.explainer": ("Explainer", "prepare"),
+    "leafledger.pipeline.in_memory.explain.loaded": ("load_attributions",),
+    "leafledger.pipeline.in_memory.pictures.picture": ("Picture",),
+    "leafledger.pipeline.in_memory.pictures.plots": ("Plots",),
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),
