@@ -108,7 +108,14 @@ FLOORS = {
     ),
     "pipeline/dataset": (("columns",), ("files",)),
     "pipeline/drift": (("measure",), ("compare",), ("drift",), ("verdict",), ("against",)),
-    "pipeline/report": (("counts",), ("figures",), ("page", "grids"), ("changes", "losses", "words"), ("contents",), ("report",)),
+    "pipeline/report": (
+        ("counts",),
+        ("figures",),
+        ("page", "grids", "vocabulary"),
+        ("changes", "losses", "words", "glossary", "quality"),
+        ("contents",),
+        ("report",),
+    ),
     "pipeline/in_memory": (("rows",), ("changes", "explain", "inspect"), ("rankings",)),
     "pipeline/command": (("app",), ("terminal",), ("commands",), ("cli",)),
 }

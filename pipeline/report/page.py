@@ -51,6 +51,8 @@ class Page:
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     footer: str
+    alarms: str = ""  # how many alarms there are, in a link to what changed
+    links: tuple[tuple[str, str], ...] = ()  # to other pages: texts and addresses
 
 
 def _show(value: Any) -> Any:
