@@ -73,6 +73,7 @@ HERE = {  # additions to the command's help of parameters
 OWN = {  # parameters of the flow only
     "report": "Write a page about the run, report/index.html, see leafledger report.",
     "names": "TOML or JSON file, or an object, of readable names of features, their units and descriptions, for the page.",
+    "overview": "Page that lists this run and others: the page links to it.",
 }
 PARTLY_REJECTED, DRIFTED, PARTLY_DONE = "PartlyRejected", "Drifted", "PartlyDone"  # states that count as completed
 P = ParamSpec("P")
@@ -217,6 +218,7 @@ def explain(
     thresholds: dict[str, Any] | str | None = None,
     report: bool = False,
     names: dict[str, Any] | str | None = None,
+    overview: str | None = None,
 ) -> State[Manifest]:
     """Explain every row of a Parquet data set and publish attributions and summaries; then say what changed, and write a page, where asked.
 
@@ -237,7 +239,7 @@ def explain(
         As ``leafledger drift`` takes them.
     report : bool
         Write a page about the run.
-    names : optional
+    names, overview : optional
         As ``leafledger report`` takes them.
 
     Returns
@@ -270,7 +272,7 @@ def explain(
                 finish_replacement(run.out, manifest)
             attempt.verdict = None if asked is None else _compare(log, job, manifest, *asked, short)
             if report:
-                artifacts.show_page(write_page(job, names))
+                artifacts.show_page(write_page(job, names, overview))
             attempt.undone += _move(log, run, manifest)
             attempt.warned += filter(None, (undigested_warning(run), run.returning))
     except LeafledgerError as error:

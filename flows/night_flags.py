@@ -31,3 +31,6 @@ class Nights:
 
     names: str | None = None
     """TOML or JSON file of readable names of features, their units and descriptions, for the page, as for leafledger report."""
+
+    overview: str | None = None
+    """Page that lists all runs, as leafledger runs --html writes it: every page links to it."""

@@ -112,8 +112,8 @@ def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str,
 
 
 @stage("report")
-def write_page(job: Job, names: NamesFile | None = None) -> WrittenReport:
+def write_page(job: Job, names: NamesFile | None = None, overview: str | None = None) -> WrittenReport:
     """Stage 10: write a page about the run."""
     options = job.options
     where: dict[str, Any] = {name: getattr(options, name) for name in ("scheduler", "threads", "workers", "plain_tcp", "wait")}
-    return report(job.out, names=names, **where, progress=artifacts.show_progress)
+    return report(job.out, names=names, overview=overview, **where, progress=artifacts.show_progress)

@@ -172,7 +172,7 @@ def explain_months(model: Path, data: Path, folder: Path, names: Path) -> None:
     from leafledger.pipeline.history.index_page import save_index
 
     latest = str(folder / "latest.json")
-    asked = {"latest": latest, "against": latest, "thresholds": MOST, "report": True, "names": str(names)}
+    asked = {"latest": latest, "against": latest, "thresholds": MOST, "report": True, "names": str(names), "overview": str(folder / "index.html")}
     for month in MONTHS:
         places = str(model), str(data / "month={date:%-m}"), str(folder / "{date:%Y-%m}")
         explain(*places, ids=list(IDS), values=True, date=date(2013, month, 1), **asked)

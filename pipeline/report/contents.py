@@ -18,6 +18,7 @@ from ..runs.records.folder import name_file
 from ..runs.records.provenance import Provenance
 from .changes import Found, list_alarms, name_reference, say_change, write_changes, write_headline_of_change, write_worse
 from .counts.counts import CountedColumn, Counts
+from .counts.told import Told
 from .figures.bars import BARS, draw_groups, draw_importance, draw_ranks, draw_shares
 from .figures.dependence import draw_dependence
 from .figures.effect import draw_effect
@@ -30,6 +31,7 @@ from .glossary import write_glossary
 from .losses import write_losses
 from .page import Page, Section
 from .quality import find_missing_effects, list_missing, write_quality
+from .told import write_told
 from .vocabulary import Vocabulary, make_vocabulary
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
@@ -78,8 +80,10 @@ class Material:
     found: Found | None = None  # what changed since another run, as its drift record says; None without comparison
     histogram: Figure | None = None  # of predictions
     made: Provenance | None = None  # provenance of the run, if stored
+    told: Told = field(default_factory=Told)  # reasons
     sufficed: tuple[int, ...] = ()  # how often one change would have sufficed, see `count_sufficed`
     effects: Curves | None = None  # effects of its model, if given
+    links: tuple[tuple[str, str], ...] = ()  # to other pages: texts and addresses
 
 
 def _of(rows: Sequence[Row], output: str) -> list[Row]:
@@ -175,7 +179,8 @@ def _write_outputs(material: Material, limits: Limits, words: Vocabulary) -> lis
     for k, (output, name) in enumerate(zip(shown, shorten_names(shown, 60), strict=True)):
         title = f"What moves {say_moved(plan.space)}" if single else f"What moves output {name}"
         text = tuple(line for line in (unit, kept) if line and not k)
-        figures = _figures(material, output, limits, words.figure_unit)
+        alone = (material.histogram,) if material.histogram is not None and material.found is None and not k else ()
+        figures = (*alone, *_figures(material, output, limits, words.figure_unit))
         if figures or text:
             sections.append(Section(f"output-{k + 1}", title, text, figures=figures, menu="" if single else f"Output {name}"))
     others = _list_others(material, shown)
@@ -273,6 +278,7 @@ def _write_found(material: Material, limits: Limits, words: Vocabulary, missing:
         write_losses(summaries, None if found is None else write_worse(found, words), limits.features),
         *_write_outputs(material, limits, words),
         _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
+        write_told(run, material.told, words),
         _write_sufficed(material),
         rows if material.rows else None,
         None if missing else quality,
@@ -335,6 +341,7 @@ def compose(material: Material, limits: Limits) -> Page:
         sections=tuple(section for section in sections if section is not None),
         footer="Made by leafledger report from what the run published. leafledger check verifies every byte of it.",
         alarms=_say_alarms(material, words),
+        links=material.links,
     )
 
 

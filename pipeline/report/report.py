@@ -17,23 +17,27 @@ from ..effects.publish import Curves, read_curves
 from ..errors import InvalidRun, RunConflict, StorageError, UsageError
 from ..finished.finished_run import FinishedRun, read_run
 from ..finished.names import Names, NamesFile, read_names_file
+from ..history.index_page import link_to
 from ..methods.worker_memory import WORKER_OVERHEAD
 from ..progress import Progress, Work, no_progress
 from ..runs.lookup.row_lookup import FoundRows, RowAddress, as_plain, opened_part
 from ..runs.records.current_run import is_current, list_parts, read_finished
-from ..runs.records.derived import write_derived
+from ..runs.records.derived import read_after, write_derived
 from ..runs.records.folder import RunFolder
 from ..stores import storage
 from ..stores.uris import normalise
-from .changes import list_alarms, rename_document, say_change, write_changes, write_worse
+from .changes import Found, list_alarms, rename_document, say_change, write_changes, write_worse
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .counts import count_part as work
 from .counts.count_part import CountTask, PartCounts, Spot, count_part, merge_parts, nothing
 from .figures.figure import Figure
+from .figures.scale import shorten_name
 from .figures.waterfalls import draw_waterfall
 from .grids import choose_grids
 from .page import MOST_BYTES, write_page
+from .predictions import draw_predictions
 from .vocabulary import Vocabulary, make_vocabulary
+from .words import last_name
 
 PAGE = "report/index.html"
 LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first whose page is small enough
@@ -97,7 +101,8 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     changes, named = "".join(plan.change_columns), () if plan.reasons is None or plan.reasons.changes is None else plan.reasons.changes.features
     changeable = tuple(change.feature for change in named)
     label = "" if plan.space == LOSS else plan.label_column  # a loss is no prediction of the label
-    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, label, changes, changeable)
+    told = tuple(plan.reason_columns[: len(plan.reason_columns) // len(plan.written_outputs) : 2])  # reasons, withheld, and clear if it is known
+    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, label, changes, changeable, told)
     on_done, found = progress(Work("counting", measured.uri, len(parts), sum(part.item.n_rows for part in parts))), nothing(columns)
     for part, made in map_items(placement, count_part, work.warm, asked, parts, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
@@ -139,11 +144,12 @@ def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None], names: Names) -> 
     return tuple(figures)
 
 
-def _count_rows(run: FinishedRun, names: Names, where: Mapping[str, Any], progress: Progress) -> Material:
+def _count_rows(run: FinishedRun, words: Vocabulary, found: Found | None, where: Mapping[str, Any], progress: Progress) -> Material:
+    names = words.names
     summaries = read_summaries(run)
     named = {name: names.rename(rows) for name, rows in summaries.items()}
     if run.plan.global_only or not run.manifest.n_rows:
-        return Material(run, named, {}, (), names)
+        return Material(run, named, {}, (), names, found)
     measured = measure_run(run.uri, **where, progress=progress)
     if measured.manifest.sha256 != run.manifest.sha256:
         raise _replaced(run)
@@ -152,7 +158,8 @@ def _count_rows(run: FinishedRun, names: Names, where: Mapping[str, Any], progre
     left, drawn = iter(counted.counts), {}
     for output, (players, grids) in chosen.items():
         drawn[output] = Drawn(tuple(map(names.title, players)), grids, tuple(next(left) for _ in grids))
-    return Material(run, named, drawn, _draw_rows(run, counted.spots, names), names, sufficed=counted.sufficed)
+    histogram = draw_predictions(measured, found, words, dict(where))
+    return Material(run, named, drawn, _draw_rows(run, counted.spots, names), names, found, histogram, sufficed=counted.sufficed, told=counted.told)
 
 
 def _read_changes(run: FinishedRun, words: Vocabulary) -> Changes | None:
@@ -211,6 +218,7 @@ def gather(
     progress: Progress = no_progress,
     effects: str | PathLike | None = None,
     names: NamesFile | None = None,
+    overview: str | PathLike | None = None,
 ) -> Material:
     """Gather the material of a run's page.
 
@@ -222,6 +230,7 @@ def gather(
         Its ``scheduler``, ``threads``, ``workers``, ``plain_tcp`` and ``wait``.
     effects : str, path or None
     names : mapping, str, path or None
+    overview : str, path or None
         As of `report`.
 
     Raises
@@ -233,8 +242,19 @@ def gather(
     called = read_names_file(names, run.plan)
     words = make_vocabulary(run.plan, called)
     changes = _read_changes(run, words) if against is None else _compare(run, against, words, where, progress)
-    material = replace(_count_rows(run, called, where, progress), made=run.provenance(), effects=curves)
-    return material if changes is None else replace(material, found=changes.found)
+    material = _count_rows(run, words, None if changes is None else changes.found, where, progress)
+    links = link_pages(run.uri, None if changes is None else changes.reference, overview)
+    return replace(material, made=run.provenance(), effects=curves, links=links)
+
+
+def link_pages(run: str, reference: tuple[str, str] | None, overview: str | PathLike | None) -> tuple[tuple[str, str], ...]:
+    """Link a report to the overview of runs, and to the report of the run that is compared with, if it has one."""
+    page, links = storage.join(run, PAGE), list[tuple[str, str]]()
+    if overview is not None:
+        links.append(("All runs", link_to(page, normalise(read_place("overview", overview)))))
+    if reference is not None and any(entry["uri"] == PAGE for entry in read_after(*reference).objects):
+        links.append((f"Report of {shorten_name(last_name(reference[0]))}, compared with here", link_to(page, storage.join(reference[0], PAGE))))
+    return tuple(links)
 
 
 def write_report(material: Material) -> bytes:
@@ -252,6 +272,7 @@ def report(
     against: str | PathLike | None = None,
     effects: str | PathLike | None = None,
     names: NamesFile | None = None,
+    overview: str | PathLike | None = None,
     scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
@@ -273,6 +294,8 @@ def report(
     names : mapping, str or path, optional
         Readable names: tables ``features``, of a title, a unit and a description by feature, ``prediction``, of the same, and ``rows``, of the words
         for one and many; or a TOML or JSON file of them.
+    overview : str or path, optional
+        Page that lists this run and others, as ``leafledger runs --html`` writes it: the report links to it.
     scheduler, threads, workers, plain_tcp, wait : optional
         As for `explain`: where the run's columns are read.
     progress : callable
@@ -297,7 +320,7 @@ def report(
     finished = read_run(run)
     where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     try:
-        data = write_report(gather(finished, against, where, progress, effects, names))
+        data = write_report(gather(finished, against, where, progress, effects, names, overview))
     except (InvalidRun, StorageError) as error:
         if is_current(finished.uri, finished.manifest):
             raise

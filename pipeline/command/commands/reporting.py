@@ -16,6 +16,7 @@ def report(
     against: Annotated[str | None, Parameter(group=INPUT)] = None,
     effects: Annotated[str | None, Parameter(group=INPUT)] = None,
     names: Annotated[str | None, Parameter(group=INPUT)] = None,
+    overview: Annotated[str | None, Parameter(group=INPUT)] = None,
     date: Day = None,
     threads: Threads = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
@@ -37,8 +38,10 @@ def report(
         Folder that leafledger effects wrote, of the same model: the effect of the first features stands beside their attributions.
     names
         TOML or JSON file of readable names: tables features, of a title, a unit and a description by feature, prediction, of the same, and rows.
+    overview
+        Page that lists this run and others, as leafledger runs --html writes it: the report links to it.
     date
-        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN, --against, --effects and --names.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN and every option that is a place.
     threads
         Threads of this process, by default one per core that it may use.
     scheduler
@@ -62,10 +65,11 @@ def report(
     from ...report.report import report as write_report
     from ..terminal.progress import watched
 
-    run, before, curves, words = fill_day(run, date), *(None if place is None else fill_day(place, date) for place in (against, effects, names))
+    given = (against, effects, names, overview)
+    run, before, curves, words, index = fill_day(run, date), *(None if place is None else fill_day(place, date) for place in given)
     with watched(quiet) as progress:
         where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
-        written = write_report(run, against=before, effects=curves, names=words, **where, progress=progress)
+        written = write_report(run, against=before, effects=curves, names=words, overview=index, **where, progress=progress)
     if json:
         write_document({"run": run, "page": written.uri, "size": written.size})
     else:

@@ -202,7 +202,7 @@ def say_moved(space: str) -> str:
 
 def say_first(found: Sequence[tuple[str, str]], of: str) -> str:
     """Say which is the first of some names, and how large; empty where there is none."""
-    return f" {found[0][0]} is first, with {found[0][1]} {of}." if found else ""
+    return f" {found[0][0][:1].upper()}{found[0][0][1:]} is first, with {found[0][1]} {of}." if found else ""
 
 
 def say_left_out(shown: int, n: int, noun: str) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import re
-from html import unescape
 
 import pandas as pd
 import pytest
@@ -11,6 +10,7 @@ from leafledger import drift, explain, report
 from leafledger.pipeline.report.figures.bars import draw_losses
 from leafledger.pipeline.report.losses import write_losses
 from tests.pipeline.drift.loss_nights import FEATURES, explain_losses, make_inputs, read_labelled
+from tests.pipeline.report.reading import read_section
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +20,6 @@ def nights(tmp_path_factory):
     make_inputs(folder)
     runs = [explain_losses(folder, name, folder / f"run-{name}", values=True) for name in ("before", "now")]
     return runs, [read_labelled(folder, name, run) for name, run in zip(("before", "now"), runs, strict=True)]
-
-
-def read_section(run, name):
-    """The text of a section of the page, without its marks."""
-    page = (run / "report" / "index.html").read_text()
-    (found,) = re.findall(rf'<section id="{name}".*?</section>', page, re.DOTALL)
-    return " ".join(unescape(re.sub(r"<[^>]*>", " ", found)).split())
 
 
 def test_the_page_has_the_parts_of_the_loss(nights):

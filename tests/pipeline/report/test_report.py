@@ -93,8 +93,8 @@ def test_a_rare_value_is_reported_by_its_own_rows(tmp_path):
 def test_everything_of_the_run_is_on_the_page(reported):
     page = written(reported)
     titles = re.findall(r"<h3 id=[^>]*>([^<]*)", page)
-    first = ["Where values are missing or new", "How much each feature moves predictions", "Which way features move predictions"]
-    assert titles[:3] == first  # missing values move predictions here
+    first = ["Where values are missing or new", "Distribution of the prediction", "How much each feature moves predictions"]
+    assert titles[:4] == [*first, "Which way features move predictions"]  # missing values move predictions here
     assert {"How delay acts", "How carrier acts", "Which features act together"} <= set(titles)
     assert titles[-3:] == ["Highest prediction", "Lowest prediction", "A typical row: the median prediction"]
 
