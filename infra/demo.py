@@ -219,11 +219,15 @@ def explain_losses(model: Path, data: Path, folder: Path) -> Table:
 def explain_late(model: Path, data: Path, folder: Path, reasons: Path) -> int:
     """Reasons for the flights that left late, against those of the month that did not; how many they are."""
     from leafledger import explain as explain_run
+    from leafledger import write_reasons
 
     flights = pd.read_parquet(data / f"month={REASONED}")
     late = flights[flights.dep_delay > LATE].drop(columns="month", errors="ignore")
     path = keep(folder / "late.parquet", partial(pq.write_table, pa.Table.from_pandas(late, preserve_index=False)))
     explain_run(str(model), str(path), str(folder / "run"), ids=list(IDS), values=True, reasons=str(reasons))
+    worst = late.loc[late.dep_delay.idxmax()]
+    write_reasons(folder / "run", csv=folder / "reasons.csv")
+    write_reasons(folder / "run", letters=folder / "letters", template="html", where={name: worst[name] for name in ("flight", "tailnum")})
     return len(late)
 
 
@@ -263,7 +267,7 @@ def main(folder: Path = FOLDER) -> None:
     )
     late = folder / "late"
     n_late = explain_late(model, departed, late, folder / "reasons.toml")
-    console.print(f"reasons for {n_late:,} late flights: {late}/run", highlight=False)
+    console.print(f"reasons for {n_late:,} late flights: {late}/reasons.csv, and a letter about the latest in {late}/letters", highlight=False)
     console.print(f"{time.perf_counter() - started:.0f} s in all", highlight=False)
 
 

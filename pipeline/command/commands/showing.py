@@ -22,7 +22,8 @@ UNVERIFIED = Exit.PARTLY  # exit code if rows could not be recomputed
 Names = Annotated[tuple[str, ...], Parameter(group=INPUT, negative=(), consume_multiple=True)]
 
 
-def _read_where(given: Sequence[str], null: Sequence[str]) -> dict[str, str | None]:
+def read_where(given: Sequence[str], null: Sequence[str]) -> dict[str, str | None]:
+    """Read conditions on columns of rows."""
     where: dict[str, str | None] = {}
     for name, value in (*(_split(text) for text in given), *((name, None) for name in null)):
         if name in where:
@@ -98,7 +99,8 @@ def _show_in_run(run: "FinishedRun", look: _Look) -> int:
     if look.html is not None:
         from ...finished.row_page import save_page, write_page
 
-        save_page(look.html, write_page(shown, look.top, "".join(said for _, said in checks)))
+        never = () if run.plan.reasons is None else run.plan.reasons.never
+        save_page(look.html, write_page(shown, look.top, "".join(said for _, said in checks), never))
     return _tell(look, shown.text(look.top), stored.to_dict(), checks)
 
 
@@ -178,7 +180,7 @@ def show(
     from ...arguments.readers import read_number
     from ...finished.finished_run import read_run
 
-    asked = _read_where(where, null)
+    asked = read_where(where, null)
     if model is not None and not verify:
         raise UsageError("a model is given, but no row is explained again; ask for --verify")
     read_number("top", top, 1)
