@@ -29,9 +29,9 @@ PICTURES = {  # titles of figures
     "report-dependence": "How air_time acts",
     "report-interactions": "The largest interactions",
     "report-network": "How features hang together",
-    "report-row": "Lowest margin",
-    "drift-mean": "Why the mean margin changed",
-    "drift-columns": "Which columns moved",
+    "report-row": "Lowest prediction",
+    "drift-mean": "Why the mean prediction changed",
+    "drift-columns": "How different each column is",
 }
 WIDTH, EDGE, HEAD = 720, 20, 56  # pixels: of a picture, around it, and of its title
 RANKED = 60  # features in the picture of shares
@@ -84,7 +84,8 @@ def _draw_tracks(where: Element, drawing: Tracks) -> float:
             at = left + point / 100 * width
             _add(where, "line", "point", x1=at, x2=at, y1=top + 0.08 * TRACK, y2=top + 0.92 * TRACK)
         _write(where, left + width + GAP, middle, track.text, "soft")
-    return _draw_ticks(where, drawing.ticks, left, width, bottom, drawing.axis)
+    end = _draw_ticks(where, drawing.ticks, left, width, bottom, drawing.axis)
+    return _draw_keys(where, drawing.keys, end) if drawing.keys else end
 
 
 def _draw_strips(where: Element, drawing: Strips) -> float:

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from ..arguments.readers import read_place
 from ..display.nearest import did_you_mean
-from ..errors import RunConflict, UsageError
+from ..errors import NoSuchRow, RunConflict, UsageError
 from ..stores import commit, storage
 from ..stores.uris import normalise
 from .finished_run import FinishedRun, read_run
@@ -165,6 +165,8 @@ def write_reasons(
     ------
     UsageError
         The run has no reasons, nothing is to be written, a template cannot be filled in, or ids do not tell letters apart.
+    NoSuchRow
+        No row has the values that are asked for.
     RunConflict
         There is another file where one is to be written.
     StorageError
@@ -174,6 +176,8 @@ def write_reasons(
         raise UsageError("nothing is to be written; give csv, a file, or letters, a folder")
     finished = read_run(run)
     rows = list(read_given(finished, where, output))
+    if where and not rows:
+        raise NoSuchRow(f"{finished.uri}: has no row with {', '.join(f'{name} = {value}' for name, value in where.items())}"[:300])
     table, folder = (None if place is None else normalise(read_place(name, place)) for name, place in (("csv", csv), ("letters", letters)))
     with storage.scratch() as local:
         if folder is not None:

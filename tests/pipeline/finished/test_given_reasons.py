@@ -6,7 +6,7 @@ import pytest
 
 from leafledger import explain, read_run, write_reasons
 from leafledger.pipeline.command.cli import main
-from leafledger.pipeline.errors import RunConflict, UsageError
+from leafledger.pipeline.errors import NoSuchRow, RunConflict, UsageError
 
 REASONS = {
     "direction": "raises",
@@ -102,6 +102,8 @@ def test_what_cannot_be_written_is_refused(run, example, tmp_path):
         write_reasons(run)
     with pytest.raises(UsageError, match="output is 'x', expected one of "):
         write_reasons(run, csv=tmp_path / "a.csv", output="x")
+    with pytest.raises(NoSuchRow, match=r"has no row with flight = 999999$"):
+        write_reasons(run, csv=tmp_path / "a.csv", where={"flight": 999999})
     explain(example.model, f"{example.data}/month=1", tmp_path / "plain", scheduler="serial")
     with pytest.raises(UsageError, match="has no reasons; explain --reasons FILE writes them"):
         write_reasons(tmp_path / "plain", csv=tmp_path / "a.csv")
