@@ -50,7 +50,7 @@ def test_what_is_said_of_the_prediction_is_of_predictions(run):
         ({"feature": {}}, r"names: has 'feature', expected prediction, rows, features; did you mean 'features'\?"),
         ({"features": []}, r"names: features is \[\], expected a table of features"),
         ({"features": {"delay": "late"}}, r"names: 'delay': is 'late', expected a table of title, unit, description"),
-        ({"features": {"delay": {"titel": "x"}}}, r"names: 'delay': has 'titel', expected title, unit, description; did you mean 'title'\?"),
+        ({"features": {"delay": {"titles": "x"}}}, r"names: 'delay': has 'titles', expected title, unit, description; did you mean 'title'\?"),
         ({"features": {"delay": {"title": " "}}}, r"names: 'delay': title is ' ', expected words"),
         ({"features": {"delays": {"title": "x"}}}, r"names: names 'delays' and no feature of the run, whose features are "),
         ({"features": {"delay": {"title": "distance"}}}, r"names: '\w+' and '\w+' are both called 'distance', expected a title of its own for each"),
