@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     )
     from leafledger.pipeline.explain import explain
     from leafledger.pipeline.finished.finished_run import FinishedRun, read_run
+    from leafledger.pipeline.finished.given_reasons import WrittenReasons, write_reasons
     from leafledger.pipeline.finished.rows_of_runs import FoundInRuns, find_in_runs
     from leafledger.pipeline.forgetting.forget import ForgottenRows, forget
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
@@ -121,6 +122,7 @@ __all__ = [
     "UnusablePlace",
     "UsageError",
     "WorkersDied",
+    "WrittenReasons",
     "WrittenReport",
     "attribute",
     "check_run",
@@ -155,6 +157,7 @@ __all__ = [
     "sampling_bound",
     "sampling_rows",
     "save_model",
+    "write_reasons",
 ]
 
 _HOMES = {
@@ -200,6 +203,7 @@ _HOMES = {
     "leafledger.pipeline.in_memory.pictures.picture": ("Picture",),
     "leafledger.pipeline.in_memory.pictures.plots": ("Plots",),
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
+    "leafledger.pipeline.finished.given_reasons": ("WrittenReasons", "write_reasons"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),
     "leafledger.pipeline.forgetting.forget": ("ForgottenRows", "forget"),

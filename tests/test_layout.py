@@ -109,7 +109,15 @@ FLOORS = {
     ),
     "pipeline/dataset": (("columns",), ("files",)),
     "pipeline/drift": (("measure",), ("compare",), ("drift",), ("verdict",), ("against",)),
-    "pipeline/report": (("counts",), ("figures",), ("page", "grids"), ("changes", "losses", "words"), ("contents",), ("report",)),
+    "pipeline/report": (
+        ("counts",),
+        ("figures",),
+        ("page", "grids", "vocabulary"),
+        ("changes", "losses", "words", "glossary", "told"),
+        ("quality", "predictions"),
+        ("contents",),
+        ("report",),
+    ),
     "pipeline/in_memory": (("rows", "pictures"), ("changes", "explain", "inspect"), ("rankings",)),
     "pipeline/command": (("app",), ("terminal",), ("commands",), ("cli",)),
 }
