@@ -75,6 +75,7 @@ class Strips:
     zero: float | None
     axis: str
     coloured: bool  # colours show how high values are
+    shades: tuple[str, ...] = ("low value", "high value", "no order or missing")  # what the first colour, the last, and grey mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,7 @@ class Plane:
     axis: str  # label of the horizontal axis
     side: str  # label of the vertical axis
     keys: tuple[tuple[str, str], ...] = ()  # kinds of lines, and their names
+    shades: tuple[str, ...] = ()  # what the first colour, the last, and grey mean, where shapes have such colours
 
 
 @dataclass(frozen=True, slots=True)

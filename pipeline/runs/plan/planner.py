@@ -137,7 +137,8 @@ def project_memory(plan: Plan, tables: Extent, row: RowSize, found: Listing, bac
     held, gathered, n_groups = min(plan.slice_rows, largest), min(plan.group_rows, largest), -(-largest // plan.group_rows)
     read = [found] if background is None else [found, background]
     inputs = tables.n_used * (8 + 4 + 1 + 8)  # values, bins, kinds, columns as read
-    found_of_row = len(plan.outputs) * 8 * (6 + row.n_phi + n_pairs + tables.n_steps)  # margins and checks, attributions, interactions, paths
+    interacting = n_pairs * (1 + (plan.quantity is not None))  # with those of one weighted background
+    found_of_row = len(plan.outputs) * 8 * (6 + row.n_phi + interacting + tables.n_steps)  # margins and checks, attributions, interactions, paths
     chosen = n_written * 8 * row.n_phi * (plan.row_output is not None)  # those of the row's own output
     rounded = n_written * 8 * row.n_phi * 2 * (plan.wide and not plan.global_only)  # and encoded
     listed = n_written * row.n_kept * (2 * 8 + _mean_length(tables.pairs, plan.players))  # interactions, rounded and encoded, with names
