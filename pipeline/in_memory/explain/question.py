@@ -198,8 +198,9 @@ def ask(
     rows: Any = None,
     order: int | None = None,
     index: str | None = None,
+    made: tuple[Prepared, str] | None = None,
 ) -> tuple[Question, Prepared]:
-    """Validate a request, and make its tables."""
+    """Validate a request, and make its tables, unless they, and the game in words, were ``made`` for the same request before."""
     if hasattr(method, "__len__") and not isinstance(method, str):
         raise UsageError(f"method is {shorten(method)}, expected a name; rows to compare with are background=")
     chosen = find_method(read_text("method", method))
@@ -219,7 +220,7 @@ def ask(
     taken = read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)
-    prepared, game = prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, sets, quantity)
+    prepared, game = made or prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, sets, quantity)
     read_choice("device", device, DEVICES)
     found = fit_device(device, choose_device(device, True, False), chosen, prepared)
     question = Question(

@@ -9,6 +9,7 @@ import numpy as np
 
 from leafledger.kernels.method.jackknife import N_GROUPS
 from leafledger.kernels.methods import METHODS
+from leafledger.kernels.slices.links import IDENTITY
 from leafledger.kernels.trees.binning import padded
 
 from ...arguments.choices import FILE, OWN
@@ -22,6 +23,7 @@ from ...methods.interaction_lists import choose_sets, count_kept
 from ...methods.output_space import choose_space
 from ...methods.worker_memory import CHUNK_BYTES, ENTRY_BYTES, Extent, Memory, max_group_rows, max_item_rows, max_slice_rows
 from ...models.model import Model
+from ...models.objectives import Margin
 from ..columns.reasons_file import plan_reasons
 from ..columns.top_attributions import read_top
 from ..job.job import Job
@@ -61,6 +63,7 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
         space=options.space,
         link=link,
         quantity=quantity,
+        predicts=model.objective.margin is Margin.LABEL and model.objective.link == IDENTITY,
         data=found.uri,
         background=options.background,
         background_digest=None if background is None else background.digest,
