@@ -79,6 +79,8 @@ def _saved(save: Any, model: Any, method: str, example: Any, background: Any, re
         folder = above / FOLDER
         folder.mkdir()
         served = write_explainer(folder, model, method, background, *answered, asked)
+        named = {*served.explainer(rows).features, *served.recipe.ids}
+        rows = rows[[name for name in rows.columns if name in named]]  # what the signature then asks for
         return save(
             loader_module=LOADER,
             data_path=str(folder),
@@ -113,8 +115,8 @@ def save_explainer(
     method : str
         One of `METHODS`.
     example : data frame or Arrow table, optional
-        Rows as they will come; the first five are kept. Their names and types become the signature, so that a column of integers takes no missing
-        values later. By default the background.
+        Rows as they will come; of the first five the model's columns and the ids are kept. Their names and types become the signature, so that a
+        column of integers takes no missing values later. By default the background.
     background : data frame, Arrow table, array or "model", optional
         As `leafledger.prepare` takes it. Its rows are kept beside the model.
     ids : str or sequence of str

@@ -23,7 +23,7 @@ from ..errors import InvalidModel, InvalidRun, OtherVersion, UnsupportedModel, U
 from ..in_memory.explain.attributions import Attributions
 from ..in_memory.explain.explainer import Explainer
 from ..in_memory.explain.question import Question, ask
-from ..in_memory.rows.given_rows import BACKGROUND, as_rows
+from ..in_memory.rows.given_rows import BACKGROUND, as_rows, spell_features
 from ..json_records import EMPTY, as_text, read_record
 from ..models import load_ensemble, parse_model, serialise
 from ..models.model import Model
@@ -104,8 +104,8 @@ def _write_model(given: Any, loaded: Model, path: Path) -> None:
         path.write_bytes(data)
 
 
-def _write_background(given: Any, folder: Path) -> str | None:
-    """Write the rows of a background; return the name of the file, or what stands for it."""
+def _write_background(given: Any, loaded: Model, folder: Path) -> str | None:
+    """Write the model's columns of a background; return the name of the file, or what stands for it."""
     if given is None or (isinstance(given, str) and given == MODEL):
         return given
     rows = as_rows(given, BACKGROUND)
@@ -116,7 +116,8 @@ def _write_background(given: Any, folder: Path) -> str | None:
         table = pa.Table.from_pandas(rows, preserve_index=False) if hasattr(rows, "iloc") else pa.table(rows)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise UsageError(f"{BACKGROUND} are {shorten(given)} that Arrow cannot hold: {' '.join(str(error).split())}") from error
-    pq.write_table(table, folder / ROWS)
+    asked = {feature.name for feature in spell_features(loaded, rows, where=BACKGROUND).features}
+    pq.write_table(table.select([name for name in table.column_names if name in asked]), folder / ROWS)
     return ROWS
 
 
@@ -180,7 +181,7 @@ def write_explainer(
     if isinstance(kept.get("partition"), str | PathLike):
         kept["partition"] = json.loads(Path(kept["partition"]).read_text())
     _write_model(model, loaded, folder / FILE)
-    name = _write_background(background, folder)
+    name = _write_background(background, loaded, folder)
     recipe = Recipe(
         format_version=FORMAT,
         leafledger=version("leafledger"),
