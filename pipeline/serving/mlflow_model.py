@@ -1,5 +1,6 @@
 """Explainers as models of MLflow: saved, logged, and loaded as its ``pyfunc``, which serves them by REST and in Spark."""
 
+import warnings
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -81,10 +82,13 @@ def _saved(save: Any, model: Any, method: str, example: Any, background: Any, re
         served = write_explainer(folder, model, method, background, *answered, asked)
         named = {*served.explainer(rows).features, *served.recipe.ids}
         rows = rows[[name for name in rows.columns if name in named]]  # what the signature then asks for
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Hint: Inferred schema contains integer")  # which the docstring says
+            signature = infer_signature(rows, answer(served, rows).to_pandas())
         return save(
             loader_module=LOADER,
             data_path=str(folder),
-            signature=infer_signature(rows, answer(served, rows).to_pandas()),
+            signature=signature,
             input_example=rows,
             pip_requirements=[f"leafledger[mlflow]=={version('leafledger')}"] if requirements is None else requirements,
             metadata=_describe(served, rows),
