@@ -43,7 +43,7 @@ VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg"
 DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library; its own kind below, by absolute names
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
-    "pipeline": {"numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml", "jinja2", "markupsafe"}
+    "pipeline": {"numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "cairosvg", "pandas", "polars", "shap", "yaml", "jinja2", "markupsafe"}
     | {"prometheus_client", "cryptography", "openlineage", "azure"}
     | DASK
     | VENDORS,
@@ -88,6 +88,7 @@ FLOORS = {
         ("in_memory", "comparisons", "drift", "history"),
         ("explain", "finished", "effects", "serving"),
         ("report", "forgetting"),
+        ("plots",),
         ("command",),
     ),
     "pipeline/runs": (
@@ -109,8 +110,16 @@ FLOORS = {
     ),
     "pipeline/dataset": (("columns",), ("files",)),
     "pipeline/drift": (("measure",), ("compare",), ("drift",), ("verdict",), ("against",)),
-    "pipeline/report": (("counts",), ("figures",), ("page", "grids"), ("changes", "losses", "words"), ("contents",), ("report",)),
-    "pipeline/in_memory": (("rows",), ("changes", "explain", "inspect"), ("rankings",)),
+    "pipeline/report": (
+        ("counts",),
+        ("figures",),
+        ("page", "grids", "vocabulary"),
+        ("changes", "losses", "words", "glossary", "told"),
+        ("quality", "predictions"),
+        ("contents",),
+        ("report",),
+    ),
+    "pipeline/in_memory": (("rows", "pictures"), ("changes", "explain", "inspect"), ("rankings",)),
     "pipeline/command": (("app",), ("terminal",), ("commands",), ("cli",)),
 }
 
