@@ -10,6 +10,7 @@ QSHAP_PYTHON ?= $(or $(wildcard $(shell pyenv prefix $$(pyenv latest 3.11 2>/dev
 QSHAP_VENV ?= .venv-qshap
 INFRA_VENV ?= .venv-infra
 CLOUDS_VENV ?= .venv-clouds
+SPARK_VENV ?= .venv-spark
 AZURITE_VERSION := 3.35.0
 WHEEL_PYTHON ?= $(PYTHON)
 WHEEL_VENV ?= .venv-wheel
@@ -17,7 +18,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick faults infra clouds bench bench-r2 papers variants scale golden lint coverage cuda bounds fuzz frames mutants versions wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick faults infra clouds spark bench bench-r2 papers variants scale golden lint coverage cuda bounds fuzz frames mutants versions wheel worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -50,6 +51,9 @@ $(QSHAP_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
 $(INFRA_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
 	$(call environment,$(INFRA_VENV),$(PYTHON),3.11,infra)
 
+$(SPARK_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
+	$(call environment,$(SPARK_VENV),$(PYTHON),3.11,spark)
+
 # Azurite runs where there is Node.
 $(CLOUDS_VENV)/.complete: pyproject.toml $(CONSTRAINTS) | setup
 	$(call environment,$(CLOUDS_VENV),$(PYTHON),3.11,clouds)
@@ -81,6 +85,10 @@ infra: $(INFRA_VENV)/.complete
 # Google's and Azure's stores, by emulators of them.
 clouds: $(CLOUDS_VENV)/.complete
 	PATH="$(CURDIR)/$(CLOUDS_VENV)/node_modules/.bin:$$PATH" $(CLOUDS_VENV)/bin/python -m pytest tests/pipeline/stores/dialects/test_clouds.py tests/pipeline/stores/test_contract.py
+
+# Data frames of Spark, on this machine; skipped where there is no Java.
+spark: $(SPARK_VENV)/.complete
+	PATH="$(CURDIR)/$(SPARK_VENV)/bin:$$PATH" $(SPARK_VENV)/bin/python -m pytest tests/pipeline/serving
 
 # Rows per second beside the newest of what else there is, which needs Python 3.12, and beside qshap, which needs 3.11: BENCH="--cases xgboost-100x6",
 # BENCH=--marginal. BENCH=--quick is a minute of it in the environment of development, where there are no peers; nor does BENCH=--forecasts need any.
@@ -183,9 +191,9 @@ docs-outputs: setup
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade
 constraints: setup
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --universal --python-version 3.11 $(UPGRADE) \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --group spark --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(SPARK_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
