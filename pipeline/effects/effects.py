@@ -15,8 +15,8 @@ from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.reductions.merge_tree import MergeTree
 from leafledger.kernels.slices.links import Link
 
-from ..arguments.choices import MARGIN, SPACES, Space
-from ..arguments.readers import read_choice, read_date, read_flag, read_number, read_numbers
+from ..arguments.choices import MARGIN, Space
+from ..arguments.readers import read_date, read_flag, read_number, read_numbers, read_space
 from ..cluster.map_items import map_items
 from ..cluster.placement import Scheduler
 from ..dataset.columns.notes import warn_positions
@@ -179,7 +179,7 @@ def effects(
     """
     where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     part: dict[str, Any] = {"trees": trees, "outputs": outputs, "output": output, "missing": missing}
-    read_choice("space", space, SPACES)
+    read_space("space", space)
     when = None if date is None else read_date("date", date)
     part |= {"partition": partition, "allow_unseen": read_flag("allow_unseen", allow_unseen)}
     job = make_job(model, background, out, Options(date=when, **where, **part))
