@@ -192,11 +192,13 @@ def prediction_gap(
         Noise leaves a missing value missing.
     scale : float, sequence of float, or mapping of str or int to float
         Standard deviation of the noise, of one of your own the unit of z, in the feature's units: a number for all, one for each feature, or by
-        name or position, "*" for all others, as a pandas Series has them, too. With ``data`` in units of the feature's standard deviation there.
-    data : data frame, Arrow table or array, optional
+        name or position, "*" for all others, as a pandas Series has them, too. With a background in units of its standard deviation there.
+    background : data frame, Arrow table or array, optional
         Rows, like ``rows``, that values are drawn from and standard deviations measured on.
+    data : optional
+        The same, by the name that it had before 0.3.
     resample : bool
-        Draw categorical features, and groups of features together, from ``data``; without it, or without data, they stay.
+        Draw categorical features, and groups of features together, from the background; without it, or without one, they stay.
     partition : mapping, str or path, optional
         Groups of features, such as dummies of one category, as `attribute` takes them.
     budget : float
