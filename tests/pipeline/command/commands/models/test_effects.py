@@ -32,7 +32,7 @@ def test_the_command_publishes_and_goes_on(example, tmp_path, capsys):
     assert cli.main([*arguments, *asked, "--dry-run"]) == 0
     assert "finished before: nothing to do" in capsys.readouterr().out
     assert cli.main(["check", str(out)]) == 0
-    assert capsys.readouterr().out == f"{out}: sound, effects over 3,000 rows in 6 objects\n"
+    assert capsys.readouterr().out == f"{out}: sound, effects over 3,000 rows in 7 objects\n"
     assert cli.main(["check", str(out), "--deep", "--scheduler", "serial", "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["sound"], said["again"], said["n_rows"]) == (True, True, 3000)
