@@ -7,6 +7,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.kernels.methods import METHODS
     from leafledger.pipeline.comparisons.compare import compare
     from leafledger.pipeline.drift.drift import Drift, drift
+    from leafledger.pipeline.effects.check import EffectsReport, check_effects
     from leafledger.pipeline.effects.effects import effects
     from leafledger.pipeline.effects.feature_effects import FeatureEffects, feature_effects
     from leafledger.pipeline.effects.partial_dependence import PartialDependence, partial_dependence
@@ -78,6 +79,7 @@ __all__ = [
     "ClusterLost",
     "Curves",
     "Drift",
+    "EffectsReport",
     "ExplainedShare",
     "Explainer",
     "FeatureEffects",
@@ -125,6 +127,7 @@ __all__ = [
     "WrittenReasons",
     "WrittenReport",
     "attribute",
+    "check_effects",
     "check_run",
     "coalition_values",
     "compare",
@@ -164,6 +167,7 @@ _HOMES = {
     "leafledger.kernels.methods": ("METHODS",),
     "leafledger.pipeline.comparisons.compare": ("compare",),
     "leafledger.pipeline.drift.drift": ("Drift", "drift"),
+    "leafledger.pipeline.effects.check": ("EffectsReport", "check_effects"),
     "leafledger.pipeline.effects.effects": ("effects",),
     "leafledger.pipeline.effects.feature_effects": ("FeatureEffects", "feature_effects"),
     "leafledger.pipeline.effects.partial_dependence": ("PartialDependence", "partial_dependence"),
