@@ -75,5 +75,5 @@ def write_page(page: Page) -> str:
     """Render a page as one HTML file."""
     from markupsafe import Markup
 
-    style = Markup("".join((TEMPLATES / name).read_text() for name in ("colours.css", "style.css")))  # noqa: S704 - our own
+    style = Markup("".join((TEMPLATES / name).read_text("utf-8") for name in ("colours.css", "style.css")))  # noqa: S704 - our own
     return _environment().get_template("page.html.jinja").render(page=page, style=style)
