@@ -29,9 +29,9 @@ PICTURES = {  # titles of figures
     "report-dependence": "How air_time acts",
     "report-interactions": "The largest interactions",
     "report-network": "How features hang together",
-    "report-row": "Lowest margin",
-    "drift-mean": "Why the mean margin changed",
-    "drift-columns": "Which columns moved",
+    "report-row": "Lowest prediction",
+    "drift-mean": "Why the mean prediction changed",
+    "drift-columns": "How different each column is",
 }
 RANKED = 60  # features in the picture of shares
 

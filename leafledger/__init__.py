@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     )
     from leafledger.pipeline.explain import explain
     from leafledger.pipeline.finished.finished_run import FinishedRun, read_run
+    from leafledger.pipeline.finished.given_reasons import WrittenReasons, write_reasons
     from leafledger.pipeline.finished.rows_of_runs import FoundInRuns, find_in_runs
     from leafledger.pipeline.forgetting.forget import ForgottenRows, forget
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
@@ -56,6 +57,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.in_memory.pictures.picture import Picture
     from leafledger.pipeline.in_memory.pictures.plots import Plots
     from leafledger.pipeline.in_memory.rankings.curves import Curves, coalition_values, curves
+    from leafledger.pipeline.in_memory.rankings.explained_share import ExplainedShare, explained_share
     from leafledger.pipeline.in_memory.rankings.gradient import Gradient, gradient
     from leafledger.pipeline.in_memory.rankings.prediction_gap import prediction_gap, rank_by_gap
     from leafledger.pipeline.models import load_ensemble, save_model
@@ -77,6 +79,7 @@ __all__ = [
     "ClusterLost",
     "Curves",
     "Drift",
+    "ExplainedShare",
     "Explainer",
     "FeatureEffects",
     "FinishedRun",
@@ -120,6 +123,7 @@ __all__ = [
     "UnusablePlace",
     "UsageError",
     "WorkersDied",
+    "WrittenReasons",
     "WrittenReport",
     "attribute",
     "check_run",
@@ -130,6 +134,7 @@ __all__ = [
     "effects",
     "encoder_groups",
     "explain",
+    "explained_share",
     "feature_effects",
     "find_in_runs",
     "forget",
@@ -153,6 +158,7 @@ __all__ = [
     "sampling_bound",
     "sampling_rows",
     "save_model",
+    "write_reasons",
 ]
 
 _HOMES = {
@@ -198,12 +204,14 @@ _HOMES = {
     "leafledger.pipeline.in_memory.pictures.picture": ("Picture",),
     "leafledger.pipeline.in_memory.pictures.plots": ("Plots",),
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
+    "leafledger.pipeline.finished.given_reasons": ("WrittenReasons", "write_reasons"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),
     "leafledger.pipeline.forgetting.forget": ("ForgottenRows", "forget"),
     "leafledger.pipeline.finished.rows_of_runs": ("FoundInRuns", "find_in_runs"),
     "leafledger.pipeline.in_memory.rankings.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "coalition_values", "curves"),
+    "leafledger.pipeline.in_memory.rankings.explained_share": ("ExplainedShare", "explained_share"),
     "leafledger.pipeline.in_memory.rankings.gradient": ("Gradient", "gradient"),
     "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound", "sampling_rows"),
     "leafledger.pipeline.models": ("load_ensemble", "save_model"),
@@ -219,6 +227,7 @@ _HOMES = {
     "leafledger.pipeline.runs.records.provenance": ("Provenance",),
     "leafledger.pipeline.runs.records.manifest": ("Manifest", "read_manifest"),
 }
+_DOORS = ("duckdb", "mlflow", "spark")  # modules for other systems; not in __all__, or they would stand for those systems' own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -232,6 +241,8 @@ if not TYPE_CHECKING:  # or a misspelt name would pass for one of any type
             found = getattr(import_module(_HOME_OF[name]), name)
             if isinstance(found, FunctionType):
                 found.__module__ = __name__  # what help and pickles say; a class is found by its source, which is where it is
+        elif name in _DOORS:
+            found = import_module(f"leafledger.{name}")
         else:
             raise AttributeError(f"module 'leafledger' has no attribute {name!r}")
         globals()[name] = found

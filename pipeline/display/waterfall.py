@@ -43,10 +43,14 @@ class Step:
     phi: float
 
     @property
+    def shown(self) -> str:
+        """The value, as text."""
+        return write_whole(self.value, 6) if isinstance(self.value, float) else str(self.value)
+
+    @property
     def label(self) -> str:
         """The player with its value."""
-        shown = write_whole(self.value, 6) if isinstance(self.value, float) else str(self.value)
-        return printable(self.player if self.value is None else f"{self.player} = {shown}")
+        return printable(self.player if self.value is None else f"{self.player} = {self.shown}")
 
 
 def plain(value: Any) -> Any:

@@ -155,7 +155,7 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: FoundRows, output
         uri,
         manifest.sha256,
         plan.method,
-        Wording(phi.column, bool(phi.ranks), total, plan.additive, plan.sets is not None),
+        Wording(phi.column, bool(phi.ranks), total, plan.additive, plan.sets is not None, plan.total),
         found.n_found,
         tuple(rows),
     )

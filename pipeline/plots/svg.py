@@ -62,7 +62,8 @@ def _draw_tracks(where: Element, drawing: Tracks) -> float:
             at = left + point / 100 * width
             _add(where, "line", "point", x1=at, x2=at, y1=top + 0.08 * TRACK, y2=top + 0.92 * TRACK)
         _write(where, left + width + GAP, middle, track.text, "soft")
-    return _draw_ticks(where, drawing.ticks, left, width, bottom, drawing.axis)
+    end = _draw_ticks(where, drawing.ticks, left, width, bottom, drawing.axis)
+    return _draw_keys(where, drawing.keys, end) if drawing.keys else end
 
 
 def _draw_strips(where: Element, drawing: Strips) -> float:

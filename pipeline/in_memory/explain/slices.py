@@ -171,7 +171,8 @@ def attribute_rows(
     )
     own, of_errors = ((LOSS_SHARES,), LOSS_ERRORS) if loss else (method.summaries, BACKGROUND_ERRORS)
     summaries = (*own, *((find_summary(question.sets),) if question.keep else ()), *((of_errors,) if n_lots else ()), INPUTS)
-    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + n_pairs + n_steps)))
+    at_once = n_pairs * (1 + bool(prepared.weighted.tables))
+    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + at_once + n_steps)))
 
     def work(first: int) -> list[Any]:
         size = min(slice_rows, n - first)
