@@ -1,12 +1,14 @@
 """Exact explanations of tree ensembles: attribute rows in memory, explain a data set, compare rankings, check what was published."""
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors read; everything is imported on first use, so that ``import leafledger`` compiles nothing
     from leafledger.kernels.methods import METHODS
     from leafledger.pipeline.comparisons.compare import compare
     from leafledger.pipeline.drift.drift import Drift, drift
+    from leafledger.pipeline.effects.check import EffectsReport, check_effects
     from leafledger.pipeline.effects.effects import effects
     from leafledger.pipeline.effects.feature_effects import FeatureEffects, feature_effects
     from leafledger.pipeline.effects.partial_dependence import PartialDependence, partial_dependence
@@ -78,6 +80,7 @@ __all__ = [
     "ClusterLost",
     "Curves",
     "Drift",
+    "EffectsReport",
     "ExplainedShare",
     "Explainer",
     "FeatureEffects",
@@ -125,6 +128,7 @@ __all__ = [
     "WrittenReasons",
     "WrittenReport",
     "attribute",
+    "check_effects",
     "check_run",
     "coalition_values",
     "compare",
@@ -164,6 +168,7 @@ _HOMES = {
     "leafledger.kernels.methods": ("METHODS",),
     "leafledger.pipeline.comparisons.compare": ("compare",),
     "leafledger.pipeline.drift.drift": ("Drift", "drift"),
+    "leafledger.pipeline.effects.check": ("EffectsReport", "check_effects"),
     "leafledger.pipeline.effects.effects": ("effects",),
     "leafledger.pipeline.effects.feature_effects": ("FeatureEffects", "feature_effects"),
     "leafledger.pipeline.effects.partial_dependence": ("PartialDependence", "partial_dependence"),
@@ -238,6 +243,8 @@ if not TYPE_CHECKING:  # or a misspelt name would pass for one of any type
             found = import_module("importlib.metadata").version("leafledger")
         elif name in _HOME_OF:
             found = getattr(import_module(_HOME_OF[name]), name)
+            if isinstance(found, FunctionType):
+                found.__module__ = __name__  # what help and pickles say; a class is found by its source, which is where it is
         elif name in _DOORS:
             found = import_module(f"leafledger.{name}")
         else:

@@ -6,15 +6,22 @@ from datetime import date as Date
 from datetime import datetime, timedelta
 from numbers import Integral, Number, Real
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 from ..display.nearest import did_you_mean
 from ..errors import UsageError
+from .choices import LOSS, MARGIN, PROBABILITY, RESPONSE, SPACES, Space
 
 ALL = "all"  # all interactions
 SHOWN = 80  # characters of a value in a message
 DAYS_AGO = {"today": 0, "yesterday": 1}  # words for dates
 DATES = f"YYYY-MM-DD, {' or '.join(DAYS_AGO)}"
+CALLED = {  # spaces by the words of shap, XGBoost, LightGBM, CatBoost and scikit-learn
+    **dict.fromkeys(("raw", "raw_score", "RawFormulaVal", "log_odds", "logit", "output_margin", "decision_function"), MARGIN),
+    **dict.fromkeys(("predict_proba", "proba", "Probability"), PROBABILITY),
+    **dict.fromkeys(("predict", "value", "output"), RESPONSE),
+    "log_loss": LOSS,
+}
 PLAIN = (str, bytes, Number, list, tuple, dict, set, Date)  # shown by repr
 
 
@@ -217,6 +224,19 @@ def read_choice(name: str, given: Any, choices: tuple[str, ...]) -> str:
     if not isinstance(given, str) or given not in choices:
         raise refuse(name, given, " or ".join(map(repr, choices)) + did_you_mean(given, choices))
     return given
+
+
+def read_space(name: str, given: Any) -> Space:
+    """Read what numbers are of; a word that other libraries have for it is answered with ours.
+
+    Raises
+    ------
+    UsageError
+        It is something else.
+    """
+    if isinstance(given, str) and given in CALLED:
+        raise refuse(name, given, f"{' or '.join(map(repr, SPACES))}; did you mean {CALLED[given]!r}?")
+    return cast(Space, read_choice(name, given, SPACES))
 
 
 def read_date(name: str, given: Any) -> Date:

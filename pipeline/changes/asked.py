@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args
 
-from ..arguments.choices import MARGIN, SPACES, Space
-from ..arguments.readers import read_choice, read_float, refuse, shorten
+from ..arguments.choices import MARGIN, Space
+from ..arguments.readers import read_choice, read_float, read_space, refuse, shorten
 from ..display.nearest import did_you_mean
 from ..errors import UnsupportedModel, UsageError
 from ..models.catboost.cityhash import HashedCategory
@@ -89,7 +89,7 @@ def read_threshold(threshold: Any, space: Any, where: str = "") -> tuple[float, 
     """
     if threshold is None:
         raise UsageError(f"{where}threshold is not given, expected the number from which on a row is on the other side")
-    return read_float(f"{where}threshold", threshold), cast(Space, read_choice(f"{where}space", space or MARGIN, SPACES))
+    return read_float(f"{where}threshold", threshold), read_space(f"{where}space", space or MARGIN)
 
 
 def knows_hashes(feature: Feature) -> bool:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from string import Formatter
 from typing import Any
 
@@ -11,6 +12,8 @@ from ..errors import UsageError
 FEATURE, CHANGE, VALUE = "feature", "change", "value"  # placeholders in a text
 TEXT = "would cross the threshold if {feature} were {change}"
 LONGEST = 1000  # characters of a formatted value
+MANY = 9  # digits of a number, as of the next float behind a threshold, that nobody would say
+SLACK = 0.01  # share of a change by which it may be told as larger than it is
 SAMPLES = (0.0, 1.0, 2.5, -1234.0)  # numbers to test a text with
 
 
@@ -30,6 +33,15 @@ def write_exactly(value: Any, form: str) -> str:
     except ValueError:
         return plain(value)
     return written if read == float(value) else plain(value)
+
+
+def round_within(value: Any, room: float, towards: float) -> Any:
+    """Round a number of many digits to the fewest with which it goes no further than ``room`` in a direction, and not at all in the other."""
+    if not isinstance(value, float) or len(Decimal(repr(value)).as_tuple().digits) <= MANY or not math.isfinite(room):
+        return value
+    exact, side = Decimal(value), ROUND_CEILING if towards > value else ROUND_FLOOR
+    tried = (float(exact.quantize(Decimal(1).scaleb(exact.adjusted() - k), side)) for k in range(len(Decimal(repr(value)).as_tuple().digits)))
+    return next((each for each in tried if abs(each - value) <= room), value)
 
 
 class _Written:
@@ -61,8 +73,15 @@ def write_change(text: str, feature: str, now: Any, value: Any, until: Any) -> s
     now : Any
         The row's number; None of categories.
     value, until : Any
-        What it changes to, and the furthest number up to which the change crosses; None where all beyond do.
+        What it changes to, and the furthest number up to which the change crosses; None where all beyond do. Of a number with many digits, as the
+        next one behind a threshold, one with few is told that crosses too.
     """
+    if isinstance(value, float) and now is not None and not isinstance(now, str):
+        room, beyond = SLACK * abs(value - now), math.copysign(math.inf, value - now) if until is None else until
+        if until is not None:
+            room = min(room, SLACK * abs(until - value))
+            until = round_within(until, room, value)
+        value = round_within(value, room, beyond)
     return text.format(**{FEATURE: feature, CHANGE: _phrase(now, value, until), VALUE: _Written("{}", value)})
 
 

@@ -15,8 +15,8 @@ from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.reductions.merge_tree import MergeTree
 from leafledger.kernels.slices.links import Link
 
-from ..arguments.choices import MARGIN, SPACES, Space
-from ..arguments.readers import read_choice, read_date, read_flag, read_number, read_numbers
+from ..arguments.choices import MARGIN, Space
+from ..arguments.readers import read_date, read_flag, read_number, read_numbers, read_space
 from ..cluster.map_items import map_items
 from ..cluster.placement import Scheduler
 from ..dataset.columns.notes import warn_positions
@@ -39,9 +39,9 @@ from ..stores.table_arrays import broadcast_tables, open_stored_tables
 from .asked import AskedEffects, ask_effects
 from .counted import ask_background, draw_counted
 from .feature_effects import INTERVALS, QUANTILES, FeatureEffects, gather
-from .items import NumberedItem, Pass, count_item, first_rows, sum_item, warm_counting, warm_sums
-from .passed import prepare_rows
-from .publish import Published, publish, read_published
+from .items import NumberedItem, Pass, count_item, first_rows, name_item, sum_item, warm_counting, warm_sums
+from .passed import prepare_rows, take_together
+from .publish import Planned, Published, publish, read_published
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,31 @@ class _Request:
     folder: str  # of work that is not published
     progress: Progress
 
+    def count_done(self, work: Callable) -> int:
+        """Count the items whose result an earlier attempt left."""
+        return sum(storage.exists(self.place(work, each)) for each in self.items)
+
+    def place(self, work: Callable, numbered: NumberedItem) -> str:
+        """Name where an item's result of a pass is kept."""
+        return storage.join(self.folder, work.__name__, name_item(numbered.item))
+
+    def plan(self) -> Planned:
+        """Say what there is to do, and refuse what counting or passing over rows would refuse for its size."""
+        ask_background(self.asked, self.listing.n_rows, self.job.placement.worker_memory // 2)
+        take_together(self.asked, self.link)
+        return Planned(
+            self.listing.model.digest,
+            self.listing.digest,
+            len(self.listing.files),
+            len(self.items),
+            self.count_done(count_item),
+            self.count_done(sum_item),
+            sum(each.n_states for each in self.asked.axes),
+            tuple(each.name for each in self.asked.axes),
+            tuple((self.asked.axes[a].name, self.asked.axes[b].name) for a, b in self.asked.pairs),
+            self.job.placement.describe(len(self.items)),
+        )
+
     def run(self, doing: str, work: Callable, warm: Callable, tables: Any) -> Any:
         """Do what is not done of a pass, and merge the results in the order of items."""
         features = read_features(self.asked.model.features, self.asked.bins)
@@ -65,7 +90,7 @@ class _Request:
         on_done = self.progress(Work(doing, self.job.out, len(self.items), self.listing.n_rows))
         left = list[NumberedItem]()
         for each in self.items:
-            kept = open_stored_tables(task.place(each.item))
+            kept = open_stored_tables(self.place(work, each))
             if kept is None:
                 left.append(each)
             else:
@@ -134,6 +159,7 @@ def effects(
     missing: float | None = None,
     allow_unseen: bool = False,
     date: Date | str | None = None,
+    dry_run: bool = False,
     progress: Callable = no_progress,
 ) -> Published:
     """Compute effects of features over a background of any size, and publish them as tables and pictures.
@@ -163,13 +189,15 @@ def effects(
         As for `explain`.
     date : date or str, optional
         As text YYYY-MM-DD, "today" or "yesterday", in local time. Fills ``{date}`` in ``model``, ``background`` and ``out``.
+    dry_run : bool
+        Only say what would be done, and refuse what would be refused. Nothing is computed or written.
     progress : callable
         As for `explain`; called before each pass.
 
     Returns
     -------
     Published
-        What was written, or found there of the same request.
+        What was written, or found there of the same request; with ``dry_run`` its ``planned`` says what there is to do.
 
     Raises
     ------
@@ -179,9 +207,10 @@ def effects(
     """
     where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     part: dict[str, Any] = {"trees": trees, "outputs": outputs, "output": output, "missing": missing}
-    read_choice("space", space, SPACES)
+    read_space("space", space)
     when = None if date is None else read_date("date", date)
     part |= {"partition": partition, "allow_unseen": read_flag("allow_unseen", allow_unseen)}
+    read_flag("dry_run", dry_run)
     job = make_job(model, background, out, Options(date=when, **where, **part))
     n_intervals, asked_quantiles = read_number("intervals", intervals, 1), read_numbers("quantiles", quantiles)
     if not asked_quantiles or not all(0 <= each <= 1 for each in asked_quantiles):
@@ -199,6 +228,8 @@ def effects(
         "model_digest": listing.model.digest,
         "trees": job.options.trees,
         "outputs": listing.model.outputs,
+        "output": job.options.output,
+        "output_names": job.options.outputs,
         "missing": job.options.missing,
         "background": job.data,
         "background_digest": listing.digest,
@@ -211,12 +242,15 @@ def effects(
         "space": space,
     }
     found = read_published(job.out, facts)
-    if found is not None:
+    if found is not None and not dry_run:
         return found
     items = tuple(first_rows(make_items(listing, ITEM_ROWS)))
     decides = json.dumps([facts, [asdict(each.item) for each in items]])
     folder = storage.join(job.out, f"_work-{hashlib.sha256(decides.encode()).hexdigest()[:16]}")
-    made = _find_effects(_Request(job, asked, listing, items, link, folder, progress), n_intervals, space)
+    request = _Request(job, asked, listing, items, link, folder, progress)
+    if dry_run:
+        return Published(job.out, (), listing.n_rows, asked.notes(), found is not None, request.plan())
+    made = _find_effects(request, n_intervals, space)
     published = publish(job.out, made, facts, np.array(asked_quantiles))
     commit.remove(folder)
     return published

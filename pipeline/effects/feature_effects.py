@@ -10,8 +10,8 @@ import pyarrow as pa
 from leafledger.kernels.effects.statistics import accumulate, against_all, against_one
 from leafledger.kernels.effects.sums import EffectSums, read_quantiles
 
-from ..arguments.choices import MARGIN, SPACES, Space
-from ..arguments.readers import read_choice, read_flag, read_number, read_numbers, refuse, shorten
+from ..arguments.choices import MARGIN, Space
+from ..arguments.readers import read_flag, read_number, read_numbers, read_space, refuse, shorten
 from ..dataset.columns.partition import Partition
 from ..display.nearest import did_you_mean
 from ..display.text import count
@@ -220,7 +220,7 @@ def feature_effects(
     say_compiling()
     n_intervals = read_number("intervals", intervals, 1)
     asked, rows = ask_in_memory(model, background, features, pairs, partition, output, "feature_effects")
-    read_choice("space", space, SPACES)
+    read_space("space", space)
     link = choose_link(space, asked.model)
     if rows is None:
         raise UsageError("the background is no rows, each of which has effects of its own; expected rows")

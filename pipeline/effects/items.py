@@ -33,6 +33,11 @@ class NumberedItem:
         return str(self.item)
 
 
+def name_item(item: WorkItem) -> str:
+    """Name what is kept of an item."""
+    return f"item-{item.part:05}"
+
+
 @dataclass(frozen=True, slots=True)
 class Pass:
     """What a pass over the background needs on a worker.
@@ -59,7 +64,7 @@ class Pass:
 
     def place(self, item: WorkItem) -> str:
         """Name where an item's result is kept."""
-        return storage.join(self.folder, f"item-{item.part:05}")
+        return storage.join(self.folder, name_item(item))
 
 
 def _read_values(asked: Pass, bins: BinTables, item: WorkItem, size: int) -> Iterator[np.ndarray]:

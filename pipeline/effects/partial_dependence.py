@@ -10,8 +10,8 @@ import pyarrow as pa
 from leafledger.kernels.effects.curves import Curve
 from leafledger.kernels.effects.sums import EffectSums
 
-from ..arguments.choices import MARGIN, MODEL, SPACES, Space
-from ..arguments.readers import optional, read_choice, read_flag, read_partition, shorten
+from ..arguments.choices import MARGIN, MODEL, Space
+from ..arguments.readers import optional, read_flag, read_partition, read_space, shorten
 from ..cluster.resources import table_budget
 from ..dataset.columns.partition import Partition, read_groups
 from ..display.nearest import did_you_mean
@@ -249,7 +249,7 @@ def partial_dependence(
     """
     say_compiling()
     asked, rows = ask_in_memory(model, background, features, pairs, partition, output, "partial_dependence")
-    read_choice("space", space, SPACES)
+    read_space("space", space)
     notes, unseen = asked.notes(), read_flag("allow_unseen", allow_unseen)
     link = choose_link(space, asked.model)
     if rows is not None:

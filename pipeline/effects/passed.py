@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from leafledger.kernels.effects.axes import both_axes, find_runs
+from leafledger.kernels.effects.axes import Axis, both_axes, find_runs
 from leafledger.kernels.effects.curves import Curve
 from leafledger.kernels.effects.sums import Carry, Moments, PairAxis, RowAxis, RowTables, choose_edges
 from leafledger.kernels.jit.decorator import frozen
@@ -44,14 +44,9 @@ def _find_reaches(asked: AskedEffects, link: Link | None) -> np.ndarray:
     return np.where(reach > 0, np.minimum(wide, 1e300), 0.0)
 
 
-def prepare_rows(asked: AskedEffects, margins: Margins, link: Link | None, n_intervals: int) -> RowTables:
-    """Make the tables of a pass over the background's rows."""
-    runs, reaches, base = asked.find_runs(), _find_reaches(asked, link), asked.forest.ensemble.base
-    axes = []
-    for each, own, curve, share, reach in zip(asked.axes, runs, margins.curves, margins.shares, reaches, strict=True):
-        edges = choose_edges(share[:-1], n_intervals) if each.ordered and n_intervals else np.zeros(0, np.int64)
-        axes.append(RowAxis(each.axis, own, share, curve.value, edges, reach))
-    surfaces = []
+def take_together(asked: AskedEffects, link: Link | None) -> list[Axis]:
+    """Make one axis of every pair whose surface takes a pass over rows: of predictions. Refuse pairs of too many states."""
+    found = list[Axis]()
     for a, b in asked.pairs if link is not None else ():
         both = both_axes(asked.axes[a].axis, asked.axes[b].axis)
         if both.n_states > MOST_STATES:
@@ -59,8 +54,19 @@ def prepare_rows(asked: AskedEffects, margins: Margins, link: Link | None, n_int
                 f"{asked.axes[a].name!r} and {asked.axes[b].name!r} have {count(both.n_states, 'state')} together, of which every row has a "
                 f"prediction; expected at most {MOST_STATES:,}: their margins take no such pass"
             )
-        surfaces.append(PairAxis(both, find_runs(asked.nodes, both)))
-    tables = RowTables(asked.bins, asked.nodes, base, tuple(axes), np.array(asked.pairs, np.int64).reshape(-1, 2), tuple(surfaces))
+        found.append(both)
+    return found
+
+
+def prepare_rows(asked: AskedEffects, margins: Margins, link: Link | None, n_intervals: int) -> RowTables:
+    """Make the tables of a pass over the background's rows."""
+    runs, reaches, base = asked.find_runs(), _find_reaches(asked, link), asked.forest.ensemble.base
+    axes = []
+    for each, own, curve, share, reach in zip(asked.axes, runs, margins.curves, margins.shares, reaches, strict=True):
+        edges = choose_edges(share[:-1], n_intervals) if each.ordered and n_intervals else np.zeros(0, np.int64)
+        axes.append(RowAxis(each.axis, own, share, curve.value, edges, reach))
+    surfaces = tuple(PairAxis(both, find_runs(asked.nodes, both)) for both in take_together(asked, link))
+    tables = RowTables(asked.bins, asked.nodes, base, tuple(axes), np.array(asked.pairs, np.int64).reshape(-1, 2), surfaces)
     return frozen(tables)
 
 

@@ -25,6 +25,38 @@ FORMAT = 1  # of the record
 
 
 @dataclass(frozen=True, slots=True)
+class Planned:
+    """What there is to do for effects.
+
+    Attributes
+    ----------
+    model_digest, background_digest : str
+        SHA-256 of the model's file, and of the list of the background's files.
+    n_files, n_items : int
+        Files of the background, and pieces of work that each pass has.
+    n_counted, n_summed : int
+        Of these pieces, how many an interrupted attempt has done of the first pass and of the second.
+    n_states : int
+        Of all features together: in each of them every row is predicted.
+    features : tuple of str
+    pairs : tuple of (str, str)
+    where : str
+        The work is done, in words.
+    """
+
+    model_digest: str
+    background_digest: str
+    n_files: int
+    n_items: int
+    n_counted: int
+    n_summed: int
+    n_states: int
+    features: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class Published:
     """Published effects.
 
@@ -40,6 +72,8 @@ class Published:
         What is flat, and which pairs never meet.
     again : bool
         The same effects were there already.
+    planned : Planned or None
+        What there is to do, where that alone was asked for.
     """
 
     uri: str
@@ -47,6 +81,7 @@ class Published:
     n_rows: int
     notes: tuple[str, ...]
     again: bool = False
+    planned: Planned | None = None
 
 
 def _join(tables: Iterator[tuple[tuple[str, ...], pa.Table]], names: tuple[str, ...]) -> pa.Table | None:
@@ -110,12 +145,12 @@ def publish(out: str, found: FeatureEffects, facts: Mapping[str, Any], quantiles
                 raise _differs(storage.join(out, f"{name}.parquet"))
             written[f"{name}.parquet"] = {"size": local.stat().st_size, "sha256": storage.sha256(local)}
         for name, text in _draw(found).items():
-            local.write_text(text)
+            local.write_bytes(text.encode())
             _create(storage.join(out, name), local)
             written[name] = {"size": local.stat().st_size, "sha256": storage.sha256(local)}
         notes = found.partial_dependence.notes
         record = {"format_version": FORMAT, "leafledger": version("leafledger"), **facts, "notes": notes, "objects": written}
-        local.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        local.write_bytes(f"{json.dumps(record, indent=1, sort_keys=True)}\n".encode())
         _create(storage.join(out, RECORD), local)
     return Published(out, tuple(written), facts["n_rows"], tuple(notes))
 
@@ -149,7 +184,7 @@ def read_curves(folder: str) -> Curves:
     InvalidRun
         They are damaged.
     """
-    record, name = _read_record(folder), "curves.parquet"
+    record, name = read_record(folder), "curves.parquet"
     if record is None:
         raise NotFinished(f"{folder}: holds no finished effects, expected a folder that leafledger effects wrote")
     uri, rows = storage.join(folder, name), dict[tuple[str, str], list[dict[str, Any]]]()
@@ -162,7 +197,8 @@ def read_curves(folder: str) -> Curves:
     return Curves(str(record.get("model_digest")), str(record.get("space")), rows)
 
 
-def _read_record(out: str) -> dict[str, Any] | None:
+def read_record(out: str) -> dict[str, Any] | None:
+    """Read the record of published effects; None where there is none."""
     uri = storage.join(out, RECORD)
     data = storage.read_if_exists(uri)
     if data is None:
@@ -178,7 +214,7 @@ def _read_record(out: str) -> dict[str, Any] | None:
 
 def read_published(out: str, facts: Mapping[str, Any]) -> Published | None:
     """Read what is published there, if anything; refuse other effects than those of these facts."""
-    record, asked = _read_record(out), json.loads(json.dumps(facts))
+    record, asked = read_record(out), json.loads(json.dumps(facts))
     if record is None:
         return None
     other = [name for name in asked if record.get(name) != asked[name]]

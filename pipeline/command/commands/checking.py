@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict
 from datetime import date as Date
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
@@ -42,6 +42,20 @@ def _find(run: str | None, date: Date | None, latest: str | None) -> str:
     return named.run
 
 
+def _say_effects(folder: str, report: Any, json: bool, quiet: bool) -> int:
+    """Say what was verified of effects."""
+    sound = not report.unverified
+    if json:
+        write_document({"effects": folder, "sound": sound} | asdict(report))
+    again = ", computed again" if report.again else ""
+    verdict = "sound" if sound else "not verified in full"
+    objects, rows = count(len(report.objects), "object"), count(report.n_rows, "row")
+    say(open_console(json or quiet), f"{folder}: {verdict}, effects over {rows} in {objects}{again}")
+    for reason in report.unverified:
+        complain(f"not verified: {reason}")
+    return Exit.DONE if sound else Exit.PARTLY
+
+
 def check(
     run: Annotated[str | None, Parameter(group=INPUT)] = None,
     *,
@@ -58,19 +72,19 @@ def check(
     json: Json = False,
     quiet: Quiet = False,
 ) -> int:
-    """Verify a finished run by what its objects say of themselves: every part once, row counts, summaries computed again.
+    """Verify a finished run, or the folder of effects, by what its objects say of themselves: every part once, row counts, summaries computed again.
 
     Parameters
     ----------
     run
-        Folder of the run, a path or an fsspec URI.
+        Folder of the run, or of what the command effects wrote, a path or an fsspec URI.
     latest
         Instead of a run: the object that explain moves with --latest, which says the run; it has to have the manifest that it names.
     date
         YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN or --latest.
     deep
         Read every byte: digests, additivity of every row; make the tables again, from the model and the background, and explain the first rows of
-        every part again; digest the inputs again where the run was made with --digest-inputs.
+        every part again, or compute effects again; digest the inputs again where the run was made with --digest-inputs.
     model
         The model's file, where it is not any more where it was.
     all_rows
@@ -100,15 +114,19 @@ def check(
     LeafledgerError
         The first thing found wrong, and where; or an argument that cannot be used.
     """
+    from ...effects.check import check_effects, hold_effects
     from ...runs.check.check import check_run
+    from ...stores.uris import normalise
     from ..terminal.progress import watched
 
     run = _find(run, date, latest)
     unseen = quiet or not (is_logged() or sys.stderr.isatty() or scheduler or workers)  # the result of a local check suffices for a job's output
+    where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
+    if hold_effects(normalise(run)):
+        with watched(unseen) as progress:
+            return _say_effects(run, check_effects(run, deep or all_rows, model, **where, progress=progress), json, quiet)
     with watched(unseen) as progress:
-        report = check_run(
-            run, deep, model, all_rows, scheduler=scheduler, threads=threads, workers=workers, plain_tcp=plain_tcp, wait=wait, progress=progress
-        )
+        report = check_run(run, deep, model, all_rows, **where, progress=progress)
     how = "as stored" if report.as_stored else "as computed"
     additive = "" if report.residual is None else f", attributions add up within {report.residual:.1e} of the {report.total}'s bound {how}"
     rejected = f", {count(report.n_rejected, 'piece')} of the data rejected" if report.n_rejected else ""

@@ -15,8 +15,8 @@ from leafledger.kernels.slices.buffers import Buffers, Prepared, make_buffers
 from leafledger.kernels.slices.links import Link
 from leafledger.kernels.trees.binning import read_columns
 
-from ...arguments.choices import COMBINATIONS, DEVICES, MODEL, OWN, SPACES, Device, Space
-from ...arguments.readers import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_text, shorten
+from ...arguments.choices import COMBINATIONS, DEVICES, MODEL, OWN, Device, Space
+from ...arguments.readers import read_choice, read_flag, read_interactions, read_parameters, read_partition, read_space, read_text, shorten
 from ...cluster.card import choose_device, fit_device
 from ...cluster.resources import table_budget
 from ...cluster.threads import do_all
@@ -214,7 +214,7 @@ def ask(
     number_groups(chosen, given, groups)  # refuses others, before a background is counted
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
     check_order(sets, named, groups, own)
-    read_choice("space", space, SPACES)
+    read_space("space", space)
     given = place_features(chosen, given, named.features)
     link, quantity = choose_space(space, model, chosen, given, keep is not None, background)
     taken = read_flag("allow_unseen", allow_unseen)

@@ -30,10 +30,9 @@ from ...models import load_ensemble
 from ...models.model import Feature, Model
 from ..explain.attribute import attribute
 from ..rows.arrow_batches import as_batch
-from ..rows.given_rows import ROWS, as_numbers, bin_batch, refuse_unknown, say_given, spell_features
+from ..rows.given_rows import BACKGROUND, ROWS, as_numbers, bin_batch, refuse_unknown, say_given, spell_features
 
 SLICE_ROWS = 128
-DATA = "rows of the data"  # in messages
 OneNoise = str | Sequence[tuple[float, float]] | Callable[[Any], Any]
 GivenNoise = OneNoise | Mapping[str | int, OneNoise] | Sequence[OneNoise]
 Scale = float | Mapping[str | int, float] | Sequence[float]
@@ -73,11 +72,18 @@ def _values(features: Sequence[Feature], bins: BinTables, batch: pa.RecordBatch)
     return values, binned
 
 
+def _choose(background: Any, data: Any) -> Any:
+    """Return the rows that noise is measured on, by either of their names."""
+    if background is not None and data is not None:
+        raise UsageError("background and data were both given, which are the same; leave out one or the other")
+    return data if background is None else background
+
+
 def _measure(model: Model, forest: Forest, bins: BinTables, drawn: np.ndarray, data: Any, allow_unseen: bool) -> Measured:
-    features, batch = as_batch(spell_features(model, data, where=DATA), data, bins.read.tolist(), DATA)
+    features, batch = as_batch(spell_features(model, data, where=BACKGROUND), data, bins.read.tolist(), BACKGROUND)
     if not batch.num_rows:
-        raise UsageError("data has no rows, expected at least one")
-    refuse_unknown(features, bins, batch, DATA, allow_unseen)
+        raise UsageError("the background has no rows, expected at least one")
+    refuse_unknown(features, bins, batch, BACKGROUND, allow_unseen)
 
     def work(first: int) -> Measured:
         values, binned = _values(features, bins, batch.slice(first, 1 << 13))
@@ -93,7 +99,7 @@ def _prepare(
     refuse_statistics(model, "the prediction gap")
     chosen = of_features(read_noise(noise, model.features), read_scale(scale, model.features))
     if data is None and chosen.empirical.any():
-        raise UsageError("noise 'empirical' draws values from data, but none was given")
+        raise UsageError("noise 'empirical' draws values from a background, but none was given")
     bins, forest = make_forest(model.ensemble, number_players(model, groups).numbers)
     drawn = resampled_units(forest, chosen.empirical, resample and data is not None)
     measured = None if data is None else _measure(model, forest, bins, drawn, data, allow_unseen)
@@ -154,6 +160,7 @@ def prediction_gap(
     ranking: Any = None,
     noise: GivenNoise = "normal",
     scale: Scale = 1.0,
+    background: Any = None,
     data: Any = None,
     resample: bool = True,
     partition: Partition | None = None,
@@ -181,15 +188,17 @@ def prediction_gap(
     noise : str, sequence of (float, float), callable, or these by feature
         "normal", "uniform" or "laplace", of mean 0, is added to numeric features, "laplace:0.5" with a scale of its own; values with probabilities,
         "-1:0.5,1:0.5" or as pairs, are noise that takes few values; a function P(noise <= z) of arrays is one of your own; "empirical" draws
-        features anew from ``data``. One for all features, one for each in their order, or a mapping of names or positions, "*" for all others.
+        features anew from ``background``. One for all features, one for each in their order, or a mapping of names or positions, "*" for all others.
         Noise leaves a missing value missing.
     scale : float, sequence of float, or mapping of str or int to float
         Standard deviation of the noise, of one of your own the unit of z, in the feature's units: a number for all, one for each feature, or by
-        name or position, "*" for all others, as a pandas Series has them, too. With ``data`` in units of the feature's standard deviation there.
-    data : data frame, Arrow table or array, optional
+        name or position, "*" for all others, as a pandas Series has them, too. With a background in units of its standard deviation there.
+    background : data frame, Arrow table or array, optional
         Rows, like ``rows``, that values are drawn from and standard deviations measured on.
+    data : optional
+        The same, by the name that it had before 0.3.
     resample : bool
-        Draw categorical features, and groups of features together, from ``data``; without it, or without data, they stay.
+        Draw categorical features, and groups of features together, from the background; without it, or without one, they stay.
     partition : mapping, str or path, optional
         Groups of features, such as dummies of one category, as `attribute` takes them.
     budget : float
@@ -202,7 +211,7 @@ def prediction_gap(
     seed : int
         Of the estimates' points, at least 0.
     allow_unseen : bool
-        Take rows and data of which the model knows hardly any category of some feature; by default they are refused.
+        Take rows and a background of which the model knows hardly any category of some feature; by default they are refused.
 
     Returns
     -------
@@ -220,7 +229,8 @@ def prediction_gap(
         raise UsageError("features and ranking were both given; leave out one or the other")
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
     players = [group for group, _ in groups] or [feature.name for feature in model.features]
-    bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample), read_flag("allow_unseen", allow_unseen))
+    drawn = _choose(background, data)
+    bins, tables, chosen = _prepare(model, groups, noise, scale, drawn, read_flag("resample", resample), read_flag("allow_unseen", allow_unseen))
     read, batch = as_batch(model, rows, bins.read.tolist())
     refuse_unknown(read, bins, batch, ROWS, allow_unseen)
     n, outputs = batch.num_rows, len(model.outputs)
@@ -256,6 +266,7 @@ def rank_by_gap(
     top: int | None = None,
     noise: GivenNoise = "normal",
     scale: Scale = 1.0,
+    background: Any = None,
     data: Any = None,
     resample: bool = True,
     partition: Partition | None = None,
@@ -274,7 +285,7 @@ def rank_by_gap(
         n rows, as `attribute` takes them.
     top : int, optional
         How many are ranked; None or 0 ranks all, and more than there are does too.
-    noise, scale, data, resample, partition : as for `prediction_gap`
+    noise, scale, background, data, resample, partition : as for `prediction_gap`
     budget, approximate, seed, allow_unseen : as for `prediction_gap`
 
     Returns
@@ -296,7 +307,8 @@ def rank_by_gap(
         check_parameters(METHODS["gap_greedy"], {"top": 0 if top is None else top, "budget": budget, "seed": seed}),
     )
     groups = read_groups(optional(read_partition)("partition", partition), model.features)
-    bins, tables, chosen = _prepare(model, groups, noise, scale, data, read_flag("resample", resample), read_flag("allow_unseen", allow_unseen))
+    drawn = _choose(background, data)
+    bins, tables, chosen = _prepare(model, groups, noise, scale, drawn, read_flag("resample", resample), read_flag("allow_unseen", allow_unseen))
     read, batch = as_batch(model, rows, bins.read.tolist())
     refuse_unknown(read, bins, batch, ROWS, allow_unseen)
     n_players, outputs = int(tables.n_all[0]), len(model.outputs)

@@ -1,5 +1,7 @@
 """Changes in words never say another number than the one that crosses."""
 
+import math
+
 import pytest
 
 from leafledger.pipeline.changes.words import check_text, write_change, write_exactly
@@ -44,6 +46,31 @@ def test_a_form_says_the_value_or_is_passed_over(value, form, expected):
 def test_phrases(given, expected):
     """From the nearest number on, up to where it holds."""
     assert write_change("{feature} {change} ({value:.0f})", *given) == expected
+
+
+@pytest.mark.parametrize(
+    ("now", "value", "until", "expected"),
+    [
+        (70.0, 77.85000000000002, None, "at least 77.9"),
+        (77.8, 77.85000000000002, None, "at least 77.8501"),  # 77.9 would double the change
+        (70.0, -77.85000000000002, None, "at most -78"),
+        (3.0, 0.10000000000000002, None, "at most 0.1"),
+        (3.0, 0.09999999999999999, None, "at most 0.09"),
+        (70.0, 77.85000000000002, 77.85000000000005, "from 77.85000000000002 to 77.85000000000005"),
+        (70.0, 77.85000000000002, 90.12345678901, "from 77.9 to 90.1"),
+        (95.0, 90.12345678901, 77.85000000000002, "from 77.86 to 90.1"),
+        (70.0, 77.8500001, None, "at least 77.8500001"),  # nine digits may be what somebody wrote
+        (0.0, 5e-324, None, "at least 5e-324"),
+        (0.0, 1.7976931348623157e308, None, "at least 1.7976931348623157e+308"),
+    ],
+)
+def test_numbers_that_nobody_would_say_are_rounded_to_the_far_side(now, value, until, expected):
+    """The number that is told crosses as well, and makes the change a hundredth larger at most."""
+    written = write_change("{change}", "x", now, value, until)
+    assert written == expected
+    first, last = sorted([value, math.copysign(math.inf, value - now) if until is None else until])
+    told = [float(word) for word in written.split() if word not in ("at", "least", "most", "from", "to")]
+    assert all(first <= each <= last for each in told)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """What is asked of a model: what is flat or never meets is said, what is not there is refused in a line."""
 
+import re
+
 import catboost
 import numpy as np
 import pytest
@@ -30,6 +32,8 @@ def test_what_no_split_asks_for_is_flat_and_said(additive):
         ({"features": ["X"]}, "did you mean 'x'"),
         ({"features": [7]}, "features names position 7, expected 0 to 2"),
         ({"features": ["x", "x"]}, "features has 'x' twice, expected once"),
+        ({"features": []}, "features are [], expected at least one, or None for all"),
+        ({"space": "raw"}, "did you mean 'margin'?"),
         ({"features": ["x"], "partition": {"both": ["x", "y"]}}, "features name 'x', which is in group 'both'; ask for the group"),
         ({"pairs": ["xy"]}, "pairs have 'xy', expected two features each"),
         ({"pairs": [("x", "x")]}, "pairs have 'x' with itself, expected two different features"),
@@ -40,7 +44,7 @@ def test_what_no_split_asks_for_is_flat_and_said(additive):
 def test_what_cannot_be_asked(additive, asked, message):
     """One line that says what was got and what was expected."""
     model, rows = additive
-    with pytest.raises(UsageError, match=message.replace("(", r"\(")):
+    with pytest.raises(UsageError, match=re.escape(message)):
         leafledger.partial_dependence(model, rows, **asked)
 
 

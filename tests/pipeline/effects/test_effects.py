@@ -109,6 +109,35 @@ def test_an_interrupted_run_goes_on(place, tmp_path, monkeypatch, fails_in):
     assert all(tables(tmp_path / "out")[name].equals(tables(tmp_path / "whole")[name]) for name in TABLES)
 
 
+def test_a_dry_run_says_what_there_is_to_do(place, tmp_path, monkeypatch):
+    """Work, what an interrupted attempt has done of it, and that it is finished; nothing is written, and what would be refused is refused."""
+    planned = run(place, tmp_path / "out", dry_run=True).planned
+    assert (planned.n_files, planned.n_items, planned.n_counted, planned.n_summed) == (3, 3, 0, 0)
+    assert planned.pairs == (("x", "y"),)
+    assert planned.where == "in this process"
+    assert not (tmp_path / "out").exists()
+    real, done = module.sum_item, []
+
+    def work(asked, item):
+        if done:
+            raise KeyboardInterrupt
+        done.append(item)
+        return real(asked, item)
+
+    work.__name__ = "sum_item"
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "sum_item", work)
+        with pytest.raises(KeyboardInterrupt):
+            run(place, tmp_path / "out")
+    halfway = run(place, tmp_path / "out", dry_run=True)
+    assert (halfway.planned.n_counted, halfway.planned.n_summed, halfway.again) == (3, 1, False)
+    assert run(place, tmp_path / "out").planned is None
+    assert planned.n_states == pq.read_table(tmp_path / "out" / "curves.parquet").num_rows  # of one output, in which rows can be everywhere
+    assert run(place, tmp_path / "out", dry_run=True).again
+    with pytest.raises(RunConflict, match="holds other effects"):
+        run(place, tmp_path / "out", intervals=5, dry_run=True)
+
+
 def test_counts_that_somebody_changed_are_refused(place, tmp_path, monkeypatch):
     """Counts of an item cannot be those of other rows."""
     real = module.count_item

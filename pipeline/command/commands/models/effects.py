@@ -1,6 +1,7 @@
 """The command ``effects``: what a model predicts as features change."""
 
-from typing import Annotated, Literal
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
@@ -21,6 +22,18 @@ def _read_pairs(pairs: tuple[str, ...]) -> list[list[str]]:
     if wrong is not None:
         raise UsageError(f"pairs have {wrong!r}, expected two features with a comma between them; names with commas are for Python")
     return found
+
+
+def _say_planned(console: Any, found: Any, planned: Any) -> None:
+    """Say what there is to do."""
+    done = f", {planned.n_counted} counted and {planned.n_summed} passed over before" if planned.n_counted or planned.n_summed else ""
+    what = [count(len(planned.features), "feature"), *([count(len(planned.pairs), "pair")] if planned.pairs else [])]
+    say(console, f"effects of {' and '.join(what)} in {planned.n_states:,} states of {count(found.n_rows, 'row')}: {found.uri}")
+    say(console, f"background: {count(planned.n_files, 'file')}, in two passes of {count(planned.n_items, 'item')} {planned.where}{done}")
+    if found.again:
+        say(console, "finished before: nothing to do")
+    for note in found.notes:
+        say(console, note)
 
 
 def effects(
@@ -44,6 +57,7 @@ def effects(
     missing: Annotated[float | None, Parameter(group=DOUBTFUL)] = None,
     allow_unseen: Annotated[bool, Parameter(group=DOUBTFUL, negative=())] = False,
     date: Day = None,
+    dry_run: Annotated[bool, Parameter(negative=())] = False,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
@@ -89,6 +103,8 @@ def effects(
         As for explain.
     date
         YYYY-MM-DD, today or yesterday, in local time; fills {date} in MODEL, --background and --out.
+    dry_run
+        Only say what would be done: files, rows, work, and what an interrupted attempt has done of it. Nothing is computed or written.
     quiet
         Show nothing but errors.
     json
@@ -124,12 +140,17 @@ def effects(
             missing=missing,
             allow_unseen=allow_unseen,
             date=date,
+            dry_run=dry_run,
             progress=progress,
         )
     if json:
-        write_document({"out": found.uri, "n_rows": found.n_rows, "objects": list(found.objects), "notes": list(found.notes), "found": found.again})
+        said = {"out": found.uri, "n_rows": found.n_rows, "objects": list(found.objects), "notes": list(found.notes), "found": found.again}
+        write_document(said if found.planned is None else said | {"planned": asdict(found.planned)})
         return
     console = open_console(quiet)
+    if found.planned is not None:
+        _say_planned(console, found, found.planned)
+        return
     say(console, f"effects over {count(found.n_rows, 'row')}{', found as they were' if found.again else ''}: {found.uri}")
     for note in found.notes:
         say(console, note)

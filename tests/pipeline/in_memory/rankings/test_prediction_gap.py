@@ -80,7 +80,8 @@ def test_scales_and_distributions(model, frame):
         leafledger.prediction_gap(model, some, scale=pd.Series([1.0, 2.0], ["age", "age"]))
     assert_allclose(leafledger.prediction_gap(model, some, scale=scale, noise=ndtr), found, rtol=1e-9, atol=1e-12)
     deviation = frame["age"].std(ddof=0)
-    relative = leafledger.prediction_gap(model, some, features=["age"], scale=0.2, data=frame)
+    relative = leafledger.prediction_gap(model, some, features=["age"], scale=0.2, background=frame)
+    assert_array_equal(leafledger.prediction_gap(model, some, features=["age"], scale=0.2, data=frame), relative)  # its name before 0.3
     assert_allclose(leafledger.prediction_gap(model, some, features=["age"], scale=0.2 * deviation), relative, rtol=1e-6)
 
 
@@ -99,7 +100,7 @@ def test_greedy_rankings_and_given_ones(model, frame):
     ("given", "says"),
     [
         ({"noise": "pink"}, "noise is 'pink', expected one of normal, uniform, laplace, empirical"),
-        ({"noise": "empirical"}, "draws values from data, but none was given"),
+        ({"noise": "empirical"}, "draws values from a background, but none was given"),
         ({"scale": -1.0}, "expected numbers of at least 0"),
         ({"scale": "wide"}, "expected a number, or one for each of 5 features"),
         ({"scale": {"age": 1.0}}, "scale has none for feature"),
@@ -111,7 +112,8 @@ def test_greedy_rankings_and_given_ones(model, frame):
         ({"ranking": np.zeros((3, 2), int)}, "different numbers of players from 0 to 4"),
         ({"ranking": ["age"], "features": ["age"]}, "leave out one or the other"),
         ({"budget": 1.0}, "pairs of leaves per row, the budget is 1"),
-        ({"data": np.zeros((0, 5), int)}, "data has no rows"),
+        ({"background": np.zeros((1, 5), int), "data": np.zeros((1, 5), int)}, "background and data were both given, which are the same"),
+        ({"data": np.zeros((0, 5), int)}, "the background has no rows"),
         ({"seed": -1}, "parameter 'seed' is -1, expected a whole number from 0"),
         ({"seed": 1.5}, "parameter 'seed' is 1.5, expected a whole number"),
         ({"budget": "much"}, "parameter 'budget' is 'much', expected a number"),

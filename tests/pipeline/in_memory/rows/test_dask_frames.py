@@ -110,7 +110,7 @@ def test_rows_that_have_to_be_there_are_not_lazy(example, frame):
         attribute(example.model, rows, "ranker", parameters={"rate": "auto"})
     for where, call in (
         ("rows of the background", lambda: attribute(example.model, frame, background=rows)),
-        ("rows of the data", lambda: prediction_gap(example.model, frame, data=rows)),
+        ("rows of the background", lambda: prediction_gap(example.model, frame, data=rows)),
         ("rows", lambda: prediction_gap(example.model, rows)),
         ("rows", lambda: curves(example.model, rows, 0.0)),
     ):

@@ -182,8 +182,10 @@ def test_a_stream_is_refused(example):
             lambda stream: prediction_gap(example.model, stream, ranking="shapley"),
             lambda stream: curves(example.model, stream, 0.0),
         ],
-        "rows of the background": [lambda stream: attribute(example.model, frame, background=stream)],
-        "rows of the data": [lambda stream: prediction_gap(example.model, frame, data=stream)],
+        "rows of the background": [
+            lambda stream: attribute(example.model, frame, background=stream),
+            lambda stream: prediction_gap(example.model, frame, background=stream),
+        ],
     }
     for where, calls in asked.items():
         for call in calls:
@@ -227,7 +229,7 @@ def test_what_is_wrong_with_other_rows_is_said_of_them(example):
     for wrong in (frame[["delay"]], frame.to_numpy(), NUMBERS[:, :2], frame.assign(month="May"), [1.0]):
         with pytest.raises(SchemaMismatch, match=r"^rows of the background(:| have| are) "):
             attribute(example.model, frame, background=wrong)
-        with pytest.raises(SchemaMismatch, match=r"^rows of the data(:| have| are) "):
+        with pytest.raises(SchemaMismatch, match=r"^rows of the background(:| have| are) "):
             prediction_gap(example.model, frame, data=wrong)
 
 
@@ -248,8 +250,8 @@ def test_rows_of_unknown_categories_are_refused_wherever_they_are_looked_at(exam
         ("rows", lambda **more: prediction_gap(example.model, written, **more)),
         ("rows", lambda **more: prediction_gap(example.model, written, ranking="shapley", **more)),
         ("rows", lambda **more: rank_by_gap(example.model, written, top=1, **more)),
-        ("rows of the data", lambda **more: prediction_gap(example.model, rows[:3], data=written, **more)),
-        ("rows of the data", lambda **more: rank_by_gap(example.model, rows[:3], top=1, data=written, **more)),
+        ("rows of the background", lambda **more: prediction_gap(example.model, rows[:3], data=written, **more)),
+        ("rows of the background", lambda **more: rank_by_gap(example.model, rows[:3], top=1, data=written, **more)),
     ):
         with pytest.raises(
             SchemaMismatch, match=rf"^{where}: column 'carrier': 120 of 120 values are no category of the model, .*; allow_unseen takes "
