@@ -6,8 +6,7 @@ import pyarrow as pa
 
 from ..arguments.readers import read_text, shorten
 from ..errors import UsageError
-from ..in_memory.explain.explainer import Explainer, prepare
-from .recipe import refuse_drawn
+from .recipe import prepare_once
 
 
 def register(connection: Any, name: str, model: Any, like: Any, method: str = "shapley", *, background: Any = None, **asked: Any) -> None:
@@ -35,25 +34,22 @@ def register(connection: Any, name: str, model: Any, like: Any, method: str = "s
     LeafledgerError
         One line: what was got, what was expected, where. Names and types of columns are checked here, before any query.
     """
-    import duckdb
-
-    if not isinstance(connection, duckdb.DuckDBPyConnection):
+    try:
+        import duckdb
+    except ImportError as error:
+        raise UsageError(f"leafledger.duckdb needs duckdb, which cannot be imported: {error}; pip install duckdb") from error
+    if type(connection) is not duckdb.DuckDBPyConnection:
         raise UsageError(f"connection is {shorten(connection)}, expected one of DuckDB")
-    rows = like if isinstance(like, duckdb.DuckDBPyRelation) else connection.table(read_text("like", like))
-    if isinstance(model, Explainer):
-        if asked or background is not None or method != "shapley":
-            raise UsageError("the explainer was prepared before, expected no other arguments")
-        explainer = model
-    else:
-        refuse_drawn(asked.get("output"), "rows of DuckDB")
-        given = background.to_arrow_table() if isinstance(background, duckdb.DuckDBPyRelation) else background
-        explainer = prepare(model, method, background=given, **asked)
+    opened: Any = connection
+    rows = like if isinstance(like, duckdb.DuckDBPyRelation) else opened.table(read_text("like", like))
+    given = background.to_arrow_table() if isinstance(background, duckdb.DuckDBPyRelation) else background
+    explainer = prepare_once(model, method, given, asked, "rows of DuckDB")
     empty = explainer.to_batch(rows.limit(0).to_arrow_table())
-    told = connection.from_arrow(empty)
+    told = opened.from_arrow(empty)
 
     def work(structs: Any) -> pa.Array:
         column = structs.combine_chunks() if isinstance(structs, pa.ChunkedArray) else structs
         return explainer.to_batch(pa.RecordBatch.from_struct_array(column)).to_struct_array()
 
-    taken, returned = (connection.struct_type(dict(zip(each.columns, each.types, strict=True))) for each in (rows, told))
-    connection.create_function(read_text("name", name), work, [taken], returned, type="arrow")  # type: ignore[arg-type]
+    taken, returned = (opened.struct_type(dict(zip(each.columns, each.types, strict=True))) for each in (rows, told))
+    opened.create_function(read_text("name", name), work, [taken], returned, type="arrow")

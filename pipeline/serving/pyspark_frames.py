@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from ..arguments.readers import read_names, shorten
 from ..errors import UsageError
-from ..in_memory.explain.explainer import Explainer, prepare
-from .recipe import refuse_drawn
+from ..in_memory.explain.explainer import Explainer
+from .recipe import prepare_once
 
 KEPT = 4  # explainers of a process
 
@@ -58,20 +58,12 @@ def attribute(frame: Any, model: Any, method: str = "shapley", *, ids: Any = (),
     if not hasattr(frame, "mapInArrow"):
         raise UsageError(f"frame is {shorten(frame)}, expected a data frame of Spark")
     names = read_names("ids", ids)
-    if isinstance(model, Explainer):
-        if asked or background is not None or tables is not None or method != "shapley":
-            raise UsageError("the explainer was prepared before, expected no other arguments than ids")
-        explainer = model
-    else:
-        refuse_drawn(asked.get("output"), "rows of Spark")
-        rows = background.toArrow() if hasattr(background, "mapInArrow") else background
-        explainer = prepare(model, method, background=rows, tables=tables, **asked)
+    rows = background.toArrow() if hasattr(background, "mapInArrow") else background
+    explainer = prepare_once(model, method, rows, asked | ({} if tables is None else {"tables": tables}), "rows of Spark")
     columns = explainer.to_batch(to_arrow_schema(frame.schema).empty_table(), names).schema
     pickled = pickle.dumps(explainer)
 
     def work(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from leafledger.pipeline.serving.pyspark_frames import open_pickled
-
         for batch in batches:
             yield open_pickled(pickled).to_batch(batch, names)
 

@@ -21,7 +21,7 @@ from ..arguments.readers import read_names, read_number, shorten
 from ..display.text import list_some
 from ..errors import InvalidModel, InvalidRun, OtherVersion, UnsupportedModel, UsageError
 from ..in_memory.explain.attributions import Attributions
-from ..in_memory.explain.explainer import Explainer
+from ..in_memory.explain.explainer import Explainer, prepare
 from ..in_memory.explain.question import Question, ask
 from ..in_memory.rows.given_rows import BACKGROUND, as_rows, spell_features
 from ..json_records import EMPTY, as_text, read_record
@@ -36,6 +36,7 @@ from ..stores.table_arrays import broadcast_tables, load_numpy, open_tables
 from .told_reasons import check_told, tell
 
 FORMAT = 1
+DEFAULT = "shapley"  # the method that is meant where none is named
 RECIPE, FILE, TABLES = "recipe.json", "model", "tables"
 ROWS, MATRIX = "background.parquet", "background.npy"
 TOLD = (pa.string(), pa.float64(), pa.string())  # feature, attribution and value
@@ -155,6 +156,16 @@ def refuse_drawn(output: Any, whose: str) -> None:
     """Refuse an output that is drawn by a row's number, which would depend on how others cut rows into batches."""
     if isinstance(output, str) and output.partition(":")[0] == OTHER:
         raise UsageError(f"output {output!r} is drawn by a row's number, which {whose} do not have; expected a name, a position or 'predicted'")
+
+
+def prepare_once(model: Any, kind: str, background: Any, asked: Mapping[str, Any], whose: str) -> Explainer:
+    """Prepare an explainer, unless the model is one already, which takes no other arguments."""
+    if isinstance(model, Explainer):
+        if asked or background is not None or kind != DEFAULT:
+            raise UsageError("the explainer was prepared before, expected no other arguments")
+        return model
+    refuse_drawn(asked.get("output"), whose)
+    return prepare(model, kind, background=background, **asked)
 
 
 def _as_json(asked: Mapping[str, Any]) -> dict[str, Any]:
