@@ -142,6 +142,7 @@ def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs:
         parts.append(f'<line x1="{LEFT - 4}" x2="{LEFT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#888888"/>')
     parts.extend(_label(axis, states, first, last))
     parts.append(_text((LEFT + RIGHT) / 2, HEIGHT - 8, axis.name))
+    what = f"{'mean' if spread is None else 'centred'} {unit}"
     parts.append(f'<text transform="translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)" text-anchor="middle">{escape(what)}</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12" role="img">'
     return f"{head}<title>{escape(printable(f'{unit} by {axis.name}'))}</title>{''.join(parts)}</svg>\n"
