@@ -14,6 +14,7 @@ from sphinx.util.docutils import SphinxDirective
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from docs import generated
+from docs.live import PUBLISHED
 
 project, author = "Leafledger", "the Leafledger authors"
 copyright = f"{datetime.now(UTC).year}, {author}"  # noqa: A001 - Sphinx's name
@@ -23,6 +24,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"Leafledger {release}"
+html_extra_path = [str(PUBLISHED)] if PUBLISHED.exists() else []  # live/: a report, and the overview of nights
 html_math_renderer = "mathml"
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # docstrings say more than annotations

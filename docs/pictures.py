@@ -14,6 +14,7 @@ from typing import Any
 import pandas
 
 from docs.generated import SCALE
+from docs.plots import plot_methods
 from leafledger import Picture, attribute, explain, read_run
 from leafledger.pipeline.plots.svg import draw_picture
 from leafledger.pipeline.report.contents import compose
@@ -101,6 +102,7 @@ def draw_pictures(demo: Path) -> dict[str, str]:
     return {f"{name}.svg": draw_picture(figures[title]) for name, title in PICTURES.items()} | {
         "scale.svg": draw_picture(plot_scale()),
         "shares.svg": draw_picture(plot_shares()),
+        **{f"{name}.svg": draw_picture(figure) for name, figure in plot_methods(demo).items()},
         **{f"plot-{name}.svg": picture.svg for name, picture in draw_plots(demo).items()},
     }
 

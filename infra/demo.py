@@ -41,6 +41,10 @@ MOST = {"distance": 0.1}  # drift of a month: months differ more than nights
 CAPTION = (
     "Flights that never left have no departure delay. No model saw one land, and XGBoost sends them the way of the latest: hence its larger share."
 )
+STORY = (
+    "In September flights left more punctually. In December somebody forgot to leave cancelled flights out of the data: they have no departure "
+    "delay, and the model, which never saw one, takes them for the latest of all."
+)
 # Read when Prefect and Dask are imported: no telemetry, and of their logs only what went wrong.
 QUIET = {
     "DO_NOT_TRACK": "1",
@@ -156,7 +160,7 @@ def importances(runs: dict[str, Path]) -> Table:
             feature = row["feature"]
             shares[feature] = shares.get(feature, 0.0) + row["share"]
             cells[feature, library] = f"{row['mean_abs']:.2f} min  {row['share']:5.1%}"
-    table = Table(title="mean |phi|: minutes of predicted delay that a feature accounts for, and its share", caption=CAPTION)
+    table = Table(title="importance: by how many minutes a feature moves a predicted delay on average, and its share", caption=CAPTION)
     table.add_column("feature")
     for library in runs:
         table.add_column(library, justify="right")
@@ -181,14 +185,14 @@ def explain_months(model: Path, data: Path, folder: Path, names: Path) -> None:
 
 def changes_by_month(folder: Path) -> Table:
     """How the mean prediction moved, by which features most, and what counts as drift."""
-    table = Table(title="month against month: the mean predicted delay, what moved it most, and what drifted")
-    for heading in ("month", "mean", "change", "moved most by", "drifted"):
+    table = Table(title="month against month: the mean predicted delay, what moved it most, and what was an alarm", caption=STORY)
+    for heading in ("month", "mean", "change", "moved most by", "alarms"):
         table.add_column(heading, justify="right" if heading in ("mean", "change") else "left")
     for path in sorted(folder.glob("*/after/drift.json")):
         found = json.loads(path.read_text())
         (whole,) = found["outputs"]
         moved = sorted((each for each in found["shifts"] if each["kind"] == "phi"), key=lambda each: -abs(each["change"]))[:MOVED]
-        drifted = dict.fromkeys(each["feature"] or each["kind"] for each in found["shifts"] if each["drifted"])
+        drifted = dict.fromkeys(each["feature"] or each["kind"].replace("margin", "prediction") for each in found["shifts"] if each["drifted"])
         mostly = ", ".join(f"{each['feature']} {each['change']:+.1f}" for each in moved)
         table.add_row(path.parents[1].name, f"{whole['mean']:.1f} min", f"{whole['change']:+.1f}", mostly, ", ".join(drifted))
     return table

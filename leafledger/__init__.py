@@ -1,6 +1,7 @@
 """Exact explanations of tree ensembles: attribute rows in memory, explain a data set, compare rankings, check what was published."""
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors read; everything is imported on first use, so that ``import leafledger`` compiles nothing
@@ -242,6 +243,8 @@ if not TYPE_CHECKING:  # or a misspelt name would pass for one of any type
             found = import_module("importlib.metadata").version("leafledger")
         elif name in _HOME_OF:
             found = getattr(import_module(_HOME_OF[name]), name)
+            if isinstance(found, FunctionType):
+                found.__module__ = __name__  # what help and pickles say; a class is found by its source, which is where it is
         elif name in _DOORS:
             found = import_module(f"leafledger.{name}")
         else:

@@ -80,6 +80,12 @@ def pytest_collection_modifyitems(config, items):
                 item.add_marker(pytest.mark.skip(reason="takes minutes: make faults"))
 
 
+@pytest.fixture(scope="session")
+def one_in(request):
+    """``one_in(n)``: the stride of a test that is killed at every step; 1 with --long, so that `make faults` leaves out none."""
+    return lambda n: 1 if request.config.getoption("--long") else n
+
+
 @pytest.fixture(autouse=True)
 def _float32_overflow_is_meant():
     """A value beyond float32 is infinite to a library that compares float32; NumPy warns of it where kernels run uncompiled."""

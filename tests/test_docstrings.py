@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,12 @@ ROOT = Path(__file__).parents[1]
 MODULES = [path for package in ("kernels", "pipeline", "flows", "leafledger") for path in sorted((ROOT / package).rglob("*.py"))]
 SECTIONS = ("Parameters", "Returns", "Yields", "Raises")
 CALLERS = [*MODULES, *sorted((ROOT / "docs").glob("*.py")), *sorted((ROOT / "infra").rglob("*.py"))]
-TREES = {path: ast.parse(path.read_text()) for path in CALLERS}
+
+
+@cache
+def tree_of(path):
+    """A file as it is parsed: when a test runs, since every process of pytest's imports this."""
+    return ast.parse(path.read_text())
 
 
 def functions_of(body, owner=""):
@@ -56,11 +62,12 @@ def file_of(path, node):
     return ROOT.joinpath(*node.module.split(".")[1:]) if (node.module or "").startswith("leafledger.") else None
 
 
+@cache
 def calls_from_elsewhere():
     """``{(file, name)}`` that another folder takes, and ``{attribute: folders}`` in which one of that name is asked for."""
     taken, attributes = set(), defaultdict(set)
-    for path, tree in TREES.items():
-        modules = {}
+    for path in CALLERS:
+        tree, modules = tree_of(path), {}
         for node in ast.walk(tree):
             if isinstance(node, ast.ImportFrom) and (base := file_of(path, node)) is not None:
                 for alias in node.names:
@@ -78,9 +85,6 @@ def calls_from_elsewhere():
     return taken, attributes
 
 
-TAKEN, ATTRIBUTES = calls_from_elsewhere()
-
-
 def find_module(home):
     """The file of a module, or of a folder's face."""
     base = ROOT.joinpath(*home.split(".")[1:])
@@ -96,15 +100,16 @@ def is_shown(path, owner, function):
         return True
     if function.name.startswith("_") and function.name != "__call__":
         return False
+    taken, attributes = calls_from_elsewhere()
     if owner:
-        return (path, owner) in PUBLIC or bool(ATTRIBUTES[function.name] - {path.parent})
-    return (path, function.name) in TAKEN | PUBLIC
+        return (path, owner) in PUBLIC or bool(attributes.get(function.name, set()) - {path.parent})
+    return (path, function.name) in taken or (path, function.name) in PUBLIC
 
 
 def test_sections_stand_where_others_look():
     """What only its own folder calls has no sections; what a section explains is a parameter, and it says more than its type."""
     for path in MODULES:
-        for owner, function in functions_of(TREES[path].body):
+        for owner, function in functions_of(tree_of(path).body):
             where, sections = f"{path}:{function.lineno}: {function.name}", sections_of(function)
             assert is_shown(path, owner, function) or not set(SECTIONS) & set(sections), f"{where} is called in its own folder: one line will do"
             names = [argument.arg for argument in arguments_of(function)]
@@ -115,7 +120,7 @@ def test_sections_stand_where_others_look():
 @pytest.mark.parametrize(("path", "name"), sorted(PUBLIC), ids=lambda given: given if isinstance(given, str) else "")
 def test_public_functions_explain_all_parameters_and_results(path, name):
     """Parameters names exactly what the signature has, in its order; a function of something says what it returns."""
-    for owner, function in functions_of(TREES[path].body):
+    for owner, function in functions_of(tree_of(path).body):
         if name not in (owner, function.name) or function.name.startswith("_") or (owner and owner != name):
             continue
         where, sections = f"{path}:{function.lineno}: {function.name}", sections_of(function)
@@ -128,7 +133,7 @@ def test_public_functions_explain_all_parameters_and_results(path, name):
 def test_arrays_say_their_shapes():
     """Whatever another folder gives to a function of kernels: ``rows : (n, features) float64``."""
     for path in [path for path in MODULES if path.is_relative_to(ROOT / "kernels")]:
-        for owner, function in functions_of(TREES[path].body):
+        for owner, function in functions_of(tree_of(path).body):
             if not is_shown(path, owner, function):
                 continue
             section = sections_of(function).get("Parameters", "")

@@ -29,6 +29,7 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/runs/publish/kept_run.py": "../../history/test_rollback.py",
     "pipeline/runs/publish/same_run.py": "../../history/test_rollback.py",
     "pipeline/runs/publish/settle.py": "../../history/test_rollback.py",
+    "pipeline/serving/told_reasons.py": "test_recipe.py",
     "pipeline/stores/dialects/dialect.py": "../test_contract.py",
     "pipeline/stores/dialects/google.py": "test_clouds.py",
     "pipeline/stores/dialects/plain.py": "../test_contract.py",

@@ -9,6 +9,7 @@ Numba takes a quarter of a second to import, and as long to load its first kerne
 """
 
 import os
+import sys
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
@@ -36,12 +37,13 @@ def digest_sources() -> str:
 
 def _make_private_folder() -> str:
     """Return a temporary folder that later processes find again and only this user can write to, else one for this process."""
-    folder = Path(gettempdir()) / f"leafledger-{os.getuid()}"
-    with suppress(OSError):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
-        if S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
-            return str(folder)
+    if sys.platform != "win32":  # which has no bits that say who may write
+        folder = Path(gettempdir()) / f"leafledger-{os.getuid()}"
+        with suppress(OSError):
+            folder.mkdir(mode=0o700, exist_ok=True)
+            found = folder.lstat()
+            if S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077:
+                return str(folder)
     return mkdtemp(prefix="leafledger-")
 
 

@@ -122,11 +122,17 @@ class Threads:
             self._left -= 1
 
 
-def do_all(work: Callable[[W], T], items: Sequence[W], n_threads: int | None = None) -> list[T]:
-    """Do every item, on one thread per core unless told otherwise; the results in the order of the items. The first failure gives up the rest."""
+def do_all(work: Callable[[W], T], items: Sequence[W], n_threads: int | None = None, on_done: Callable[[int], None] = lambda _: None) -> list[T]:
+    """Do every item, on one thread per core unless told otherwise; the results in the order of the items. The first failure gives up the rest.
+
+    ``on_done`` is told, on the calling thread, how many are done.
+    """
     if len(items) <= 1:
         n_threads = 1
     elif n_threads is None:
         n_threads = min(resources.count_cores(), len(items))
-    made = dict(Threads(n_threads).map(lambda place: work(items[place]), range(len(items))))
+    made = dict[int, T]()
+    for place, result in Threads(n_threads).map(lambda place: work(items[place]), range(len(items))):
+        made[place] = result
+        on_done(len(made))
     return [made[place] for place in range(len(items))]

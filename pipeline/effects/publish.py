@@ -145,12 +145,12 @@ def publish(out: str, found: FeatureEffects, facts: Mapping[str, Any], quantiles
                 raise _differs(storage.join(out, f"{name}.parquet"))
             written[f"{name}.parquet"] = {"size": local.stat().st_size, "sha256": storage.sha256(local)}
         for name, text in _draw(found).items():
-            local.write_text(text)
+            local.write_bytes(text.encode())
             _create(storage.join(out, name), local)
             written[name] = {"size": local.stat().st_size, "sha256": storage.sha256(local)}
         notes = found.partial_dependence.notes
         record = {"format_version": FORMAT, "leafledger": version("leafledger"), **facts, "notes": notes, "objects": written}
-        local.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+        local.write_bytes(f"{json.dumps(record, indent=1, sort_keys=True)}\n".encode())
         _create(storage.join(out, RECORD), local)
     return Published(out, tuple(written), facts["n_rows"], tuple(notes))
 

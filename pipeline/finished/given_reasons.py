@@ -91,6 +91,7 @@ def _write_csv(path: Path, rows: Sequence[Given], ids: Sequence[str], most: int)
         writer.writerow([*ids, *heads])
         for row in rows:
             told = [reason[what] for reason in row.reasons for what in ("code", "text")]
+            told += [""] * (len(heads) - len(told))
             writer.writerow([*("" if row.ids[name] is None else _guard(row.ids[name]) for name in ids), *map(_guard, told)])
 
 

@@ -59,5 +59,5 @@ def save_page(uri: str, page: str) -> None:
         There is another file.
     """
     with storage.scratch() as local:
-        (local / "page.html").write_text(page, encoding="utf-8")
+        (local / "page.html").write_bytes(page.encode())
         commit.create_once(normalise(uri), local / "page.html")

@@ -38,7 +38,7 @@ def _bar(found: Attributions, output: int, top: int) -> Drawn:
     table = found.importance()
     if "output" in table:
         table = table[table["output"] == found.outputs[output]]
-    rows = [{**row, "rank": rank} for rank, row in enumerate(table.to_dict("records"), 1)]
+    rows = [{**{str(key): value for key, value in row.items()}, "rank": rank} for rank, row in enumerate(table.to_dict("records"), 1)]
     names = table["feature"].tolist()
     if "r2" in table:
         return draw_shares(rows, top), say_shares(names, table["r2"].tolist())

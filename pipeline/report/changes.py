@@ -82,13 +82,15 @@ def say_mostly(found: Found) -> str:
 
 
 def write_headline_of_change(found: Found, words: Vocabulary) -> str | None:
-    """Write the headline of a report of changes: what the mean did, and by which feature; None where it is not known, or nothing is an alarm."""
+    """Write the headline of a report of changes: what the mean did, and by which feature; None where it is not known."""
     first = found["outputs"][0]
     before, now = first["reference_mean"], first["mean"]
-    if before is None or now is None or not found["alarms"]:
+    if before is None or now is None:
         return None
     several = f" of output {shorten_name(first['output'])}" if len(found["outputs"]) > 1 else ""
     old, new = _two(words, before, now)
+    if not found["alarms"]:
+        return f"Little changed: the mean {words.total}{several} is {new}, in {name_reference(found)} it was {old}"
     error = _number(first["standard_error"])
     if old == new or abs(now - before) <= 2 * error:
         return f"The mean {words.total}{several} stayed at about {new}, but other things changed"

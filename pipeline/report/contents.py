@@ -79,6 +79,7 @@ class Material:
     names: Names = field(default_factory=Names)
     found: Found | None = None  # what changed since another run, as its drift record says; None without comparison
     histogram: Figure | None = None  # of predictions
+    actual: Figure | None = None  # labels against predictions, where labels are known
     made: Provenance | None = None  # provenance of the run, if stored
     told: Told = field(default_factory=Told)  # reasons
     sufficed: tuple[int, ...] = ()  # how often one change would have sufficed, see `count_sufficed`
@@ -187,12 +188,15 @@ def _write_outputs(material: Material, limits: Limits, words: Vocabulary) -> lis
     return sections + ([others] if others else [])
 
 
-def _write_r2(summaries: Summaries, totals: Mapping[str, Mapping[str, Any]], by: Sequence[str], limits: Limits) -> Section | None:
+def _write_r2(
+    actual: Figure | None, summaries: Summaries, totals: Mapping[str, Mapping[str, Any]], by: Sequence[str], limits: Limits
+) -> Section | None:
     if "r2" not in summaries:
         return None
     said, figures = totals.get("r2", {}), [draw_shares(summaries["r2"], limits.features)]
     if summaries.get("r2_by"):
         figures.append(draw_groups(summaries["r2_by"], by))
+    figures += [actual] if actual is not None else []
     names = {
         "total_r2": "R²",
         "total_standard_error": "its standard error",
@@ -274,7 +278,7 @@ def _write_found(material: Material, limits: Limits, words: Vocabulary, missing:
     quality = write_quality(run, summaries.get("inputs"), missing, limits.features)
     return [
         quality if missing else None,
-        _write_r2(summaries, run.manifest.totals, by, limits),
+        _write_r2(material.actual, summaries, run.manifest.totals, by, limits),
         write_losses(summaries, None if found is None else write_worse(found, words), limits.features),
         *_write_outputs(material, limits, words),
         _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),

@@ -84,6 +84,6 @@ def write_page(page: Page) -> str:
     """Render a page as one HTML file."""
     from markupsafe import Markup
 
-    files = "".join((TEMPLATES / name).read_text() for name in ("colours.css", "style.css"))
+    files = "".join((TEMPLATES / name).read_text("utf-8") for name in ("colours.css", "style.css"))
     style = Markup(files + write_head(page.eyebrow))  # noqa: S704 - our own, and a text without quotes
     return _environment().get_template("page.html.jinja").render(page=page, style=style)

@@ -1,5 +1,6 @@
 """The report's histogram of predictions, beside that of the run that is compared with."""
 
+import math
 from typing import Any
 
 from leafledger.kernels.methods import METHODS
@@ -8,6 +9,8 @@ from ..drift.measure.distribution import Distribution
 from ..drift.measure.measured_run import Measured, measure_run
 from ..errors import InvalidRun, NotFinished, StorageError
 from .changes import Found, name_reference
+from .counts.actual import CELLS, Actual
+from .figures.actual import draw_actual
 from .figures.figure import Figure
 from .figures.histogram import draw_histogram, say_middle
 from .grids import bin_totals
@@ -38,6 +41,18 @@ def draw_predictions(measured: Measured, found: Found | None, words: Vocabulary,
         said += f"; in {name} {_say(before, words)}. Filled: now; line: {name}"
     unit = words.unit or ("" if words.total == words.figure_unit else words.figure_unit)
     return draw_histogram(edges, share, earlier, (words.total, rows, unit, name), f"{said}.")
+
+
+def choose_cells(found: Any) -> tuple[float, ...]:
+    """Choose edges of cells of about as many predictions each."""
+    edges = {found.quantile(k / CELLS) for k in range(1, CELLS)} if isinstance(found, Distribution) and found.n else set()
+    return tuple(sorted(edge for edge in edges if math.isfinite(edge)))
+
+
+def draw_labels(found: Actual, words: Vocabulary) -> Figure | None:
+    """Draw labels against predictions; None where no row has both."""
+    cells = zip(found.n, found.predicted, found.labels, strict=True)
+    return draw_actual([(n, float(predicted / n), float(label / n)) for n, predicted, label in cells if n], words.total, words.names.rows, words.unit)
 
 
 def _say(found: Distribution, words: Vocabulary) -> str:

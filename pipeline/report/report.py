@@ -35,7 +35,7 @@ from .figures.scale import shorten_name
 from .figures.waterfalls import draw_waterfall
 from .grids import choose_grids
 from .page import MOST_BYTES, write_page
-from .predictions import draw_predictions
+from .predictions import choose_cells, draw_labels, draw_predictions
 from .vocabulary import Vocabulary, make_vocabulary
 from .words import last_name
 
@@ -102,7 +102,8 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     changeable = tuple(change.feature for change in named)
     label = "" if plan.space == LOSS else plan.label_column  # a loss is no prediction of the label
     told = tuple(plan.reason_columns[: len(plan.reason_columns) // len(plan.written_outputs) : 2])  # reasons, withheld, and clear if it is known
-    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, label, changes, changeable, told)
+    cells = choose_cells(measured.total(plan.written_outputs[0])) if label else ()
+    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, label, changes, changeable, cells, told)
     on_done, found = progress(Work("counting", measured.uri, len(parts), sum(part.item.n_rows for part in parts))), nothing(columns)
     for part, made in map_items(placement, count_part, work.warm, asked, parts, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
@@ -159,7 +160,9 @@ def _count_rows(run: FinishedRun, words: Vocabulary, found: Found | None, where:
     for output, (players, grids) in chosen.items():
         drawn[output] = Drawn(tuple(map(names.title, players)), grids, tuple(next(left) for _ in grids))
     histogram = draw_predictions(measured, found, words, dict(where))
-    return Material(run, named, drawn, _draw_rows(run, counted.spots, names), names, found, histogram, sufficed=counted.sufficed, told=counted.told)
+    actual = draw_labels(counted.actual, words)
+    rows = _draw_rows(run, counted.spots, names)
+    return Material(run, named, drawn, rows, names, found, histogram, actual, sufficed=counted.sufficed, told=counted.told)
 
 
 def _read_changes(run: FinishedRun, words: Vocabulary) -> Changes | None:

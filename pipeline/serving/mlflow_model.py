@@ -1,5 +1,6 @@
 """Explainers as models of MLflow: saved, logged, and loaded as its ``pyfunc``, which serves them by REST and in Spark."""
 
+import warnings
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
@@ -11,7 +12,7 @@ from ..arguments.readers import shorten
 from ..errors import UsageError
 from ..extras import needing
 from ..stores import storage
-from .recipe import Recipe, answer, open_explainer, write_explainer
+from .recipe import Served, answer, open_explainer, write_explainer
 
 LOADER = "leafledger.mlflow"  # module that MLflow imports to load a model, in a checkout as in a wheel
 FOLDER = "explainer"  # below MLflow's "data"
@@ -22,7 +23,7 @@ class ServedExplainer:
     """What ``mlflow.pyfunc.load_model`` returns a wrapper of: ``predict(frame)`` gives a frame with a row for every row."""
 
     def __init__(self, folder: Path) -> None:
-        self.recipe, self.explainer = open_explainer(folder)
+        self.served = open_explainer(folder)
 
     def predict(self, rows: Any, params: Any = None) -> Any:
         """Explain rows.
@@ -41,7 +42,7 @@ class ServedExplainer:
         """
         if params:
             raise UsageError(f"params are {shorten(params)}, expected none: how rows are explained was said when the explainer was logged")
-        return answer(self.recipe, self.explainer, rows).to_pandas().set_axis(rows.index)
+        return answer(self.served, rows).to_pandas().set_axis(rows.index)
 
 
 def _load_pyfunc(path: str) -> ServedExplainer:
@@ -62,15 +63,15 @@ def _take_example(example: Any, background: Any) -> Any:
     return frame.astype({name: object for name, dtype in frame.dtypes.items() if isinstance(dtype, pd.CategoricalDtype)})
 
 
-def _describe(recipe: Recipe, explainer: Any, example: Any) -> dict[str, Any]:
+def _describe(served: Served, example: Any) -> dict[str, Any]:
     """What MLmodel says of the explainer, for people and programs that read no recipe."""
-    found = explainer(example)
+    recipe, found = served.recipe, served.explainer(example)
     base = found.base.reshape(-1).tolist() if found.base.ndim == 1 else None
     said = {"version": recipe.leafledger, "method": recipe.method, "game": recipe.game, "outputs": [*found.outputs], "base": base}
     return {"leafledger": said | {"library": recipe.library, "model": recipe.digest}}
 
 
-def _saved(save: Any, model: Any, method: str, example: Any, background: Any, ids: Any, top: int | None, requirements: Any, asked: Any) -> Any:
+def _saved(save: Any, model: Any, method: str, example: Any, background: Any, requirements: Any, answered: tuple[Any, Any, Any], asked: Any) -> Any:
     """Write an explainer, explain the example, and let MLflow save the folder."""
     with needing("an explainer in MLflow", "mlflow"):
         from mlflow.models import infer_signature
@@ -78,15 +79,19 @@ def _saved(save: Any, model: Any, method: str, example: Any, background: Any, id
     with storage.scratch() as above:
         folder = above / FOLDER
         folder.mkdir()
-        recipe, explainer = write_explainer(folder, model, method, background, ids, top, asked)
-        found = answer(recipe, explainer, rows).to_pandas()
+        served = write_explainer(folder, model, method, background, *answered, asked)
+        named = {*served.explainer(rows).features, *served.recipe.ids}
+        rows = rows[[name for name in rows.columns if name in named]]  # what the signature then asks for
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Hint: Inferred schema contains integer")  # which the docstring says
+            signature = infer_signature(rows, answer(served, rows).to_pandas())
         return save(
             loader_module=LOADER,
             data_path=str(folder),
-            signature=infer_signature(rows, found),
+            signature=signature,
             input_example=rows,
             pip_requirements=[f"leafledger[mlflow]=={version('leafledger')}"] if requirements is None else requirements,
-            metadata=_describe(recipe, explainer, rows),
+            metadata=_describe(served, rows),
         )
 
 
@@ -99,6 +104,7 @@ def save_explainer(
     background: Any = None,
     ids: Any = (),
     top: int | None = None,
+    reasons: Any = None,
     pip_requirements: Any = None,
     **asked: Any,
 ) -> None:
@@ -113,8 +119,8 @@ def save_explainer(
     method : str
         One of `METHODS`.
     example : data frame or Arrow table, optional
-        Rows as they will come; the first five are kept. Their names and types become the signature, so that a column of integers takes no missing
-        values later. By default the background.
+        Rows as they will come; of the first five the model's columns and the ids are kept. Their names and types become the signature, so that a
+        column of integers takes no missing values later. By default the background.
     background : data frame, Arrow table, array or "model", optional
         As `leafledger.prepare` takes it. Its rows are kept beside the model.
     ids : str or sequence of str
@@ -122,6 +128,9 @@ def save_explainer(
     top : int, optional
         Answer with so many of the largest attributions of a row, as columns ``feature_1``, ``phi_1``, ``value_1``, …, where the model has one output
         or `output` names one. By default with all: the columns of `Attributions.to_arrow`.
+    reasons : mapping, str or path, optional
+        Answer with reasons in words, as columns ``code_1``, ``reason_1``, …: a reasons file, as
+        `leafledger.explain` takes it.
     pip_requirements : list of str, optional
         What MLflow installs where it makes an environment; by default this version of leafledger with its extra ``mlflow``.
     **asked : Any
@@ -139,7 +148,7 @@ def save_explainer(
 
         pyfunc.save_model(str(path), **given)
 
-    _saved(save, model, method, example, background, ids, top, pip_requirements, asked)
+    _saved(save, model, method, example, background, pip_requirements, (ids, top, reasons), asked)
 
 
 def log_explainer(
@@ -151,6 +160,7 @@ def log_explainer(
     background: Any = None,
     ids: Any = (),
     top: int | None = None,
+    reasons: Any = None,
     pip_requirements: Any = None,
     registered_model_name: str | None = None,
     **asked: Any,
@@ -172,6 +182,8 @@ def log_explainer(
     ids : str or sequence of str
         As `save_explainer` takes it.
     top : int, optional
+        As `save_explainer` takes it.
+    reasons : mapping, str or path, optional
         As `save_explainer` takes it.
     pip_requirements : list of str, optional
         As `save_explainer` takes it.
@@ -196,4 +208,4 @@ def log_explainer(
 
         return pyfunc.log_model(name=name, registered_model_name=registered_model_name, **given)
 
-    return _saved(save, model, method, example, background, ids, top, pip_requirements, asked)
+    return _saved(save, model, method, example, background, pip_requirements, (ids, top, reasons), asked)

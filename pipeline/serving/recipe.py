@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from leafledger.kernels.jit.decorator import digest_sources
+from leafledger.kernels.slices.buffers import Prepared
 
 from ..arguments.choices import CPU, MODEL
 from ..arguments.readers import read_names, read_number, shorten
@@ -21,15 +22,18 @@ from ..display.text import list_some
 from ..errors import InvalidModel, InvalidRun, OtherVersion, UnsupportedModel, UsageError
 from ..in_memory.explain.attributions import Attributions
 from ..in_memory.explain.explainer import Explainer
-from ..in_memory.explain.question import ask
-from ..in_memory.rows.given_rows import BACKGROUND, as_rows
+from ..in_memory.explain.question import Question, ask
+from ..in_memory.rows.given_rows import BACKGROUND, as_rows, spell_features
 from ..json_records import EMPTY, as_text, read_record
 from ..models import load_ensemble, parse_model, serialise
 from ..models.model import Model
 from ..models.portable_format import write_trees
 from ..models.row_output import OTHER, choose_among, read_row_output
+from ..runs.columns.reasons import Reasons
+from ..runs.columns.reasons_file import load_settings
 from ..stores.failures import reported
 from ..stores.table_arrays import broadcast_tables, load_numpy, open_tables
+from .told_reasons import check_told, tell
 
 FORMAT = 1
 RECIPE, FILE, TABLES = "recipe.json", "model", "tables"
@@ -67,6 +71,18 @@ class Recipe:
     background_digest: str | None = field(default=None, metadata={EMPTY: True})
     ids: tuple[str, ...] = field(default=(), metadata={EMPTY: True})  # columns that are passed on
     top: int | None = field(default=None, metadata={EMPTY: True})  # how many of the largest attributions are the answer; None for all
+    reasons: dict[str, Any] | None = field(default=None, metadata={EMPTY: True})  # what the reasons file says, where these are the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """An explainer, and how it answers."""
+
+    recipe: Recipe
+    question: Question
+    prepared: Prepared
+    explainer: Explainer
+    told: Reasons | None
 
 
 def _digest(path: Path) -> str:
@@ -88,8 +104,8 @@ def _write_model(given: Any, loaded: Model, path: Path) -> None:
         path.write_bytes(data)
 
 
-def _write_background(given: Any, folder: Path) -> str | None:
-    """Write the rows of a background; return the name of the file, or what stands for it."""
+def _write_background(given: Any, loaded: Model, folder: Path) -> str | None:
+    """Write the model's columns of a background; return the name of the file, or what stands for it."""
     if given is None or (isinstance(given, str) and given == MODEL):
         return given
     rows = as_rows(given, BACKGROUND)
@@ -100,7 +116,8 @@ def _write_background(given: Any, folder: Path) -> str | None:
         table = pa.Table.from_pandas(rows, preserve_index=False) if hasattr(rows, "iloc") else pa.table(rows)
     except (TypeError, ValueError, pa.ArrowException) as error:
         raise UsageError(f"{BACKGROUND} are {shorten(given)} that Arrow cannot hold: {' '.join(str(error).split())}") from error
-    pq.write_table(table, folder / ROWS)
+    asked = {feature.name for feature in spell_features(loaded, rows, where=BACKGROUND).features}
+    pq.write_table(table.select([name for name in table.column_names if name in asked]), folder / ROWS)
     return ROWS
 
 
@@ -110,7 +127,7 @@ def _read_background(recipe: Recipe, folder: Path) -> Any:
     return load_numpy(folder / MATRIX, allow_pickle=False) if recipe.background == MATRIX else recipe.background
 
 
-def _make(recipe: Recipe, folder: Path, made: Any = None) -> tuple[Any, Any]:
+def _make(recipe: Recipe, folder: Path, made: tuple[Prepared, str] | None = None) -> tuple[Question, Prepared]:
     """Ask what the recipe says."""
     asked = ASKED | recipe.asked
     row_output = read_row_output(asked["output"])
@@ -155,14 +172,16 @@ def _as_json(asked: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_explainer(
-    folder: Path, model: Any, method: str, background: Any, ids: Any, top: int | None, asked: Mapping[str, Any]
-) -> tuple[Recipe, Explainer]:
+    folder: Path, model: Any, method: str, background: Any, ids: Any, top: int | None, reasons: Any, asked: Mapping[str, Any]
+) -> Served:
     """Write an explainer into an empty local folder, and open it; ``asked`` are other arguments of `prepare`."""
+    if top is not None and reasons is not None:
+        raise UsageError("top and reasons are two answers, expected one of them")
     kept, loaded = _as_json(asked), load_ensemble(model)
     if isinstance(kept.get("partition"), str | PathLike):
         kept["partition"] = json.loads(Path(kept["partition"]).read_text())
     _write_model(model, loaded, folder / FILE)
-    name = _write_background(background, folder)
+    name = _write_background(background, loaded, folder)
     recipe = Recipe(
         format_version=FORMAT,
         leafledger=version("leafledger"),
@@ -178,6 +197,7 @@ def write_explainer(
         background_digest=_digest(folder / name) if name in (ROWS, MATRIX) else None,
         ids=read_names("ids", ids),
         top=None if top is None else read_number("top", top, 1),
+        reasons=None if reasons is None else load_settings(reasons, "reasons")[0],
     )
     question, prepared = _make(recipe, folder)
     tables = broadcast_tables(prepared, str(folder / TABLES)).rpartition("/")[2]
@@ -186,7 +206,7 @@ def write_explainer(
     return open_explainer(folder)
 
 
-def open_explainer(folder: Path) -> tuple[Recipe, Explainer]:
+def open_explainer(folder: Path) -> Served:
     """Open an explainer: its tables are mapped where this version of Leafledger wrote them, and made again elsewhere."""
     path = folder / RECIPE
     try:
@@ -201,28 +221,36 @@ def open_explainer(folder: Path) -> tuple[Recipe, Explainer]:
         if digest is not None and name is not None and (found := _digest(folder / name)) != digest:
             raise InvalidModel(f"{folder / name}: was changed after the explainer was logged: its SHA-256 is {found[:16]}…, expected {digest[:16]}…")
     ours = (recipe.leafledger, recipe.kernels) == (version("leafledger"), digest_sources())
-    if not ours:
-        return recipe, Explainer(*_make(recipe, folder))
-    uri = str(folder / TABLES / Path(recipe.tables).name)
+    uri = str(folder / TABLES / Path(recipe.tables).name) if ours else None
     try:
-        question, prepared = _make(recipe, folder, (open_tables(uri), recipe.game))
+        question, prepared = _make(recipe, folder, None if uri is None else (open_tables(uri), recipe.game))
     except InvalidRun as error:
         raise InvalidModel(f"{uri}: were changed after the explainer was logged") from error
-    return recipe, Explainer(question, prepared, uri)
+    told = None if recipe.reasons is None else check_told(recipe.reasons, question, prepared)
+    return Served(recipe, question, prepared, Explainer(question, prepared, uri), told)
 
 
-def answer(recipe: Recipe, explainer: Explainer, rows: Any) -> pa.Table:
-    """Explain rows as a recipe says, a row for every row, in the columns of a run, or the largest as ``feature_1``, ``phi_1``, ``value_1``, …"""
-    found = explainer(rows.reset_index(drop=True) if hasattr(rows, "reset_index") else rows)
-    return found.to_arrow(recipe.ids) if recipe.top is None else list_top(found, recipe)
+def answer(served: Served, rows: Any) -> pa.Table:
+    """Explain rows as a recipe says, a row for every row: in a run's columns, or with the largest attributions, or reasons, in columns."""
+    given = rows.reset_index(drop=True) if hasattr(rows, "reset_index") else rows
+    found, recipe = served.explainer(given), served.recipe
+    whole = found.to_arrow(recipe.ids)
+    if served.told is not None:
+        table = pa.Table.from_pandas(given, preserve_index=False) if hasattr(given, "iloc") else given
+        columns = tell(found, served.told, served.question, served.prepared, table)
+    elif recipe.top is not None:
+        columns = list_top(found, recipe.top)
+    else:
+        return whole
+    n_first = len(recipe.ids) + (found.output is not None) + 1  # ids, the row's output, and the total
+    return pa.table(dict(zip(whole.column_names[:n_first], whole.columns, strict=False)) | columns)
 
 
-def list_top(found: Attributions, recipe: Recipe) -> pa.Table:
+def list_top(found: Attributions, k: int) -> dict[str, pa.Array]:
     """Lay the largest attributions out, a row for every row; null where fewer are not 0."""
     if len(found.outputs) > 1:
         raise UsageError(f"top is of one output, but the model has {list_some(found.outputs)}; give output, such as output='predicted'")
-    table, most = found.to_arrow(recipe.ids), min(recipe.top or 1, len(found.names))
-    columns = dict(zip(table.column_names[: -len(found.players)], table.columns, strict=False))
+    columns, most = dict[str, pa.Array](), min(k, len(found.names))
     largest = found.top(most)
     for rank in range(1, most + 1):
         of_rank = largest[largest["rank"] == rank]
@@ -231,4 +259,4 @@ def list_top(found: Attributions, recipe: Recipe) -> pa.Table:
         places[of_rank.index] = np.arange(len(told))
         for name, values, kind in zip(("feature", "phi", "value"), zip(*told, strict=True) if told else ((), (), ()), TOLD, strict=True):
             columns[f"{name}_{rank}"] = pa.array([*values, None], kind).take(pa.array(places))
-    return pa.table(columns)
+    return columns

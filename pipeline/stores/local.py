@@ -1,7 +1,6 @@
 """Files of this machine: created by hard links, replaced under a lock, listed through symbolic links."""
 
 import errno
-import fcntl
 import os
 import re
 import secrets
@@ -21,42 +20,20 @@ from .calls import SECONDS
 from .failures import NotRegular
 from .globs import Steps, match_glob, split_glob, walk_folders
 from .store import Change, Entry, Folder, Object
+from .system.files import NO_LINK, PAUSE, keep_names, open_partial, real_path, replace
+from .system.locks import try_lock
 
-_SLASHES = re.compile(r"/{2,}")
-PAUSE = 0.02  # seconds between attempts: whoever holds the lock has a small file to write
+_SLASHES = re.compile(r"/{2,}" if os.sep == "/" else r"(?<!^)/{2,}")  # two in front are a server's on Windows
 FILE, FOLDER = {"type": "file"}, {"type": "directory"}  # all that is said of what is listed
-
-
-@contextmanager
-def _open_partial(folder: Path) -> Iterator[tuple[Any, str]]:
-    """A file to write that has no name, so that nothing of it is left whatever ends its writer, and where to link it from; a hidden one where the
-    file system knows no such files."""
-    try:
-        file = os.fdopen(os.open(folder, os.O_TMPFILE | os.O_WRONLY, 0o666), "wb")
-    except (AttributeError, OSError):
-        partial = folder / f".partial-{secrets.token_hex(8)}"
-        try:
-            with partial.open("xb") as file:
-                yield file, str(partial)
-        finally:
-            partial.unlink(missing_ok=True)
-    else:
-        with file:
-            yield file, f"/proc/self/fd/{file.fileno()}"
 
 
 def _lock(file: int, path: Path) -> None:
     """Wait for a lock, as long as for any operation: its holder may be stopped, on another host too, and the system's own wait has no end."""
     end = time.monotonic() + SECONDS
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # given back with the descriptor, whatever ends this process
-        except BlockingIOError as error:
-            if time.monotonic() > end:
-                raise TimeoutError(f"{path}: another writer has held this lock for {SECONDS:.0f} seconds; is it stopped?") from error
-            time.sleep(PAUSE)
-        else:
-            return
+    while not try_lock(file):
+        if time.monotonic() > end:
+            raise TimeoutError(f"{path}: another writer has held this lock for {SECONDS:.0f} seconds; is it stopped?")
+        time.sleep(PAUSE)
 
 
 @contextmanager
@@ -66,7 +43,7 @@ def _hold(target: Path) -> Iterator[None]:
     NFS locks files that are open for writing, between all hosts; of a folder it says that it is locked, and tells no other host.
     """
     beside = target.with_name(f".{target.name}.lock")
-    lock = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    lock = os.open(beside, os.O_RDWR | os.O_CREAT | NO_LINK, 0o666)
     try:
         _lock(lock, beside)
         yield
@@ -82,15 +59,6 @@ def _stat(path: str) -> os.stat_result:
     return found
 
 
-def _keep_names(folder: Path) -> None:
-    """Let the names in a folder outlive a loss of power."""
-    opened = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
-
-
 def _read(target: Path) -> bytes | None:
     try:
         return target.read_bytes()
@@ -102,10 +70,10 @@ def _refuse_loop(entry: Entry, root: str) -> None:
     """A link has to lead somewhere, and not back."""
     if entry.said is not None:
         return
-    real, folder = os.path.realpath(entry.path), entry.path
+    real, folder = real_path(entry.path), entry.path
     while folder != root:
         folder = os.path.dirname(folder)
-        if os.path.realpath(folder) == real:
+        if real_path(folder) == real:
             raise OSError(errno.ELOOP, "a link leads back to a folder that it is in", entry.path)
 
 
@@ -127,7 +95,7 @@ class LocalStore:
 
     def normalise(self, uri: str, path: str) -> str:
         path = _SLASHES.sub("/", path)
-        return os.path.realpath(path) if ".." in path.split("/") else normpath(path)
+        return real_path(path) if ".." in path.split("/") else normpath(path)
 
     def uri(self, path: str) -> str:
         return path
@@ -141,10 +109,10 @@ class LocalStore:
         for path in paths:
             folder, name = os.path.split(path)
             if name in ("", ".", "..") or os.path.islink(path):
-                found[path] = os.path.realpath(path)
+                found[path] = real_path(path)
             else:
                 if folder not in folders:
-                    folders[folder] = os.path.realpath(folder).rstrip("/")
+                    folders[folder] = real_path(folder).rstrip("/")
                 found[path] = f"{folders[folder]}/{name}"
         return found
 
@@ -219,18 +187,15 @@ class LocalStore:
         """By a hard link, which fails if the name is taken."""
         target = Path(path)
         target.parent.mkdir(parents=True, exist_ok=True)
-        folder = os.open(target.parent, os.O_RDONLY)
         try:
-            with source.open("rb") as read_from, _open_partial(target.parent) as (write_to, partial):
+            with source.open("rb") as read_from, open_partial(target.parent) as (write_to, give_name):
                 shutil.copyfileobj(read_from, write_to, 1 << 20)
                 write_to.flush()
                 os.fsync(write_to.fileno())
-                os.link(partial, target, src_dir_fd=folder)  # with a descriptor, links are followed
-            os.fsync(folder)  # so that the name outlives a loss of power
+                give_name(target)
         except FileExistsError:
             return False
-        finally:
-            os.close(folder)
+        keep_names(target.parent)
         return True
 
     def copy(self, path: str, target: str) -> bool:
@@ -244,7 +209,7 @@ class LocalStore:
             raise
         except OSError:
             return self.create(target, Path(path))
-        _keep_names(Path(target).parent)
+        keep_names(Path(target).parent)
         return True
 
     def update(self, path: str, change: Change, single_writer: bool) -> bool:
@@ -263,10 +228,10 @@ class LocalStore:
                     file.write(made)
                     file.flush()
                     os.fsync(file.fileno())
-                partial.replace(target)
+                replace(partial, target, SECONDS)
             finally:
                 partial.unlink(missing_ok=True)
-            _keep_names(target.parent)
+            keep_names(target.parent)
         return True
 
     def remove(self, path: str) -> None:
@@ -285,7 +250,7 @@ class LocalStore:
             there = there.parent
         if not there.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, "not a folder", str(there))
-        with _open_partial(there):
+        with open_partial(there):
             pass
 
     def keeps_create(self, path: str, empty: Path) -> bool:

@@ -1,5 +1,6 @@
 """Stores by URI: opening, and the only place that distinguishes their kinds."""
 
+import os
 import re
 from functools import cache
 from typing import Any
@@ -57,7 +58,7 @@ def _open_local() -> LocalStore:
 
 def open_store(uri: str) -> tuple[Store, str]:
     """Open the store of a URI or local path, and return it with the path there; an unknown scheme is an UnknownStore."""
-    if uri.startswith("/") and not _BEYOND_PATHS.search(uri):
+    if os.sep == "/" and uri.startswith("/") and not _BEYOND_PATHS.search(uri):
         return _open_local(), uri.rstrip("/") or "/"
     filesystem, path = open_filesystem(uri)
     scheme = find_schemes(filesystem)[0]

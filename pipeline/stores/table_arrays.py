@@ -17,6 +17,7 @@ import numpy as np
 from ..errors import InvalidRun
 from . import commit, storage
 from .failures import reported
+from .system.files import MAPPING
 
 FOLDER = "_tables"
 INDEX, BYTES = "index.json", "tables.npy"
@@ -99,7 +100,7 @@ def _write(record: NamedTuple, folder: Path) -> str:
         for piece in _pieces(arrays):
             file.write(piece)
             content.update(piece)
-    (folder / INDEX).write_text(json.dumps({NUMBER: FORMAT, "sha256": content.hexdigest(), "layout": layout}))
+    (folder / INDEX).write_bytes(json.dumps({NUMBER: FORMAT, "sha256": content.hexdigest(), "layout": layout}).encode())
     return content.hexdigest()
 
 
@@ -181,7 +182,9 @@ def _open(uri: str) -> tuple[dict, np.ndarray]:
 
 def _map_bytes(folder: Path) -> np.ndarray:
     with reported("read", str(folder / BYTES)):
-        return np.asarray(load_numpy(folder / BYTES, mmap_mode="r"))
+        mapped = np.asarray(load_numpy(folder / BYTES, mmap_mode=MAPPING))
+    mapped.flags.writeable = False
+    return mapped
 
 
 def open_tables(uri: str) -> Any:

@@ -26,7 +26,7 @@ def temporary_folder(uri: str) -> Iterator[str]:
     name, local = f"{NAME}-{secrets.token_hex(8)}", storage.local_path(uri)
     place = storage.beside(uri, name)
     if local is not None:
-        place = str(next(folder for folder in local.parents if folder.is_dir()) / name)
+        place = (next(folder for folder in local.parents if folder.is_dir()) / name).as_posix()
     try:
         yield place
     finally:

@@ -1,5 +1,6 @@
 """URIs: joining, one normal form, containment, and refusal of credentials."""
 
+import os
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -22,7 +23,8 @@ def join(uri: str, *parts: str) -> str:
 
 def check_below(key: str) -> None:
     """Refuse a key, which anybody may have written, that would lead out of the folder that it is going to be joined to: by a ValueError."""
-    if not key or key.startswith("/") or "://" in key or ".." in key.split("/"):
+    leads_out = key.startswith("/") or "://" in key or ".." in key.split("/")
+    if not key or leads_out or (os.sep != "/" and (os.sep in key or ":" in key)):  # another disk, on Windows
         raise ValueError(f"{key!r} leads out of the run's folder")
 
 
@@ -47,7 +49,7 @@ def split_root(uri: str) -> tuple[str, str]:
 
 def with_scheme(uri: str) -> str:
     """Write a place with its scheme, which a path of this machine has not."""
-    return uri if split_root(uri)[0] else f"file://{uri}"
+    return uri if split_root(uri)[0] else f"file://{'' if uri.startswith('/') else '/'}{uri}"  # of Windows: file:///C:/data
 
 
 def normalise(uri: str) -> str:

@@ -1,10 +1,12 @@
 """README and documentation say what comes of what they tell a reader to type, and what is generated for them is what they hold."""
 
+import re
+
 import pytest
 
 from docs import generated
 from tests.docs.blocks import agrees
-from tests.docs.places import ROOT, TYPED, make_folder, serve_objects
+from tests.docs.places import PAGES, ROOT, TYPED, make_folder, serve_objects
 from tests.docs.reader import read_page, reading
 
 
@@ -28,3 +30,8 @@ def test_the_readme_has_the_table_of_methods():
     begin, end = "<!-- methods -->\n", "<!-- end of methods -->"
     held = (ROOT / "README.md").read_text().partition(begin)[2].partition(end)[0]
     assert held.strip() == generated.methods().strip()
+
+
+def test_fractions_have_braces():
+    r"""What makes MathML of formulas takes ``\\frac12 x`` for 12 over x."""
+    assert [(page, found) for page in PAGES for found in re.findall(r"\\t?frac[^{].*", page.read_text())] == []

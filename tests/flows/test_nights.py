@@ -185,7 +185,7 @@ def test_a_new_model_is_said_beside_the_alarms(server, client, example, nights, 
 def test_thresholds_of_a_night_are_found_by_its_date(server, client, example, nights):
     """A file for each night, whose name has the date: what would be an alarm is none for the night whose file allows it, and is one for the next."""
     for day, distance in (("2026-01-02", 0.05), ("2026-01-03", 1.0)):
-        (nights / f"{day}.toml").write_text(f"distance = {distance}\nshare = 1.0\nndcg = 0.0\n")
+        (nights / f"{day}.toml").write_text(f"distance = {distance}\nshare = 1.0\nmean = 9.0\nndcg = 0.0\n")
     asked = {"against": str(nights / "explained" / "{date-1d}"), "thresholds": str(nights / "{date}.toml")}
     assert night(example, nights, 2).name == "Completed"
     shifted = night(example, nights, 3, **asked)

@@ -15,7 +15,7 @@ from tests.infra.files import INFRA, ROOT, find
 from tests.pipeline.conftest import make_frame, run_moto, train, write_nights
 
 SCRIPT, TABLE = INFRA / "cron/night.sh", INFRA / "cron/crontab"
-PAGE = ROOT / "docs/operations.md"
+PAGE = ROOT / "docs/nights.md"
 MAIL = """#!/bin/sh
 printf '%s\\n' "$3" "$2" > "$STATE/subject" && cat > "$STATE/mail"
 """

@@ -2,6 +2,8 @@
 
 import ast
 import inspect
+import pickle
+import pydoc
 import subprocess
 import sys
 from importlib.metadata import version
@@ -40,6 +42,18 @@ def test_every_name_is_one_object():
         "        assert first is getattr(leafledger, name) is getattr(module, name), name\n"
     )
     assert python("-c", program) == (0, "", "")
+
+
+def test_help_says_where_functions_are_imported_from():
+    """Not where they are defined; and a function's pickle is read by every later version that has it."""
+    for name in leafledger.__all__:
+        found = getattr(leafledger, name)
+        if inspect.isfunction(found):
+            assert found.__module__ == "leafledger", name
+            assert pickle.loads(pickle.dumps(found)) is found
+    said = pydoc.render_doc(leafledger.attribute, renderer=pydoc.plaintext)
+    assert "function attribute in module leafledger" in said.splitlines()[0]
+    assert "leafledger.Attributions" in said
 
 
 def test_type_checkers_and_the_interpreter_import_the_same():
@@ -102,3 +116,20 @@ def test_jedi_completes_and_finds_every_name():
     assert set(leafledger.__all__) <= completed
     (signature,) = jedi.Script("import leafledger\nleafledger.attribute(", project=project).get_signatures(2, len("leafledger.attribute("))
     assert "rows" in [parameter.name for parameter in signature.params]
+
+
+@pytest.mark.parametrize(
+    ("expression", "name"),
+    [
+        ("found", "importance"),
+        ("found.plot", "beeswarm"),
+        ("found.plot.bar()", "save"),
+        ("found.importance()", "groupby"),
+        ('leafledger.prepare("model")([])', "waterfall"),
+    ],
+)
+def test_jedi_completes_what_results_are(expression, name):
+    """Attributions of a call and of an explainer, their plots, pictures and data frames."""
+    lines = ["import leafledger", 'found = leafledger.attribute("model", [])', f"{expression}."]
+    script = jedi.Script("\n".join(lines), project=jedi.Project(ROOT, smart_sys_path=False))
+    assert name in {completed.name for completed in script.complete(3, len(lines[-1]))}

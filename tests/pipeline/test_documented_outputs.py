@@ -140,7 +140,7 @@ def test_fields_of_the_manifest(runs):
 def test_columns_of_comparisons(runs):
     out, _ = runs
     for file, heading in (("x", "### x.parquet"), ("x.features", "### x.features.parquet"), ("x.rows", "### x.rows.parquet")):
-        pages = documented(section("outputs.md", heading))
+        pages = documented(section("later.md", heading))
         found = check(pq.read_schema(out / f"{file}.parquet"), pages, ("flight",))
         assert set(pages) == found
 

@@ -125,6 +125,7 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("groups", "array", "an object for every group, with `outputs` and `shifts` of its own"),
         Entry("mix", "array", "of every output, what comes of the mix of groups and what of the groups themselves"),
         Entry("alike", "boolean", "both runs have one model and one background, so that base values of losses differ by labels alone"),
+        Entry("total", "string", "what attributions add up to, in words: margin, prediction or loss"),
         Entry("alarms", "array", "where a threshold is crossed, in words"),
         Entry("worse", "array", "what made the predictions worse, or better, in a sentence; of losses only"),
     ),
@@ -132,6 +133,12 @@ SCHEMAS: dict[str, tuple[Entry, ...]] = {
         Entry("run", "string", "folder of the run"),
         Entry("page", "string", "URI of the page"),
         Entry("size", "integer", "its bytes"),
+    ),
+    "reasons": (
+        Entry("n_rows", "integer", "rows that were taken"),
+        Entry("n_without", "integer", "those that have no reason"),
+        Entry("csv", "string or null", "URI of the table"),
+        Entry("letters", "string or null", "URI of the folder of letters"),
     ),
     "effects": (
         Entry("out", "string", "folder of tables and pictures"),

@@ -12,7 +12,7 @@ from ..rows.dask_frames import is_dask
 from ..rows.given_rows import spell_features
 from .attributions import Attributions
 from .encoded import encode
-from .explainer import Explainer
+from .explainer import Explainer, say_prepare
 from .question import ask
 
 
@@ -92,6 +92,7 @@ def attribute(
     Returns
     -------
     Attributions
+        With ``importance()``, ``top(3)``, ``waterfall(0)``, ``plot.beeswarm()``, ``to_frame()`` and more: see ``help(leafledger.Attributions)``.
 
     Raises
     ------
@@ -107,5 +108,7 @@ def attribute(
     spelled = spell_features(loaded, rows, label, weight)
     asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space, device)
     first = None if is_dask(rows) else rows
+    if encoded is None and hasattr(rows, "__len__"):
+        say_prepare(model, len(rows))
     found = Explainer(*ask(spelled, row_output, *asked, rows=first, order=order, index=index))(rows, label=label, weight=weight)
     return found if encoded is None else encoded.show(found)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, get_args, overload
+from typing import TYPE_CHECKING, Any, get_args, overload
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,11 @@ from .one_row import trace_row
 from .picked import find_interactions, find_player, pick, refuse_ranks
 from .saved import save_attributions
 from .shap_explanation import as_explanation
+
+if TYPE_CHECKING:  # what editors complete: none of these is imported before it is needed
+    import pandas as pd
+    import polars
+    import shap
 
 SIGNS: tuple[str, ...] = get_args(Sign)
 
@@ -131,7 +136,7 @@ class Attributions:
         return self.players[: len(self.players) - len(METHODS[self.method].phi.scores)]
 
     @property
-    def index(self) -> Any:
+    def index(self) -> "pd.Index":
         """Labels of the rows, a pandas Index: that of a pandas frame, else their numbers in what was given."""
         import pandas as pd
 
@@ -167,7 +172,7 @@ class Attributions:
         found = self.rows[:, self.features.index(feature)] if isinstance(self.rows, np.ndarray) else np.asarray(self.rows[feature])
         return found if self.places is None else found[self.places]
 
-    def to_frame(self, interactions: bool = False) -> Any:
+    def to_frame(self, interactions: bool = False) -> "pd.DataFrame":
         """Turn attributions, or interactions, into a data frame.
 
         Parameters
@@ -243,7 +248,7 @@ class Attributions:
         """
         return as_table(self, read_names("ids", ids))
 
-    def to_polars(self, ids: str | Sequence[str] = ()) -> Any:
+    def to_polars(self, ids: str | Sequence[str] = ()) -> "polars.DataFrame":
         """Turn attributions into a data frame of Polars.
 
         Parameters
@@ -265,7 +270,7 @@ class Attributions:
         """
         return as_polars(self.to_arrow(ids))
 
-    def importance(self) -> Any:
+    def importance(self) -> "pd.DataFrame":
         """Rank features, or groups, by how much they move predictions over all rows.
 
         Returns
@@ -299,7 +304,7 @@ class Attributions:
         """
         save_attributions(self, path)
 
-    def top(self, k: int, sign: Sign = "both") -> Any:
+    def top(self, k: int, sign: Sign = "both") -> "pd.DataFrame":
         """Find the largest attributions of every row.
 
         Parameters
@@ -348,7 +353,7 @@ class Attributions:
         """
         return trace_row(self, row, output, read_number("top", top, 1))
 
-    def to_shap(self, output: str | int | None = None) -> Any:
+    def to_shap(self, output: str | int | None = None) -> "shap.Explanation":
         """Turn attributions into what the plots of shap draw.
 
         Parameters

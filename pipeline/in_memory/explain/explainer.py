@@ -3,7 +3,8 @@
 import logging
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any
+from typing import Any, cast
+from weakref import ref
 
 import pyarrow as pa
 
@@ -40,6 +41,28 @@ def _say() -> None:
     logging.getLogger("leafledger").warning("Leafledger compiles kernels that this machine has not needed before: this call takes some seconds")
 
 
+AGAIN = 20  # calls with the same model, one after the other, from which on it is said how to make them faster
+FEW = 1000  # rows of such a call: more take longer than reading the model
+_latest: list[Any] = [None, 0, False]  # the model of the latest call, how often it came in a row, and whether this was said
+
+
+def say_prepare(model: Any, n_rows: int) -> None:
+    """Log once per process that `prepare` reads a model once, where it is read again at every call with a few rows."""
+    held = _latest[0]
+    same = held() is model if isinstance(held, ref) else isinstance(model, str | PathLike) and held == str(model)
+    try:
+        _latest[0] = str(model) if isinstance(model, str | PathLike) else ref(model)
+    except TypeError:  # one that cannot be followed without being kept
+        _latest[0] = None
+    _latest[1] = _latest[1] + 1 if same and n_rows <= FEW else 1
+    if _latest[1] >= AGAIN and not _latest[2]:
+        _latest[2] = True
+        logging.getLogger("leafledger").warning(
+            "attribute reads the model anew at every call, %s times now: explainer = leafledger.prepare(model), once, and explainer(rows) are faster",
+            AGAIN,
+        )
+
+
 HEADERS = 100  # kinds of rows whose columns are cached
 
 
@@ -55,10 +78,10 @@ class Explainer:
         self._question, self._prepared, self._tables = question, prepared, tables
         self._scratch, self._names = Scratch(), dict[Header | None, Names]()
 
-    def __call__(self, rows: Any, *, label: Any = None, weight: Any = None) -> Any:
-        """Attribute every row."""
+    def __call__(self, rows: Any, *, label: Any = None, weight: Any = None) -> Attributions:
+        """Attribute every row; of a Dask DataFrame a Dask DataFrame is returned, as `Attributions.to_frame` lays it out."""
         if is_dask(rows):
-            return explain_partitions(self._explain_frame, rows, label, weight)
+            return cast("Attributions", explain_partitions(self._explain_frame, rows, label, weight))  # editors complete the usual case
         return self._explain(rows, label, weight, None)
 
     def to_batch(self, rows: Any, ids: Any = (), *, label: Any = None, weight: Any = None) -> Any:

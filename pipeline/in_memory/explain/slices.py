@@ -23,6 +23,8 @@ from ...cluster.threads import do_all
 from ...dataset.columns.labels import lay_out
 from ...dataset.columns.row_places import RowPlaces
 from ...dataset.columns.values import read_features
+from ...display.notebook_bar import NotebookBar
+from ...display.text import count
 from ...methods.interaction_lists import count_kept, find_summary, keep_largest, refuse_large
 from ...methods.output_space import find_base
 from ...methods.parameters import find_method
@@ -189,7 +191,8 @@ def attribute_rows(
         _keep(out, prepared, found.kept, margin, first, size)
         return [summary.update(summary.init(found.kept), found.kept, size) for summary in summaries]
 
-    states = do_all(work, range(0, n, slice_rows), n_threads)
+    slices = range(0, n, slice_rows)
+    states = do_all(work, slices, n_threads, NotebookBar(len(slices), f"attributing {count(n, 'row')}"))
     inputs = read_features(model.features, prepared.bins)
     used, untold = tuple(feature.name for feature in inputs), frozenset(feature.name for feature in inputs if not feature.tells_seen)
     subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used, untold=untold)

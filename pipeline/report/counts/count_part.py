@@ -13,6 +13,7 @@ from ...runs.lookup.row_lookup import opened_part
 from ...runs.records.current_run import FinishedPart
 from ...runs.records.footer import read_footer
 from ...runs.records.plan_file import read_recipe
+from .actual import Actual, count_actual
 from .counts import CountedColumn, Counts, count_rows, no_rows
 from .sufficed import count_sufficed
 from .told import Told, count_told
@@ -30,6 +31,7 @@ class CountTask:
     label: str  # column of labels; empty if there is none
     changes: str = ""  # column of nearest changes; empty if there is none
     changeable: tuple[str, ...] = ()  # features that may be changed
+    cells: tuple[float, ...] = ()  # edges of cells of totals, ascending
     told: tuple[str, ...] = ()  # columns of reasons, of whether one was withheld, and, if errors are known, of whether their choice is clear
 
 
@@ -50,6 +52,7 @@ class PartCounts:
     spots: tuple[Spot | None, ...]  # of the highest, lowest and median margin, and of the largest residual; None without such a row
     sufficed: tuple[int, ...] = ()  # see `count_sufficed`; empty without changes
     told: Told = field(default_factory=Told)
+    actual: Actual = field(default_factory=Actual)  # empty without labels
 
 
 def nothing(columns: Sequence[CountedColumn]) -> PartCounts:
@@ -65,7 +68,7 @@ def merge_parts(a: PartCounts, b: PartCounts) -> PartCounts:
     """Add counts of parts, in any order."""
     counts = tuple(mine + theirs for mine, theirs in zip(a.counts, b.counts, strict=True))
     sufficed = tuple(map(sum, zip_longest(a.sufficed, b.sufficed, fillvalue=0)))
-    return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))), sufficed, a.told + b.told)
+    return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))), sufficed, a.told + b.told, a.actual + b.actual)
 
 
 def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
@@ -103,8 +106,9 @@ def count_part(asked: CountTask, part: FinishedPart) -> PartCounts:
             labels = column_values(Feature(asked.label), table[asked.label].combine_chunks()) if asked.label else np.full(totals.size, np.nan)
             spots = find_spots(totals, labels, asked.middle, item.part, first_row)
             sufficed = count_sufficed(table[asked.changes], asked.changeable) if asked.changes else ()
+            actual = count_actual(asked.cells, totals, labels) if asked.label else Actual()
             told = count_told(*(table[name] for name in asked.told), *([None] * (3 - len(asked.told)))) if asked.told else Told()
-            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), spots, sufficed, told))
+            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), spots, sufficed, told, actual))
             first_row += table.num_rows
     return found
 

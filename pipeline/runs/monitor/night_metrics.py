@@ -113,7 +113,7 @@ def read_families(path: Path) -> list[Any]:
     from prometheus_client.parser import text_string_to_metric_families
 
     with suppress(OSError, ValueError, LookupError):  # the parser also raises LookupError
-        return [*text_string_to_metric_families(path.read_text())]
+        return [*text_string_to_metric_families(path.read_text("utf-8"))]
     return []
 
 

@@ -30,7 +30,7 @@ def write_rows(table: pa.Table) -> Iterator[str]:
 
 def create_rows(uri: str, table: pa.Table, local: Path) -> bool:
     """Create a JSON object, or find it."""
-    with local.open("w") as text:
+    with local.open("w", encoding="utf-8", newline="\n") as text:
         text.writelines(write_rows(table))
     return commit.create(uri, local) or storage.read(uri) == local.read_bytes()
 

@@ -81,7 +81,7 @@ def create_same(uri: str, text: Iterable[str]) -> bytes | None:
     """Create an object, or find the same bytes there; return None, or the different bytes."""
     with storage.scratch() as folder:
         local = folder / "record.json"
-        with local.open("w") as file:
+        with local.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(text)
         if commit.create(uri, local):
             return None

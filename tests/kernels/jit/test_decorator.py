@@ -134,6 +134,15 @@ def test_without_a_folder_kernels_are_kept_in_a_temporary_one(homeless, tmp_path
     assert kernels[0](3) == 3
 
 
+def test_windows_keeps_kernels_of_a_process_alone(homeless, tmp_path, monkeypatch):
+    """Where nothing says whose a folder is, no other process's code is read from it."""
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.delattr(os, "getuid")
+    folders = {Path(decorator._make_private_folder()) for _ in range(2)}
+    assert len(folders) == 2
+    assert {folder.parent for folder in folders} == {tmp_path}
+
+
 @pytest.mark.parametrize("taken", ["open to all", "a link", "a file"])
 def test_code_is_not_read_from_where_others_may_write(homeless, tmp_path, taken):
     """What lies under the folder's name may be somebody else's: then the folder has another name."""

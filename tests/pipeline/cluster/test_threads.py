@@ -194,3 +194,11 @@ def test_all_are_done_in_order(n_threads):
 
     assert do_all(work, range(0, 20, 2), n_threads) == list(range(0, -20, -2))
     assert do_all(work, (), n_threads) == []
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_who_waits_is_told_how_many_are_done(n_threads):
+    """One after the other, on the thread that waits."""
+    told = []
+    do_all(lambda item: item, range(9), n_threads, lambda n: told.append((n, threading.current_thread())))
+    assert told == [(n, threading.current_thread()) for n in range(1, 10)]

@@ -14,41 +14,45 @@ from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.methods import warmup as warming
 from leafledger.pipeline.methods.warmup import list_names, list_pieces
 
-WARM = "import sys; from leafledger.pipeline.command.cli import main; sys.exit(main(['warm', '--methods', 'banzhaf', '--quiet']))"
-RUN = """
+WARM_AND_RUN = """
 import sys
-from leafledger.kernels.compiled import counted
+from leafledger.kernels.jit.code_files import CompiledFiles
 from leafledger.pipeline.command.cli import main
 
 model, data, out = sys.argv[1:]
+asked, load = [], CompiledFiles.load
+CompiledFiles.load = lambda files, key: asked.append(key) or load(files, key)
+print(main(["warm", "--methods", "banzhaf", "--quiet"]), len(asked))
+asked.clear()
 told = [
     [],
     ["--top", "2", "--interactions", "2"],
     ["--background", data, "--background-errors"],
     ["--values", "--precision", "float64"],
 ]
-with counted() as compiled:
-    for k, more in enumerate(told):
-        code = main(["explain", model, data, "--out", f"{out}/{k}", "--method", "banzhaf", "--scheduler", "serial", "--quiet", *more])
-        print(code, compiled.n_kernels)
+for k, more in enumerate(told):
+    code = main(["explain", model, data, "--out", f"{out}/{k}", "--method", "banzhaf", "--scheduler", "serial", "--quiet", *more])
+    print(code, len(asked))
 """
 
 
-def _run(code, folder, *arguments):
-    """Standard output of a process of its own whose kernels are kept in a folder."""
+def _run(code, *arguments):
+    """What a process of its own prints, whose kernels are kept where all others are."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("NUMBA", "COVERAGE"))}
     told = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(told, env=environment | {"NUMBA_CACHE_DIR": str(folder)}, capture_output=True, text=True, timeout=1200)
+    done = subprocess.run(told, env=environment, capture_output=True, text=True, timeout=1200)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
 
 
 @pytest.mark.slow
 def test_runs_compile_nothing_after_it(example, tmp_path):
-    """Of a method, from an empty folder on: plain, the largest alone with interactions, against a background with errors, in double precision."""
-    assert _run(WARM, tmp_path / "kernels") == ""
-    said = _run(RUN, tmp_path / "kernels", example.model, example.data, tmp_path / "runs")
-    assert [line.split() for line in said.splitlines()] == [["0", "0"]] * 4
+    """Of a method: plain, the largest alone with interactions, against a background with errors, in double precision. Whatever signature of a kernel
+    is new to the process is looked for among the files; where warming looks for dozens, runs look for none."""
+    (warmed, asked), *runs = _run(WARM_AND_RUN, example.model, example.data, tmp_path / "runs")
+    assert warmed == 0
+    assert asked > 20
+    assert runs == [(0, 0)] * 4
 
 
 def test_every_method_is_among_the_pieces():

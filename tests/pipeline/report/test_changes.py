@@ -58,8 +58,9 @@ def test_the_headline_is_what_the_mean_did(change, said):
     assert write_headline_of_change(found(outputs=[found()["outputs"][0] | change]), WORDS) == said
 
 
-def test_a_calm_night_has_no_headline_of_a_change():
-    assert write_headline_of_change(found(alarms=[], shifts=[]), WORDS) is None
+def test_a_calm_night_says_that_little_changed():
+    said = "Little changed: the mean prediction is 4 min, in monday it was 1 min"
+    assert write_headline_of_change(found(alarms=[], shifts=[]), WORDS) == said
     assert write_changes(found(alarms=[], shifts=[]), WORDS).text == ("No threshold of an alarm is crossed.",)
 
 

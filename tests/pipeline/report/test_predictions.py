@@ -63,3 +63,14 @@ def test_pages_link_to_the_overview_and_to_the_report_that_is_compared_with(runs
 def test_printed_pages_have_a_head_and_numbers(runs):
     page = read_page(runs[1])
     assert '@top-left { content: "Report of now" } @bottom-right { content: counter(page) " / " counter(pages) }' in page
+
+
+def test_labels_stand_against_predictions(example, tmp_path):
+    """Of a run that has labels, in cells of about as many rows; other runs have no such figure."""
+    explain(example.model, example.data, tmp_path / "run", method="r2", label="delay", scheduler="serial")
+    page = read_page(tmp_path / "run")
+    assert "Actual against prediction" in page
+    rows = read_run(tmp_path / "run").attributions().to_pandas()
+    table = page.partition('Numbers<span class="hidden"> of Actual against prediction')[2].partition("</table>")[0]
+    counted = [int(each.replace(",", "")) for each in re.findall(r"<td>([\d,]+)</td></tr>", table)]
+    assert sum(counted) == len(rows.dropna(subset=["label", "margin"]))

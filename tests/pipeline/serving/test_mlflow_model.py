@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import xgboost
 
@@ -43,7 +44,7 @@ def saved(model, tmp_path_factory):
     """Against a background, whose rows are the example."""
     path = tmp_path_factory.mktemp("explainer") / "model"
     with quiet():
-        leafledger.mlflow.save_explainer(model, path, background=FRAME[:30])
+        leafledger.mlflow.save_explainer(model, path, background=FRAME[:30].assign(name="somebody"))
     return path
 
 
@@ -73,6 +74,7 @@ def test_a_saved_explainer_describes_itself(saved, loaded, model):
     assert f"leafledger[mlflow]=={version('leafledger')}" in (saved / "requirements.txt").read_text().splitlines()
     assert info["base"] == attribute(model, FRAME, background=FRAME[:30]).base.tolist()
     assert loaded.metadata.flavors["python_function"]["loader_module"] == "leafledger.mlflow"
+    assert pq.read_schema(saved / "data" / "explainer" / "background.parquet").names == ["a", "b", "c"]
     files = [path for path in saved.rglob("*") if path.is_file()]
     assert {path.name for path in files} > {"model", "background.parquet", "recipe.json", "tables.npy"}
     assert not [path for path in files if path.suffix in (".pkl", ".pickle", ".joblib", ".cloudpickle") or path.read_bytes().startswith(b"\x80")]

@@ -12,8 +12,8 @@ import pytest
 import xgboost
 from sklearn.ensemble import RandomForestClassifier
 
-from leafledger import attribute, load_ensemble
-from leafledger.pipeline.errors import InvalidModel, OtherVersion, StorageError, UsageError
+from leafledger import attribute, explain, load_ensemble, read_run
+from leafledger.pipeline.errors import InvalidModel, OtherVersion, SchemaMismatch, StorageError, UsageError
 from leafledger.pipeline.serving import recipe as recipes
 from leafledger.pipeline.serving.recipe import answer, open_explainer, write_explainer
 
@@ -33,6 +33,17 @@ def statistics():
     return catboost.CatBoostRegressor(iterations=5, verbose=False, allow_writing_files=False, thread_count=1).fit(FRAME, TARGET, ["c"])
 
 
+ANSWERED = ("method", "ids", "top", "reasons")
+TOLD = {
+    "direction": "raises",
+    "most": 2,
+    "never": ["a"],
+    "reason": [
+        {"feature": "c", "code": "C", "text": "Class {value}"},
+        {"feature": "b", "code": "B1", "text": "Only {value:.0f}", "below": 4},
+        {"feature": "b", "code": "B2", "text": "As much as {value:.0f}"},
+    ],
+}
 MODELS = {
     "a classifier of LightGBM, whose classes its file lacks": (lambda: lightgbm.LGBMClassifier(**QUIET).fit(NUMBERS, LATE), NUMBERS),
     "XGBoost, where -1 is missing": (
@@ -48,9 +59,9 @@ MODELS = {
 
 def written(folder, model, background=None, **asked):
     """What a folder gives that was written by one process and opened by another, as far as files are concerned."""
-    given = {"method": "shapley", "ids": (), "top": None} | {name: asked.pop(name) for name in ("method", "ids", "top") if name in asked}
+    given = {"method": "shapley", "ids": (), "top": None, "reasons": None} | {name: asked.pop(name) for name in ANSWERED if name in asked}
     folder.mkdir(exist_ok=True)
-    write_explainer(folder, model, given["method"], background, given["ids"], given["top"], asked)
+    write_explainer(folder, model, given["method"], background, given["ids"], given["top"], given["reasons"], asked)
     return open_explainer(folder)
 
 
@@ -68,7 +79,7 @@ def test_an_explainer_gives_the_bits_of_attribute(tmp_path, kind, background):
     """From an object, with names and types as the object has them."""
     train, rows = MODELS[kind]
     model, background = train(), None if background is None else rows[:30]
-    found = answer(*written(tmp_path, model, background), rows)
+    found = answer(written(tmp_path, model, background), rows)
     assert found.equals(attribute(model, rows, background=background).to_arrow())
 
 
@@ -77,8 +88,8 @@ def test_a_path_and_an_object_give_the_same(tmp_path):
     """Of CatBoost's statistics, too, for which our own format has no place."""
     model = statistics()
     model.save_model(tmp_path / "model.cbm")
-    of_path = answer(*written(tmp_path / "path", tmp_path / "model.cbm"), FRAME)
-    assert of_path.equals(answer(*written(tmp_path / "object", model), FRAME))
+    of_path = answer(written(tmp_path / "path", tmp_path / "model.cbm"), FRAME)
+    assert of_path.equals(answer(written(tmp_path / "object", model), FRAME))
 
 
 @pytest.mark.slow
@@ -87,11 +98,11 @@ def test_what_is_asked_is_kept(tmp_path):
     model, matrix = forest(), NUMBERS.to_numpy()
     asked = {"method": "banzhaf", "parameters": {"p": 0.25}, "interactions": "all", "output": "late", "background": matrix[:40]}
     rows = NUMBERS.assign(customer=range(200))
-    found = answer(*written(tmp_path / "banzhaf", model, ids="customer", **asked), rows)
+    found = answer(written(tmp_path / "banzhaf", model, ids="customer", **asked), rows)
     assert found.equals(attribute(model, rows, **asked).to_arrow("customer"))
     (tmp_path / "groups.json").write_text(json.dumps({"both": ["a", "b"]}))
     read = written(tmp_path / "groups", model, partition=str(tmp_path / "groups.json"))
-    assert answer(*read, rows).equals(attribute(model, rows, partition={"both": ["a", "b"]}).to_arrow())
+    assert answer(read, rows).equals(attribute(model, rows, partition={"both": ["a", "b"]}).to_arrow())
 
 
 @pytest.mark.slow
@@ -99,7 +110,7 @@ def test_the_largest_attributions_are_a_row_each(tmp_path):
     """As sorted by hand; null where a row has fewer that are not 0."""
     model = xgboost.XGBRegressor(n_estimators=1, max_depth=1, enable_categorical=True, n_jobs=1).fit(CATEGORY, TARGET)
     rows = CATEGORY.set_axis(range(200, 0, -1))
-    found = answer(*written(tmp_path, model, top=2), rows).to_pandas()
+    found = answer(written(tmp_path, model, top=2), rows).to_pandas()
     phi = attribute(model, rows).phi[:, 0]
     place = np.abs(phi).argmax(axis=1)
     assert (np.abs(phi) > 0).sum(axis=1).max() == 1
@@ -108,7 +119,54 @@ def test_the_largest_attributions_are_a_row_each(tmp_path):
     assert found["value_1"].tolist() == [str(rows.iloc[i, j]) for i, j in enumerate(place)]
     assert found[["feature_2", "phi_2", "value_2"]].isna().all(axis=None)
     with pytest.raises(UsageError, match=r"top is of one output, but the model has late, on time; give output"):
-        answer(*written(tmp_path / "several", forest(), top=2), NUMBERS)
+        answer(written(tmp_path / "several", forest(), top=2), NUMBERS)
+
+
+@pytest.mark.slow
+def test_reasons_are_those_of_a_run(tmp_path):
+    """Words, codes, distances, against a background; a column for each, in the place of a list."""
+    model = lightgbm.LGBMRegressor(**QUIET | {"n_estimators": 20}).fit(CATEGORY, TARGET)
+    model.booster_.save_model(tmp_path / "model.txt")
+    for name, rows in (("rows", FRAME.assign(id=range(200))), ("background", FRAME[:50])):
+        rows.to_parquet(tmp_path / f"{name}.parquet", index=False)
+    asked = {"reasons": TOLD, "ids": "id", "background": tmp_path / "background.parquet", "precision": "float64", "scheduler": "serial"}
+    explain(tmp_path / "model.txt", tmp_path / "rows.parquet", tmp_path / "run", **asked)
+    expected = read_run(tmp_path / "run").attributions().sort_by("id").to_pandas()
+    served = written(tmp_path / "served", tmp_path / "model.txt", FRAME[:50], ids="id", reasons=TOLD)
+    found = answer(served, FRAME.assign(id=range(200)).set_axis(range(200, 0, -1))).to_pandas()
+    assert found.columns.tolist() == ["id", "margin", "code_1", "reason_1", "code_2", "reason_2", "reasons_distance", "reasons_withheld"]
+    for rank in (1, 2):
+        listed = [next(((each["code"], each["text"]) for each in told if each["rank"] == rank), (None, None)) for told in expected["reasons"]]
+        given = found[[f"code_{rank}", f"reason_{rank}"]].astype(object)
+        assert [*given.where(given.notna(), None).itertuples(index=False, name=None)] == listed
+    assert 0 < found["code_2"].isna().sum() < 200
+    pd.testing.assert_frame_equal(found[["id", "reasons_withheld", "reasons_distance"]], expected[["id", "reasons_withheld", "reasons_distance"]])
+
+
+@pytest.mark.slow
+def test_reasons_that_cannot_be_told_are_refused(tmp_path):
+    """Before any row: of a feature without words, of ranks, of changes, beside the largest ones; later of several outputs, of other names."""
+    model = lightgbm.LGBMRegressor(**QUIET).fit(CATEGORY, TARGET)
+    for number, (given, line) in enumerate(
+        (
+            ({"reasons": TOLD | {"never": []}}, "'a'"),
+            ({"reasons": TOLD, "method": "r2"}, "reasons are of attributions of the margin, of which method 'r2' has none"),
+            ({"reasons": TOLD | {"changes": {"threshold": 3.0}, "change": [{"feature": "b"}]}}, "changes are not served"),
+            ({"reasons": TOLD, "top": 2}, "top and reasons are two answers, expected one of them"),
+        )
+    ):
+        with pytest.raises(UsageError, match=line):
+            written(tmp_path / str(number), model, **given)
+    default = {"direction": "raises", "default": {"code": "X", "text": "{feature}"}}
+    with pytest.raises(UsageError, match="reasons are of one output, but the model has late, on time; give output"):
+        answer(written(tmp_path / "several", forest(), reasons=default), NUMBERS)
+    unnamed = xgboost.XGBRegressor(n_estimators=3, n_jobs=1).fit(NUMBERS.to_numpy(), TARGET)
+    served = written(tmp_path / "unnamed", unnamed, reasons=default)
+    with (
+        pytest.warns(UserWarning, match="position"),
+        pytest.raises(SchemaMismatch, match="rows: columns are a, b, but reasons are of f0, f1; name them alike"),
+    ):
+        answer(served, NUMBERS)
 
 
 @pytest.mark.parametrize("name", ["model", "background.parquet"])
@@ -152,14 +210,14 @@ def test_a_recipe_of_something_else_is_refused(saved):
 
 def test_another_version_makes_the_tables_again(saved, monkeypatch):
     """To the same values; its own are mapped, and nothing is prepared."""
-    expected = answer(*open_explainer(saved), NUMBERS)
+    expected = answer(open_explainer(saved), NUMBERS)
     made = []
     prepare_game = recipes.ask.__globals__["prepare_game"]
     monkeypatch.setitem(recipes.ask.__globals__, "prepare_game", lambda *given: made.append(given) or prepare_game(*given))
-    assert answer(*open_explainer(saved), NUMBERS).equals(expected)
+    assert answer(open_explainer(saved), NUMBERS).equals(expected)
     assert not made
     monkeypatch.setattr(recipes, "version", lambda name: "9.9")
-    assert answer(*open_explainer(saved), NUMBERS).equals(expected)
+    assert answer(open_explainer(saved), NUMBERS).equals(expected)
     assert len(made) == 1
 
 
@@ -183,7 +241,7 @@ def test_losses_need_labels(tmp_path):
     """Which served rows do not have."""
     model = lightgbm.LGBMRegressor(**QUIET).fit(NUMBERS, TARGET)
     with pytest.raises(UsageError, match="label"):
-        answer(*written(tmp_path, model, NUMBERS[:20], space="loss"), NUMBERS)
+        answer(written(tmp_path, model, NUMBERS[:20], space="loss"), NUMBERS)
 
 
 def test_statistics_whose_file_says_less_are_refused(tmp_path):
@@ -201,5 +259,5 @@ def test_a_background_that_arrow_cannot_hold_is_refused(tmp_path):
 def test_tables_of_arrow_are_a_background(tmp_path):
     """Like the frame."""
     model = forest()
-    of_table = answer(*written(tmp_path / "table", model, pa.table(NUMBERS[:20])), NUMBERS)
+    of_table = answer(written(tmp_path / "table", model, pa.table(NUMBERS[:20])), NUMBERS)
     assert of_table.equals(attribute(model, NUMBERS, background=NUMBERS[:20]).to_arrow())

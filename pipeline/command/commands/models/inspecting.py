@@ -13,6 +13,7 @@ from ....display.text import count, printable
 from ...terminal.documents import write_document
 from ...terminal.flags import INPUT, METHOD, Json
 from ...terminal.terminal import complain, open_console, say
+from .reporting import make_report
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,6 +113,7 @@ def inspect(
     *,
     methods: Annotated[str, Parameter(group=METHOD)] = "shapley",
     tables: Annotated[str | None, Parameter(group=INPUT)] = None,
+    report: bool = False,
     json: Json = False,
 ) -> None:
     """Say what a model is made of, and what methods cost on it: trees, leaves, features and how often they are asked for.
@@ -125,6 +127,8 @@ def inspect(
     tables
         Parquet object to write, a path or an fsspec URI: for every leaf of a model of symmetric trees what each feature has there, its Shapley value
         against the model's own leaf weights. A row's attributions are the sum over the leaves that it reaches.
+    report
+        Say what an issue asks for instead: versions, the processor, and the model's library, size and digest; no name of a column, no path.
     json
         Write everything as JSON.
 
@@ -141,6 +145,10 @@ def inspect(
 
     names = list(METHODS) if methods == ALL else [name for name in methods.split(",") if name]
     loaded, console = load_ensemble(model), open_console()
+    if report:
+        for line in make_report(inspect_model(loaded, [])):
+            say(console, line)
+        return
     found = inspect_model(loaded, names, _watch_methods())
     if not json:
         show_inspection(console, model, found)

@@ -81,6 +81,13 @@ def test_commands_write_what_the_schema_says(example, out, capsys):
     code, document, _ = typed(capsys, "report", other, "--scheduler", "serial")
     check("report", document)
     assert (code, document["size"]) == (0, Path(document["page"]).stat().st_size)
+    given = {"direction": "raises", "default": {"text": "By {feature}"}}
+    (run.parent / "reasons.json").write_text(json.dumps(given))
+    asked = ("--out", run.with_name("told"), "--reasons", run.parent / "reasons.json", "--id", "flight", "--scheduler", "serial")
+    assert typed(capsys, "explain", *told[:2], *asked)[0] == 0
+    code, document, _ = typed(capsys, "reasons", run.with_name("told"), "--csv", run.parent / "reasons.csv")
+    check("reasons", document)
+    assert (code, document["n_rows"], document["letters"]) == (0, 3000, None)
     code, document, _ = typed(capsys, "inspect", example.model)
     check("inspect", document)
     given = ("--background", example.data, "--out", run.parent / "effects", "--features", "distance", "--scheduler", "serial")

@@ -19,6 +19,7 @@ import xgboost
 
 from leafledger import LeafledgerError, attribute, prepare
 from leafledger.pipeline.errors import SchemaMismatch, StorageError, UsageError
+from leafledger.pipeline.in_memory.explain import explainer as explainer_module
 from tests.pipeline.conftest import FEATURES, WRONG, train
 
 ROOT = Path(__file__).parents[4]
@@ -302,3 +303,41 @@ def test_what_rows_choose_is_refused_before_there_are_any():
     chosen = attribute(model, rows, "ranker", parameters={"rate": "auto"})
     again = prepare(model, "ranker", parameters=chosen.parameters)(rows)
     assert np.array_equal(chosen.phi, again.phi)
+
+
+def small_model():
+    """A model of its own, and rows."""
+    rows = pd.DataFrame(np.random.default_rng(5).normal(size=(40, 2)), columns=["a", "b"])
+    return lightgbm.LGBMRegressor(n_estimators=2, min_child_samples=5, verbose=-1, n_jobs=1).fit(rows, rows["a"]), rows
+
+
+def test_a_loop_is_told_of_prepare_once(monkeypatch, caplog):
+    """After twenty calls with a few rows of the same model, and never again."""
+    monkeypatch.setattr(explainer_module, "_latest", [None, 0, False])
+    model, rows = small_model()
+    for n in range(60):
+        attribute(model, rows[:1])
+        said = [record.message for record in caplog.records if "prepare" in record.message]
+        assert len(said) == (n + 1 >= 20), n
+    assert said == [
+        "attribute reads the model anew at every call, 20 times now: explainer = leafledger.prepare(model), once, and explainer(rows) are faster"
+    ]
+
+
+def test_other_loops_are_not(monkeypatch, caplog, tmp_path):
+    """Over models, or over many rows; a path is the same model by its text."""
+    monkeypatch.setattr(explainer_module, "_latest", [None, 0, False])
+    monkeypatch.setattr(explainer_module, "AGAIN", 3)
+    monkeypatch.setattr(explainer_module, "FEW", 5)
+    model, rows = small_model()
+    other = small_model()[0]
+    for each in (model, other) * 4:
+        attribute(each, rows[:1])
+    for _ in range(4):
+        attribute(model, rows)
+    assert "prepare" not in caplog.text
+    path = tmp_path / "model.txt"
+    model.booster_.save_model(path)
+    for each in (path, str(path), path):
+        attribute(each, rows[:1])
+    assert caplog.text.count("leafledger.prepare(model)") == 1

@@ -109,12 +109,12 @@ def test_a_replaced_night_is_read_as_any_other(nights):
 
 
 @pytest.mark.slow
-def test_killed_at_every_step_every_row_is_there_once(nights, monkeypatch):
+def test_killed_at_every_step_every_row_is_there_once(nights, monkeypatch, one_in):
     """Whatever ends the command, readers find all rows of the run that the manifest names, at worst some twice, which `check` and `runs` say; then
     the same command puts it right."""
     folder, run, begin, readers = nights
     (left, steps), seen, out = kill_writes(monkeypatch), set(), f"{folder}/{NIGHTS[1]}"
-    for n in range(0, 500, 4 if folder.startswith("s3") else 1):  # of which each takes seconds there
+    for n in range(0, 500, one_in(8) if folder.startswith("s3") else one_in(3) if folder.startswith("memory") else 1):
         left[0] = NEVER
         begin()
         left[0] = n
@@ -137,8 +137,9 @@ def test_killed_at_every_step_every_row_is_there_once(nights, monkeypatch):
         assert check_run(out).left == ()
         for read in readers:
             assert Counter(read(folder)) == flights(folder), (n, read)
-    assert {*steps} == {*WRITES}
-    assert seen == {True, False}
+    if one_in(3) == 1 or "://" not in folder:  # of every moment, not of one in a few
+        assert {*steps} == {*WRITES}
+        assert seen == {True, False}
 
 
 @pytest.mark.slow
