@@ -10,6 +10,7 @@ from leafledger.kernels.effects.axes import Axis, find_states
 from leafledger.kernels.effects.curves import Curve, draw_curve, draw_surface
 from leafledger.kernels.effects.shares import as_shares, count_shares, weigh_shares
 from leafledger.kernels.effects.sums import CountedRows
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.method.jackknife import N_GROUPS, JackknifeGroups
 from leafledger.kernels.method.method import BackgroundQuery
 from leafledger.kernels.methods import METHODS
@@ -82,6 +83,7 @@ def draw_counted(asked: AskedEffects, query: Any, counted: CountedRows) -> Margi
         lots, sizes, partitioning = statistics.parts, statistics.n_rows.astype(np.float64), query.query.partitioning
     else:
         lots, sizes, partitioning = (statistics,), np.array([float(counted.states[0].sum())]), query.partitioning
+    lots = frozen(lots)  # mapped or in memory, as kernels are compiled for them
     curves, surfaces = _draw(asked, lambda sets: count_shares(partitioning, lots, asked.forest.n_players, sets, n_nodes), sizes)
     return Margins(curves, surfaces, tuple(states / states.sum() for states in counted.states), int(sizes.sum()))
 

@@ -11,7 +11,7 @@ from leafledger.kernels.effects.statistics import accumulate, against_all, again
 from leafledger.kernels.effects.sums import EffectSums, read_quantiles
 
 from ..arguments.choices import MARGIN, Space
-from ..arguments.readers import read_flag, read_number, read_numbers, read_space, refuse, shorten
+from ..arguments.readers import read_choice, read_flag, read_number, read_numbers, read_space, refuse, shorten
 from ..dataset.columns.partition import Partition
 from ..display.nearest import did_you_mean
 from ..display.text import count
@@ -20,12 +20,14 @@ from ..in_memory.explain.explainer import say_compiling
 from ..methods.output_space import choose_link
 from .asked import AskedEffects
 from .counted import Margins
+from .figure import Spread, draw_curve
 from .named_axis import INTERVAL, describe, list_states
 from .partial_dependence import PartialDependence, ask_in_memory, show_margins, show_sums
 from .passed import prepare_rows
 
 INTERVALS = 40  # of accumulated local effects
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+BAND = 0.05, 0.95  # quantiles that a picture's band goes from and to
 ROUNDING = 1e-24  # of Friedman's H², below which it is 0
 
 
@@ -91,6 +93,23 @@ class FeatureEffects:
         """
         return tabulate_local_effects(self, name).to_pandas()
 
+    def figure(self, name: str, output: str | None = None) -> str:
+        """Draw what rows do around the mean: partial dependence, the band of rows' own curves, and accumulated local effects, each less its mean.
+
+        Parameters
+        ----------
+        name : str
+            Of a feature or a group.
+        output : str, optional
+            By default the first.
+
+        Returns
+        -------
+        str
+            An SVG document. The band holds the middle nine tenths of rows; a dashed line has local effects, of features with numbers.
+        """
+        return draw_effects(self, name, output)
+
     def interactions(self) -> Any:
         """Tabulate Friedman's H: of every feature with all others, then of every pair.
 
@@ -146,6 +165,21 @@ def tabulate_local_effects(effects: FeatureEffects, name: str) -> pa.Table:
         "standard_error": np.concatenate((first, error), axis=1).reshape(-1),
     }
     return pa.table(found)
+
+
+def draw_effects(effects: FeatureEffects, name: str, output: str | None) -> str:
+    """Draw the picture of ``FeatureEffects.figure``."""
+    place, shown = _find(effects, name), effects.partial_dependence
+    chosen = read_choice("output", shown.outputs[0] if output is None else output, shown.outputs)
+    k, axis, edges = shown.outputs.index(chosen), shown.axes[place], effects.edges[place]
+    found, share = effects.sums.axes[place], shown.shares[place]
+    ends = read_quantiles(found.cells[k], float(effects.reach[place][k]), np.array([BAND[0], BAND[1]]))
+    band = np.stack((ends[0][:, 0], ends[1][:, 1]))
+    local = accumulate(found.rises)[0][k] if INTERVAL in axis.kinds else np.zeros(0)
+    curve = shown.curves[place]
+    centred = curve._replace(value=(curve.value[k] - share @ curve.value[k])[None], error=curve.error[k : k + 1])
+    words = "mean of rows", f"{BAND[0]:.0%} to {BAND[1]:.0%} of rows", "local effects"
+    return draw_curve(axis, centred, share, (chosen,), shown.space, Spread(band, edges if local.size else edges[:0], local, words))
 
 
 def tabulate_interactions(effects: FeatureEffects) -> pa.Table:

@@ -1,6 +1,7 @@
 """A curve as one SVG picture, without scripts or style sheets: the mean at every value, and where the background's values lie."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 
 import numpy as np
@@ -69,14 +70,57 @@ def _scale(values: np.ndarray, low: float, high: float, start: float, end: float
     return start + (values - low) / ((high - low) or 1.0) * (end - start)
 
 
-def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs: Sequence[str], unit: str) -> str:
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How rows differ around one output's curve, in the units of the curve.
+
+    Attributes
+    ----------
+    band : (2, states) float64
+        Lower and upper end, of rows' own curves.
+    edges : (n,) int64
+        States between which local effects are taken; none where values have no order.
+    local : (n,) float64
+        Effects accumulated up to each.
+    words : (str, str, str)
+        What the curve is called, the band and the local effects.
+    """
+
+    band: np.ndarray
+    edges: np.ndarray
+    local: np.ndarray
+    words: tuple[str, str, str]
+
+
+def _draw_spread(spread: Spread, states: np.ndarray, x0: np.ndarray, x1: np.ndarray, height: Callable[[np.ndarray], np.ndarray]) -> list[str]:
+    """Draw the band of every state, a line through local effects, and what is what."""
+    upper, lower = height(spread.band[1, states]), height(spread.band[0, states])
+    boxes = "".join(f"M{a:.1f} {y:.1f}H{b:.1f}V{z:.1f}H{a:.1f}Z" for a, b, y, z in zip(x0, x1, upper, lower, strict=True))
+    parts = [f'<path d="{boxes}" fill="{COLOURS[0]}" fill-opacity="0.2"/>']
+    there = np.isin(spread.edges, states)
+    if there.any():
+        places = np.searchsorted(states, spread.edges[there])
+        points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip((x0 + x1)[places] / 2, height(spread.local[there]), strict=True))
+        parts.append(f'<polyline points="{points}" fill="none" stroke="{COLOURS[1]}" stroke-width="2" stroke-dasharray="6 3"/>')
+    told = spread.words if there.any() else spread.words[:2]
+    colours = (COLOURS[0], COLOURS[0], COLOURS[1])
+    for k, (words, colour) in enumerate(zip(told, colours, strict=False)):
+        parts.append(f'<g fill="{colour}">{_text(LEFT + 8 + 180 * k, TOP - 8, words, "start")}</g>')
+    return parts
+
+
+def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs: Sequence[str], unit: str, spread: Spread | None = None) -> str:
     """Draw a curve of every output, up to five, as an SVG document, with the histogram ``share (states,)`` of values where it is known."""
     states = _choose_states(axis, share)
     first, last = _ends(axis, states)
     values = curve.value[: len(COLOURS), states]
     x0, x1 = (_scale(each, first.min(), last.max(), LEFT, RIGHT) for each in (first, last))
-    low, high = float(values.min()), float(values.max())
-    heights = _scale(values, low, high, BOTTOM - BARS - 12, TOP + 6) if high > low else np.full(values.shape, (TOP + BOTTOM - BARS) / 2)
+    drawn = values if spread is None else np.concatenate((values.reshape(-1), spread.band[:, states].reshape(-1), spread.local))
+    low, high = float(drawn.min()), float(drawn.max())
+
+    def height(number: np.ndarray) -> np.ndarray:
+        return _scale(number, low, high, BOTTOM - BARS - 12, TOP + 6) if high > low else np.full(number.shape, (TOP + BOTTOM - BARS) / 2)
+
     parts = [f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>']  # text is black, and pages may be dark
     parts += [f'<rect x="{LEFT}" y="{TOP}" width="{RIGHT - LEFT}" height="{BOTTOM - TOP}" fill="none" stroke="#cccccc"/>']
     if share is not None and share[states].max() > 0:
@@ -86,18 +130,20 @@ def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs:
         for a, b, tall in zip(x0, x1, BARS * dense / tallest, strict=True):
             box = f'x="{a:.1f}" y="{BOTTOM - tall:.1f}" width="{max(b - a, THIN):.1f}" height="{tall:.1f}"'
             parts.append(f'<rect {box} fill="#dddddd"/>')
-    for k, line in enumerate(heights):
+    parts.extend([] if spread is None else _draw_spread(spread, states, x0, x1, height))
+    for k, line in enumerate(height(values)):
         path = "".join(f"M{a:.1f} {y:.1f}H{b:.1f}" for a, b, y in zip(x0, x1, line, strict=True))
         parts.append(f'<path d="{path}" fill="none" stroke="{COLOURS[k]}" stroke-width="2"/>')
         if len(outputs) > 1:
             parts.append(f'<g fill="{COLOURS[k]}">{_text(LEFT + 8 + 110 * k, TOP - 8, outputs[k][:NAME], "start")}</g>')
     for at, text in _ticks(low, high):
-        y = float(_scale(np.array(at), low, high, BOTTOM - BARS - 12, TOP + 6)) if high > low else (TOP + BOTTOM - BARS) / 2
+        y = float(height(np.array(at)))
         parts.append(_text(LEFT - 6, y + 4, text, "end"))
         parts.append(f'<line x1="{LEFT - 4}" x2="{LEFT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#888888"/>')
     parts.extend(_label(axis, states, first, last))
     parts.append(_text((LEFT + RIGHT) / 2, HEIGHT - 8, axis.name))
-    parts.append(f'<text transform="translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)" text-anchor="middle">mean {escape(unit)}</text>')
+    what = f"{'mean' if spread is None else 'centred'} {unit}"
+    parts.append(f'<text transform="translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)" text-anchor="middle">{escape(what)}</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12" role="img">'
     return f"{head}<title>{escape(printable(f'{unit} by {axis.name}'))}</title>{''.join(parts)}</svg>\n"
 

@@ -141,6 +141,11 @@ def _join(trees: Iterable[_Tree], width: int) -> TreeEnsemble:
     return ensemble
 
 
+def list_small_models() -> list[TreeEnsemble]:
+    """Make models of one output and of two: with a tree whose players' patterns are counted each, and one that is looked up."""
+    return [_join([_chain(range(DEEP)), _chain([0, 1, N_NUMERIC])], width) for width in WIDTHS]
+
+
 def _fill_in(method: Method, n_players: int) -> dict[str, Any]:
     """Return the method's parameters: defaults, or usable values."""
     given = {parameter.name: parameter.default for parameter in method.parameters}

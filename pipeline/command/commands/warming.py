@@ -30,7 +30,7 @@ def warm(
         A level of processors instead of this one, which has to be of it. A process finds what was compiled for a level if its environment has
         NUMBA_CPU_NAME, the level, and NUMBA_CPU_FEATURES, which is empty.
     methods
-        Names with commas between; by default all.
+        Names with commas between; by default all, and effects.
     quiet
         Show nothing but errors.
     json
@@ -48,10 +48,11 @@ def warm(
     """
     from leafledger.kernels import compiled as compiling
 
+    from ...effects.warmup import warm_effects
     from ...methods.warmup import list_names, list_pieces
 
     names = None if methods is None else [name.strip() for name in methods.split(",")]
-    pieces = list_pieces(names)
+    pieces = [*list_pieces(names), *([("effects", warm_effects)] if names is None else [])]
     if cpu is not None and (os.environ.get("NUMBA_CPU_NAME"), os.environ.get("NUMBA_CPU_FEATURES")) != (cpu, ""):
         return _warm_level(cpu, methods, quiet, json)
     started, n_compiled, folder = time.perf_counter(), 0, compiling.find_folder()

@@ -1,5 +1,6 @@
 """Pictures of curves: well-formed, with every state in its place, whatever the feature is called."""
 
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -84,3 +85,35 @@ def test_axes_have_round_numbers(values, above, below):
     assert texts["middle"][:-2] == below
     heights = {each.get("height") for each in drawn.iter(f"{SVG}rect") if each.get("fill") == "#dddddd"}
     assert heights == {"40.0"}
+
+
+def test_bands_and_local_effects_are_drawn_around_the_mean():
+    """All three on one scale: the mean lies in the band, and the heights of all are one straight function of their numbers."""
+    rows = make_rows(300)
+    found = leafledger.feature_effects(train("lightgbm", rows)[0], rows, features=["x", "colour"])
+    drawn = ElementTree.fromstring(found.figure("x"))
+    band, mean = list(drawn.iter(f"{SVG}path"))
+    (line,) = drawn.iter(f"{SVG}polyline")
+    states = found.partial_dependence.to_frame("x")
+    bands = found.bands("x", [0.05, 0.95])
+    ends = bands["at_least"][bands["quantile"] == 0.05].to_numpy(), bands["at_most"][bands["quantile"] == 0.95].to_numpy()
+    boxes = [[float(each) for each in re.split("[MHVZ ]", box) if each] for box in band.get("d").split("Z")[:-1]]  # x0 y1 x1 y0 x0
+    first = int(np.argmax((states["share"].cumsum() >= 0.005 * states["share"].sum()).to_numpy()))
+    some = slice(first, first + len(boxes)) if states["kind"].iloc[-1] != "missing" else slice(first, first + len(boxes) - 1)
+    boxes = boxes[: some.stop - some.start]
+    centred = (states["value"] - (states["share"] * states["value"]).sum()).to_numpy()
+    heights = [float(each.split("H")[0].split(" ")[1]) for each in mean.get("d").split("M")[1:]][: len(boxes)]
+    numbers = np.concatenate((ends[1][some], ends[0][some], centred[some]))
+    at = np.concatenate(([box[1] for box in boxes], [box[3] for box in boxes], heights))
+    slope, origin = np.polyfit(numbers, at, 1)
+    np.testing.assert_allclose(slope * numbers + origin, at, atol=0.2)
+    assert slope < 0
+    local = found.local_effects("x")["value"].to_numpy()
+    ys = [float(point.split(",")[1]) for point in line.get("points").split(" ")]
+    assert 1 < len(ys) <= local.size
+    assert np.abs(slope * local[:, None] + origin - ys).min(axis=0).max() < 0.2
+    texts = [each.text for each in drawn.iter(f"{SVG}text")]
+    assert {"mean of rows", "5% to 95% of rows", "local effects", "centred margin"} <= set(texts)
+    assert "polyline" not in found.figure("colour")
+    with pytest.raises(leafledger.UsageError, match="output is 'z', expected"):
+        found.figure("x", "z")

@@ -8,6 +8,7 @@ import pytest
 from leafledger.kernels import compiled as compiling
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.command.commands import warming
+from leafledger.pipeline.effects import warmup as effects
 from leafledger.pipeline.methods import warmup as pieces
 
 
@@ -16,6 +17,7 @@ def two(monkeypatch):
     """Two pieces, none of which compiles."""
     done = []
     monkeypatch.setattr(pieces, "list_pieces", lambda names: [("one", lambda: done.append(1)), ("two", lambda: done.append(2))])
+    monkeypatch.setattr(effects, "warm_effects", lambda: None)
     monkeypatch.setattr(compiling, "find_folder", lambda: "/kernels")
     monkeypatch.delenv("NUMBA_CPU_NAME", raising=False)
     return done
@@ -25,7 +27,7 @@ def test_pieces_are_counted_on_standard_error(two, capsys):
     """And what was compiled, for what, and where it is, on standard output; or as a document."""
     assert cli.main(["warm"]) == 0
     said = capsys.readouterr()
-    assert said.err.splitlines() == ["1 of 2: one: were there", "2 of 2: two: were there"]
+    assert said.err.splitlines() == ["1 of 3: one: were there", "2 of 3: two: were there", "3 of 3: effects: were there"]
     assert said.out == f"0 functions compiled for {compiling.name_cpu()} in 0 s, kept in /kernels\n"
     assert cli.main(["warm", "--json", "--quiet", "--methods", "shapley"]) == 0
     said = capsys.readouterr()
