@@ -160,7 +160,7 @@ def write_explainer(
     """Write an explainer into an empty local folder, and open it; ``asked`` are other arguments of `prepare`."""
     kept, loaded = _as_json(asked), load_ensemble(model)
     if isinstance(kept.get("partition"), str | PathLike):
-        kept["partition"] = json.loads(Path(kept["partition"]).read_text())
+        kept["partition"] = json.loads(Path(kept["partition"]).read_text("utf-8"))
     _write_model(model, loaded, folder / FILE)
     name = _write_background(background, folder)
     recipe = Recipe(
