@@ -18,7 +18,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions wheel worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions wheel release worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -177,6 +177,15 @@ wheel: setup
 	$(call install,$(WHEEL_VENV),--constraint $(CONSTRAINTS) dist/*.whl)
 	$(BIN)/python -m tests.wheel $(WHEEL_VENV)
 
+# A release, but for uploading it: packages built twice to the same bytes and checked, notes, files that others' services read.
+release: setup
+	$(call install,$(VENV),--constraint $(CONSTRAINTS) --group release)
+	rm -rf build/release
+	$(BIN)/python -m infra.release build/release
+	$(BIN)/twine check --strict build/release/*.whl build/release/*.tar.gz
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+	$(BIN)/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+
 # What a Dask worker needs whose data lie in S3, and nothing else: files of all libraries are explained, checked and compared there, to the same bytes.
 worker: setup
 	rm -rf $(WORKER_VENV)
@@ -199,7 +208,7 @@ docs-outputs: setup
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade
 constraints: setup
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --group spark --universal --python-version 3.11 $(UPGRADE) \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --group spark --group release --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 
 clean:

@@ -101,7 +101,7 @@ def read_template(given: str | PathLike) -> tuple["Template", str]:
     from jinja2.sandbox import SandboxedEnvironment
 
     place = read_place("template", given)
-    text = (LETTERS / OWN[place]).read_text() if place in OWN else storage.read(normalise(place)).decode(errors="replace")
+    text = (LETTERS / OWN[place]).read_text("utf-8") if place in OWN else storage.read(normalise(place)).decode(errors="replace")
     name = OWN.get(place, place).removesuffix(".jinja").removesuffix(".j2")
     markup = name.endswith(MARKUP)
     environment = SandboxedEnvironment(autoescape=markup, undefined=StrictUndefined, keep_trailing_newline=True)

@@ -219,7 +219,7 @@ def draw_picture(*figures: Figure) -> str:
     picture = Element("svg", {"xmlns": "http://www.w3.org/2000/svg", "width": str(WIDTH), "role": "img"})
     _add(picture, "title").text = figures[0].title
     _add(picture, "desc").text = " ".join(figure.description for figure in figures)
-    _add(picture, "style").text = (TEMPLATES / "colours.css").read_text() + STYLE
+    _add(picture, "style").text = (TEMPLATES / "colours.css").read_text("utf-8") + STYLE
     top = 0
     for figure in figures:
         top += _draw_card(picture if len(figures) == 1 else _add(picture, "g", transform=f"translate(0 {top})"), figure)

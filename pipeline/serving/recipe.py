@@ -190,7 +190,7 @@ def write_explainer(
         raise UsageError("top and reasons are two answers, expected one of them")
     kept, loaded = _as_json(asked), load_ensemble(model)
     if isinstance(kept.get("partition"), str | PathLike):
-        kept["partition"] = json.loads(Path(kept["partition"]).read_text())
+        kept["partition"] = json.loads(Path(kept["partition"]).read_text("utf-8"))
     _write_model(model, loaded, folder / FILE)
     name = _write_background(background, loaded, folder)
     recipe = Recipe(

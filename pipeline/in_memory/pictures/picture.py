@@ -97,7 +97,7 @@ def _shoot(picture: Picture) -> bytes:
         raise UsageError("a .png needs cairosvg, or Chromium, and neither is there: pip install cairosvg, or save it as .svg")
     with storage.scratch() as folder:
         page, made = folder / "picture.html", folder / "picture.png"
-        page.write_text(f'<!doctype html><meta charset="utf-8"><style>body {{ margin: 0 }} svg {{ display: block }}</style>{picture.light}')
+        page.write_bytes(f'<!doctype html><meta charset="utf-8"><style>body {{ margin: 0 }} svg {{ display: block }}</style>{picture.light}'.encode())
         options = ("--headless", "--no-sandbox", "--hide-scrollbars", "--disable-gpu", f"--user-data-dir={folder / 'profile'}")
         size = f"--window-size={picture.size[0]},{picture.size[1]}", f"--force-device-scale-factor={DENSE}"
         try:
