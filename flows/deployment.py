@@ -161,7 +161,7 @@ def make_deployment(model: str, data: str, out: str, options: Options, nights: N
     asked = {field.name: getattr(options, field.name) for field in fields(Options)}
     parameters: dict[str, Any] = {"model": normalise_source(model), "data": data, "out": out}
     parameters |= {name: value for name, value in asked.items() if value != getattr(by_default, name)}
-    followed = {"against": nights.against, "thresholds": nights.thresholds, "report": nights.report or None}
+    followed = {name: getattr(nights, name) or None for name in ("against", "thresholds", "report", "names", "overview")}
     parameters |= {name: value for name, value in followed.items() if value is not None}
     for place in PLACES:
         if isinstance(parameters.get(place), str) and (place, parameters[place]) != ("background", MODEL):

@@ -70,7 +70,11 @@ HERE = {  # additions to the command's help of parameters
     "max_rejected": " Here the state is then called PartlyRejected.",
     "against": " {date} is filled in. Here the states are called Drifted and PartlyDone.",
 }
-OWN = {"report": "Write a page about the run, report/index.html, see leafledger report."}  # parameters of the flow only
+OWN = {  # parameters of the flow only
+    "report": "Write a page about the run, report/index.html, see leafledger report.",
+    "names": "TOML or JSON file, or an object, of readable names of features, their units and descriptions, for the page.",
+    "overview": "Page that lists this run and others: the page links to it.",
+}
 PARTLY_REJECTED, DRIFTED, PARTLY_DONE = "PartlyRejected", "Drifted", "PartlyDone"  # states that count as completed
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -213,6 +217,8 @@ def explain(
     against: str | None = None,
     thresholds: dict[str, Any] | str | None = None,
     report: bool = False,
+    names: dict[str, Any] | str | None = None,
+    overview: str | None = None,
 ) -> State[Manifest]:
     """Explain every row of a Parquet data set and publish attributions and summaries; then say what changed, and write a page, where asked.
 
@@ -233,6 +239,8 @@ def explain(
         As ``leafledger drift`` takes them.
     report : bool
         Write a page about the run.
+    names, overview : optional
+        As ``leafledger report`` takes them.
 
     Returns
     -------
@@ -264,7 +272,7 @@ def explain(
                 finish_replacement(run.out, manifest)
             attempt.verdict = None if asked is None else _compare(log, job, manifest, *asked, short)
             if report:
-                artifacts.show_page(write_page(job))
+                artifacts.show_page(write_page(job, names, overview))
             attempt.undone += _move(log, run, manifest)
             attempt.warned += filter(None, (undigested_warning(run), run.returning))
     except LeafledgerError as error:

@@ -28,3 +28,9 @@ class Nights:
 
     report: Annotated[bool, Parameter(negative=())] = False
     """Write a page about every run, report/index.html, as leafledger report does."""
+
+    names: str | None = None
+    """TOML or JSON file of readable names of features, their units and descriptions, for the page, as for leafledger report."""
+
+    overview: str | None = None
+    """Page that lists all runs, as leafledger runs --html writes it: every page links to it."""

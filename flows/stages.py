@@ -9,6 +9,7 @@ from prefect.client.schemas.objects import TaskRun
 
 from leafledger.pipeline.drift import against as against_
 from leafledger.pipeline.errors import ClusterLost, NotAFile, NotThere, StorageError, UnknownStore, UnusablePlace
+from leafledger.pipeline.finished.names import NamesFile
 from leafledger.pipeline.report.report import WrittenReport, report
 from leafledger.pipeline.runs.job.job import Job
 from leafledger.pipeline.runs.monitor.attempt import Attempt
@@ -111,8 +112,8 @@ def compare(job: Job, manifest: Manifest, against: str, thresholds: Mapping[str,
 
 
 @stage("report")
-def write_page(job: Job) -> WrittenReport:
+def write_page(job: Job, names: NamesFile | None = None, overview: str | None = None) -> WrittenReport:
     """Stage 10: write a page about the run."""
     options = job.options
     where: dict[str, Any] = {name: getattr(options, name) for name in ("scheduler", "threads", "workers", "plain_tcp", "wait")}
-    return report(job.out, **where, progress=artifacts.show_progress)
+    return report(job.out, names=names, overview=overview, **where, progress=artifacts.show_progress)

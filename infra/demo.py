@@ -1,8 +1,10 @@
 """The demo: a year of real flights as Parquet, a model of their arrival delay from each library, the nightly flow run on all three;
-then month by month, each compared with the one before, with a report; and the losses of these months, once the delays are known."""
+then a model of what is known when a flight leaves, trained on January to March and run on each month since, with a comparison and a report;
+the losses of some of these months, once the delays are known; and reasons for the late flights of one, as a table and as letters."""
 
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
@@ -20,6 +22,7 @@ from rich.console import Console
 from rich.table import Table
 
 FOLDER = Path("build/demo")
+WORDS = Path(__file__).parent / "demo_words"  # names of features, and reasons, in words
 NUMBERS = ("month", "day", "hour", "sched_dep_time", "dep_delay", "air_time", "distance", "plane_year", "seats")
 CATEGORIES = ("carrier", "origin", "dest")
 FEATURES = [*NUMBERS, *CATEGORIES]
@@ -28,7 +31,13 @@ IDS = ("time_hour", "carrier", "flight", "tailnum")
 TREES = 60
 TOP = 10  # features shown
 MOVED = 3  # of a month
-LATE = range(4, 8)  # months whose losses are explained
+KNOWN = ("dep_delay", "hour", "distance", "plane_year", "seats", *CATEGORIES)  # when a flight leaves: features of the model of the months
+TRAINED = range(1, 4)  # months that this model is trained on,
+MONTHS = range(4, 13)  # and run on
+INCIDENT = 12  # month whose data hold cancelled flights too, by mistake
+LOSSES = range(4, 8)  # months whose losses are explained
+LATE, REASONED = 120, 7  # minutes, and month of the late flights that get reasons
+MOST = {"distance": 0.1}  # drift of a month: months differ more than nights
 CAPTION = (
     "Flights that never left have no departure delay. No model saw one land, and XGBoost sends them the way of the latest: hence its larger share."
 )
@@ -69,6 +78,11 @@ def write_months(flights: pd.DataFrame, folder: Path) -> None:
         keep(folder / f"month={month}" / "flights.parquet", partial(pq.write_table, table))
 
 
+def write_departed(flights: pd.DataFrame, folder: Path) -> None:
+    """The flights that left, a file for each month. In one month somebody forgot to leave out those that were cancelled."""
+    write_months(flights[flights.dep_delay.notna() | (flights.month == INCIDENT)], folder)
+
+
 def train_xgboost(rows: pd.DataFrame, target: pd.Series, path: Path) -> None:
     import xgboost
 
@@ -92,6 +106,19 @@ def train_catboost(rows: pd.DataFrame, target: pd.Series, path: Path) -> None:
         iterations=TREES, depth=6, learning_rate=0.2, one_hot_max_size=255, random_seed=1, allow_writing_files=False, verbose=False
     )
     model.fit(text, target, cat_features=list(CATEGORIES)).save_model(str(path))
+
+
+def make_monthly(folder: Path) -> tuple[Path, Path]:
+    """The model of the months and its data set, made where they are not there yet."""
+    data, model = folder / "departed", folder / "delay.ubj"
+    if not all(path.exists() for path in (model, *(data / f"month={month}" / "flights.parquet" for month in range(1, 13)))):
+        flights = read_flights()
+        write_departed(flights, data)
+        seen = flights[flights[TARGET].notna() & flights.month.isin(TRAINED)]
+        keep(model, partial(train_xgboost, seen[[*KNOWN]].astype(dict.fromkeys(CATEGORIES, "category")), seen[TARGET]))
+    for name in ("names.toml", "reasons.toml"):
+        shutil.copyfile(WORDS / name, folder / name)
+    return data, model
 
 
 MODELS = {"xgboost.ubj": train_xgboost, "lightgbm.txt": train_lightgbm, "catboost.cbm": train_catboost}
@@ -138,16 +165,17 @@ def importances(runs: dict[str, Path]) -> Table:
     return table
 
 
-def explain_months(model: Path, data: Path, folder: Path) -> None:
-    """Twelve runs of the flow, as it would run every month: explained, compared with the month before, reported; then ``latest`` moves on."""
+def explain_months(model: Path, data: Path, folder: Path, names: Path) -> None:
+    """A run of the flow for each month, as it would run every month: explained, compared with the one before, reported; then ``latest`` moves on."""
     from leafledger import list_runs
     from leafledger.flows.explain import explain
     from leafledger.pipeline.history.index_page import save_index
 
     latest = str(folder / "latest.json")
-    for month in range(1, 13):
+    asked = {"latest": latest, "against": latest, "thresholds": MOST, "report": True, "names": str(names), "overview": str(folder / "index.html")}
+    for month in MONTHS:
         places = str(model), str(data / "month={date:%-m}"), str(folder / "{date:%Y-%m}")
-        explain(*places, latest=latest, ids=list(IDS), values=True, date=date(2013, month, 1), against=latest, report=True)
+        explain(*places, ids=list(IDS), values=True, date=date(2013, month, 1), **asked)
     save_index(str(folder / "index.html"), str(folder), list_runs(folder))
 
 
@@ -167,16 +195,17 @@ def changes_by_month(folder: Path) -> Table:
 
 
 def explain_losses(model: Path, data: Path, folder: Path) -> Table:
-    """Runs of losses, once the delays of these months are known, each compared with the one before; January's flights are the background."""
+    """Runs of losses, once the delays of these months are known, each compared with the one before; March's flights are the background."""
     from leafledger import drift
     from leafledger import explain as explain_run
 
     table = Table(title="month against month: the mean loss in squared minutes, and which feature made the predictions worse, or better")
     for heading in ("month", "mean loss", "change", "most of it", "labels"):
         table.add_column(heading, justify="left" if heading in ("month", "most of it") else "right")
-    runs = [folder / f"2013-{month:02}" for month in LATE]
-    for month, run in zip(LATE, runs, strict=True):
-        asked = {"space": "loss", "label": TARGET, "background": str(data / "month=1"), "ids": list(IDS), "tables": str(folder / "tables")}
+    runs = [folder / f"2013-{month:02}" for month in LOSSES]
+    for month, run in zip(LOSSES, runs, strict=True):
+        background = str(data / f"month={TRAINED[-1]}")
+        asked = {"space": "loss", "label": TARGET, "background": background, "ids": list(IDS), "tables": str(folder / "tables")}
         explain_run(str(model), str(data / f"month={month}"), str(run), **asked)
     for before, run in pairwise(runs):
         found = drift(run, against=before)
@@ -185,6 +214,21 @@ def explain_losses(model: Path, data: Path, folder: Path) -> Table:
         first = max((each for each in found.shifts if each.kind == "phi"), key=lambda each: way * each.change)
         table.add_row(run.name, f"{whole.mean:.0f}", f"{whole.change:+.0f}", f"{first.feature} {first.change:+.0f}", f"{whole.base or 0.0:+.0f}")
     return table
+
+
+def explain_late(model: Path, data: Path, folder: Path, reasons: Path) -> int:
+    """Reasons for the flights that left late, against those of the month that did not; how many they are."""
+    from leafledger import explain as explain_run
+    from leafledger import write_reasons
+
+    flights = pd.read_parquet(data / f"month={REASONED}")
+    late = flights[flights.dep_delay > LATE].drop(columns="month", errors="ignore")
+    path = keep(folder / "late.parquet", partial(pq.write_table, pa.Table.from_pandas(late, preserve_index=False)))
+    explain_run(str(model), str(path), str(folder / "run"), ids=list(IDS), values=True, reasons=str(reasons))
+    worst = late.loc[late.dep_delay.idxmax()]
+    write_reasons(folder / "run", csv=folder / "reasons.csv")
+    write_reasons(folder / "run", letters=folder / "letters", template="html", where={name: worst[name] for name in ("flight", "tailnum")})
+    return len(late)
 
 
 def main(folder: Path = FOLDER) -> None:
@@ -210,16 +254,20 @@ def main(folder: Path = FOLDER) -> None:
         console.print(f"{model.stem}: {report.n_rows:,} flights explained {taken}, checked: {run}/attributions, {run}/summary", highlight=False)
     console.print(importances(runs))
     months, begun = folder / "months", time.perf_counter()
-    explain_months(models[0], data, months)
+    departed, model = make_monthly(folder)
+    explain_months(model, departed, months, folder / "names.toml")
     console.print(changes_by_month(months))
     taken = f"{time.perf_counter() - begun:.0f} s"
-    console.print(f"12 months explained, compared and reported in {taken}: {months}/index.html leads to a report of each", highlight=False)
+    console.print(f"{len(MONTHS)} months explained, compared and reported in {taken}: {months}/index.html leads to a report of each", highlight=False)
     losses, begun = folder / "losses", time.perf_counter()
-    console.print(explain_losses(models[0], data, losses))
+    console.print(explain_losses(model, departed, losses))
     taken = f"{time.perf_counter() - begun:.0f} s"
     console.print(
-        f"losses of {len(LATE)} months explained and compared in {taken}: {losses}, and leafledger report writes a page of each", highlight=False
+        f"losses of {len(LOSSES)} months explained and compared in {taken}: {losses}, and leafledger report writes a page of each", highlight=False
     )
+    late = folder / "late"
+    n_late = explain_late(model, departed, late, folder / "reasons.toml")
+    console.print(f"reasons for {n_late:,} late flights: {late}/reasons.csv, and a letter about the latest in {late}/letters", highlight=False)
     console.print(f"{time.perf_counter() - started:.0f} s in all", highlight=False)
 
 

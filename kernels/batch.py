@@ -11,7 +11,7 @@ from .reductions.input_counts import classify
 from .slices.buffers import Buffers, Prepared, Sharing
 from .trees.binning import bin_rows
 from .trees.margin import add_margins
-from .weighted.rows import carry_rows
+from .weighted.rows import carry_rows, find_carried_misses
 
 
 @jit
@@ -85,8 +85,12 @@ def find_residuals(check: Check | None, prepared: Prepared, buffers: Buffers, n_
 
 
 def find_set_residuals(prepared: Prepared, buffers: Buffers, n_rows: int) -> np.ndarray:
-    """Measure by how much each row's interactions miss margin less base value, as a fraction of the margin's bound; (0, n_rows) where they may."""
-    return miss_margins(buffers.pairs, prepared, buffers, n_rows) if prepared.pairs.tables.add_up else np.zeros((0, n_rows))
+    """Measure by how much each row's interactions miss what they add up to, as a fraction of the row's bound; (0, n_rows) where they may."""
+    if not prepared.pairs.tables.add_up:
+        return np.zeros((0, n_rows))
+    if prepared.weighted.tables:
+        return find_carried_misses(buffers.pairs, buffers, n_rows)
+    return miss_margins(buffers.pairs, prepared, buffers, n_rows)
 
 
 def find_breach(residuals: np.ndarray) -> int | None:

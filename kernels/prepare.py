@@ -8,16 +8,16 @@ import numpy as np
 from .errors import InvalidParameters
 from .game_values import GameValue
 from .jit.decorator import frozen
-from .marginal.query import MarginalUse
+from .marginal.query import MarginalUse, make_pairs, make_sets, play_against
 from .method.jackknife import N_GROUPS, JackknifeGroups, JackknifeQuery
-from .method.method import BackgroundQuery, BackgroundStatistics, BackgroundUse, Method, Parameters, refuse_other
+from .method.method import BackgroundQuery, BackgroundStatistics, BackgroundUse, Method, Parameters, Phi, refuse_other
 from .path_dependent.interactions import play_pairs
 from .path_dependent.set_games import play_sets
 from .quotients.quantities import Quantity
 from .semivalues.set_tables import prepare_sets, sets_against
-from .semivalues.tables import no_interactions, prepare_interactions
+from .semivalues.tables import no_interactions, pairs_against, prepare_interactions
 from .set_indices import Sets, SetValue, of_index, of_value
-from .slices.buffers import NO_GROUPS, NO_PAIRS, NOT_SHARED, NOT_WEIGHTED, Pairs, Prepared, Sharing, Weighted, WithoutGroups
+from .slices.buffers import NO_GROUPS, NO_PAIRS, NOT_SHARED, NOT_WEIGHTED, Pairs, Prepared, Sharing, Weighted, WeightedPairs, WithoutGroups
 from .trees.binning import BinTables, bin_dtype, bin_rows, padded
 from .trees.ensemble import TreeEnsemble
 from .trees.forest import Forest, make_forest
@@ -25,7 +25,7 @@ from .trees.margin import prepare_margin
 from .trees.paths import empty_coalition, margin_bound
 from .trees.player_sets import name_sets
 from .weighted.counts import MarginRange
-from .weighted.query import CarriedQuery, ask_carried, count_games, prepare_carried
+from .weighted.query import CarriedQuery, ask_carried, count_games, prepare_carried, weigh_games
 
 Shared = Mapping[int, tuple[int, ...]]
 NOBODY: Shared = {}
@@ -210,7 +210,7 @@ def _pair_up(forest: Forest, value: GameValue | None, of_sets: SetValue | None) 
         return Pairs(NO_PAIRS, no_interactions(forest))
     if of_sets is not None:
         game = play_sets(forest, of_sets)
-        return Pairs(name_sets(forest, game.sets.players), prepare_sets(game, forest, of_sets.adds_up))
+        return Pairs(name_sets(forest, game.sets.players), prepare_sets(game, forest, of_sets))
     played, pairs = play_pairs(forest, value)
     return Pairs(forest.players[pairs], prepare_interactions(played, forest))
 
@@ -228,6 +228,21 @@ def _play_against(use: BackgroundUse, forest: Forest, method: Method, parameters
         weighted, tables, base = prepare_carried(use, forest, method.phi, parameters, query, statistics)
         return _Played(tables, base, weighted)
     return _Played(*use.prepare(forest, method.phi, parameters, query, statistics), NOT_WEIGHTED)
+
+
+def _interact_against(forest: Forest, phi: Phi, query: Any, statistics: Any, value: GameValue | None, of_sets: SetValue | None) -> Pairs:
+    """Make the interaction tables of a game against a background, or those of all weighted games."""
+    carried = isinstance(query, CarriedQuery)
+    if value is None:
+        return Pairs(NO_PAIRS, WeightedPairs(()))
+    games = weigh_games(forest, phi, query, statistics) if carried else [play_against(forest, phi, query, statistics)]
+    cut = query.query if carried else query
+    made: list[Any]
+    if of_sets is not None:
+        made = [sets_against(forest, *make_sets(game, cut, of_sets), of_sets.adds_up) for game in games]
+    else:
+        made = [pairs_against(forest, *make_pairs(game, cut, value)) for game in games]
+    return Pairs(query.pairs, WeightedPairs(tuple(made)) if carried else made[0])
 
 
 def _share_out(rows: np.ndarray, shared: Shared) -> tuple[np.ndarray, Sharing]:
@@ -302,12 +317,8 @@ def prepare(
             lots = tuple(each.weighted if each.weighted.tables else each.tables for each in made)
             without, statistics = WithoutGroups(lots, np.stack([each.base for each in made])), jackknife.together()
         tables, base, weighted = _play_against(use, forest, method, parameters, query, statistics)
-        if of_sets is not None and isinstance(use, MarginalUse):
-            found = use.prepare_sets(forest, method.phi, query, statistics, of_sets)
-            pairs = Pairs(query.pairs, sets_against(forest, *found, of_sets.adds_up))
-        elif value is not None and isinstance(use, MarginalUse):
-            looked_up, subsets, patterns = use.prepare_pairs(forest, method.phi, query, statistics, value)
-            pairs = Pairs(query.pairs, pairs.tables._replace(looked_up=looked_up, subsets=subsets, patterns=patterns))
+        if isinstance(use, MarginalUse) and (value is not None or weighted.tables):
+            pairs = _interact_against(forest, method.phi, query, statistics, value, of_sets)
     return frozen(
         Prepared(
             bins=bins,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     )
     from leafledger.pipeline.explain import explain
     from leafledger.pipeline.finished.finished_run import FinishedRun, read_run
+    from leafledger.pipeline.finished.given_reasons import WrittenReasons, write_reasons
     from leafledger.pipeline.finished.rows_of_runs import FoundInRuns, find_in_runs
     from leafledger.pipeline.forgetting.forget import ForgottenRows, forget
     from leafledger.pipeline.history.listed_runs import ListedRun, list_runs
@@ -48,10 +49,14 @@ if TYPE_CHECKING:  # what type checkers and editors read; everything is imported
     from leafledger.pipeline.in_memory.explain.attribute import attribute
     from leafledger.pipeline.in_memory.explain.attributions import Attributions
     from leafledger.pipeline.in_memory.explain.explainer import Explainer, prepare
+    from leafledger.pipeline.in_memory.explain.loaded import load_attributions
     from leafledger.pipeline.in_memory.inspect.inspection import Inspection, inspect_model
     from leafledger.pipeline.in_memory.inspect.leaf_tables import leaf_tables
     from leafledger.pipeline.in_memory.inspect.sampling_bound import sampling_bound, sampling_rows
+    from leafledger.pipeline.in_memory.pictures.picture import Picture
+    from leafledger.pipeline.in_memory.pictures.plots import Plots
     from leafledger.pipeline.in_memory.rankings.curves import Curves, coalition_values, curves
+    from leafledger.pipeline.in_memory.rankings.explained_share import ExplainedShare, explained_share
     from leafledger.pipeline.in_memory.rankings.gradient import Gradient, gradient
     from leafledger.pipeline.in_memory.rankings.prediction_gap import prediction_gap, rank_by_gap
     from leafledger.pipeline.models import load_ensemble, save_model
@@ -73,6 +78,7 @@ __all__ = [
     "ClusterLost",
     "Curves",
     "Drift",
+    "ExplainedShare",
     "Explainer",
     "FeatureEffects",
     "FinishedRun",
@@ -98,7 +104,9 @@ __all__ = [
     "NotThere",
     "OtherVersion",
     "PartialDependence",
+    "Picture",
     "Plan",
+    "Plots",
     "PredictionMismatch",
     "Provenance",
     "Pruned",
@@ -114,6 +122,7 @@ __all__ = [
     "UnusablePlace",
     "UsageError",
     "WorkersDied",
+    "WrittenReasons",
     "WrittenReport",
     "attribute",
     "check_run",
@@ -124,6 +133,7 @@ __all__ = [
     "effects",
     "encoder_groups",
     "explain",
+    "explained_share",
     "feature_effects",
     "find_in_runs",
     "forget",
@@ -131,6 +141,7 @@ __all__ = [
     "inspect_model",
     "leaf_tables",
     "list_runs",
+    "load_attributions",
     "load_ensemble",
     "nearest_changes",
     "partial_dependence",
@@ -146,6 +157,7 @@ __all__ = [
     "sampling_bound",
     "sampling_rows",
     "save_model",
+    "write_reasons",
 ]
 
 _HOMES = {
@@ -187,13 +199,18 @@ _HOMES = {
     "leafledger.pipeline.in_memory.explain.attribute": ("attribute",),
     "leafledger.pipeline.in_memory.explain.attributions": ("Attributions",),
     "leafledger.pipeline.in_memory.explain.explainer": ("Explainer", "prepare"),
+    "leafledger.pipeline.in_memory.explain.loaded": ("load_attributions",),
+    "leafledger.pipeline.in_memory.pictures.picture": ("Picture",),
+    "leafledger.pipeline.in_memory.pictures.plots": ("Plots",),
     "leafledger.pipeline.finished.finished_run": ("FinishedRun", "read_run"),
+    "leafledger.pipeline.finished.given_reasons": ("WrittenReasons", "write_reasons"),
     "leafledger.pipeline.in_memory.inspect.inspection": ("Inspection", "inspect_model"),
     "leafledger.pipeline.in_memory.inspect.leaf_tables": ("leaf_tables",),
     "leafledger.pipeline.forgetting.forget": ("ForgottenRows", "forget"),
     "leafledger.pipeline.finished.rows_of_runs": ("FoundInRuns", "find_in_runs"),
     "leafledger.pipeline.in_memory.rankings.prediction_gap": ("prediction_gap", "rank_by_gap"),
     "leafledger.pipeline.in_memory.rankings.curves": ("Curves", "coalition_values", "curves"),
+    "leafledger.pipeline.in_memory.rankings.explained_share": ("ExplainedShare", "explained_share"),
     "leafledger.pipeline.in_memory.rankings.gradient": ("Gradient", "gradient"),
     "leafledger.pipeline.in_memory.inspect.sampling_bound": ("sampling_bound", "sampling_rows"),
     "leafledger.pipeline.models": ("load_ensemble", "save_model"),
@@ -209,6 +226,7 @@ _HOMES = {
     "leafledger.pipeline.runs.records.provenance": ("Provenance",),
     "leafledger.pipeline.runs.records.manifest": ("Manifest", "read_manifest"),
 }
+_DOORS = ("duckdb", "mlflow", "spark")  # modules for other systems; not in __all__, or they would stand for those systems' own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -220,6 +238,8 @@ if not TYPE_CHECKING:  # or a misspelt name would pass for one of any type
             found = import_module("importlib.metadata").version("leafledger")
         elif name in _HOME_OF:
             found = getattr(import_module(_HOME_OF[name]), name)
+        elif name in _DOORS:
+            found = import_module(f"leafledger.{name}")
         else:
             raise AttributeError(f"module 'leafledger' has no attribute {name!r}")
         globals()[name] = found

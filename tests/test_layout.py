@@ -38,11 +38,11 @@ TESTED_WITH = {  # modules whose tests stand beside those of another in the same
     "pipeline/tables/lakehouse.py": "test_writing.py",
 }
 MODULES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
-VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg"}
+VENDORS = {"xgboost", "lightgbm", "catboost", "mlflow", "deltalake", "pyiceberg", "pyspark", "duckdb"}
 DASK = {"dask", "distributed"}
 ALLOWED = {  # first names that a package may import beyond the standard library; its own kind below, by absolute names
     "kernels": {"numpy", "scipy", "numba", "llvmlite"},
-    "pipeline": {"numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "pandas", "shap", "yaml", "jinja2", "markupsafe"}
+    "pipeline": {"numpy", "pyarrow", "fsspec", "psutil", "cyclopts", "rich", "cairosvg", "pandas", "polars", "shap", "yaml", "jinja2", "markupsafe"}
     | {"prometheus_client", "cryptography", "openlineage", "azure"}
     | DASK
     | VENDORS,
@@ -85,8 +85,9 @@ FLOORS = {
         ("changes",),
         ("runs",),
         ("in_memory", "comparisons", "drift", "history"),
-        ("explain", "finished", "effects"),
+        ("explain", "finished", "effects", "serving"),
         ("report", "forgetting"),
+        ("plots",),
         ("command",),
     ),
     "pipeline/runs": (
@@ -108,8 +109,16 @@ FLOORS = {
     ),
     "pipeline/dataset": (("columns",), ("files",)),
     "pipeline/drift": (("measure",), ("compare",), ("drift",), ("verdict",), ("against",)),
-    "pipeline/report": (("counts",), ("figures",), ("page", "grids"), ("changes", "losses", "words"), ("contents",), ("report",)),
-    "pipeline/in_memory": (("rows",), ("changes", "explain", "inspect"), ("rankings",)),
+    "pipeline/report": (
+        ("counts",),
+        ("figures",),
+        ("page", "grids", "vocabulary"),
+        ("changes", "losses", "words", "glossary", "told"),
+        ("quality", "predictions"),
+        ("contents",),
+        ("report",),
+    ),
+    "pipeline/in_memory": (("rows", "pictures"), ("changes", "explain", "inspect"), ("rankings",)),
     "pipeline/command": (("app",), ("terminal",), ("commands",), ("cli",)),
 }
 

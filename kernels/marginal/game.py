@@ -44,7 +44,26 @@ class Levels(NamedTuple):
 def find_failures(
     subtrees: Subtrees, u: int, leaf: int, who: np.ndarray, shares: np.ndarray, local: np.ndarray, masks: np.ndarray
 ) -> tuple[int, np.ndarray]:
-    """Find which of a leaf's players are failed by rows with each code, and the share of background rows that fail these and no absent player."""
+    """Find which of a leaf's players are failed by rows with each code, and the share of background rows that fail these and no absent player.
+
+    Parameters
+    ----------
+    who : (players,) int64
+        as View.who
+    shares : (codes,) float64
+        of background rows
+    local : (players,) int64, overwritten
+        numbers of the quotient's players at this leaf, -1 of those that it does not ask
+    masks : (codes,) int64, overwritten
+        sets of failed players, as bits
+
+    Returns
+    -------
+    d : int
+        how many players the leaf has
+    F : (2**d,) float64
+        share of each set of them
+    """
     n_above, leaves = subtrees.n_above[u], subtrees.leaves
     edges = leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1]]
     local[:] = -1

@@ -14,7 +14,7 @@ from ..game_values import GameValue, weigh_by_value
 from ..jit.decorator import jit
 from ..trees.lookup import LOOKUP_ROWS, WORD_BITS, LookupTables, end_to_end, make_codes, padded_width
 from .background import distinct, first_codes, n_words
-from .coalitions import Leaves, View, Weights, add_gains, lay_out_leaves, view_patterns
+from .coalitions import Leaves, View, Weights, add_gains, count_rows, lay_out_leaves, view_patterns
 from .game import MarginalGame, find_failures
 from .patterns import PatternTables, count_bits, skip_met
 from .subsets import SubsetTables, sum_pairs
@@ -127,7 +127,7 @@ def _sum(game: MarginalGame, keys: np.ndarray, chosen: list[int], within: np.nda
     ends, sums = np.cumsum(np.append(0, 1 << players)), [np.zeros((0, 3))]
     for u, n_players in zip(chosen, players.tolist(), strict=True):
         patterns, times = view_patterns(game.background, u, View(np.arange(n_players), np.zeros(0, np.int32)))
-        sums.append(sum_pairs(np.bincount(patterns[:, 0], times, minlength=1 << n_players) / times.sum(), n_players, within))
+        sums.append(sum_pairs(np.bincount(patterns[:, 0], times, minlength=1 << n_players) / count_rows(game.background, u), n_players, within))
     return SubsetTables(_lay_out(game, keys, chosen), players, ends[:-1], np.concatenate(sums))
 
 
@@ -138,7 +138,7 @@ def _list(game: MarginalGame, keys: np.ndarray, chosen: list[int], within: np.nd
         some = slice(game.background.start[u], game.background.start[u + 1])
         _, found, times = distinct(np.zeros(some.stop - some.start, np.int64), game.background.patterns[some], game.background.times[some])
         patterns.append(found)
-        shares.append(times / times.sum())
+        shares.append(times / count_rows(game.background, u))
     return PatternTables(
         leaves=_lay_out(game, keys, chosen),
         own=np.zeros((len(chosen), words), np.int64),

@@ -13,8 +13,9 @@ background row fails, disjoint, this row's part is
 which hangs on T by the part of it in B, and by how many of it are in A.
 """
 
+from collections.abc import Callable, Mapping
 from functools import cache
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 from typing import NamedTuple
 
@@ -22,10 +23,11 @@ import numpy as np
 
 from ..jit.decorator import jit
 from ..set_indices import SetValue
+from ..trees.forest import Forest
 from ..trees.lookup import LOOKUP_ROWS, WORD_BITS, LookupTables, end_to_end, make_codes, padded_width
 from ..trees.player_sets import find_rows
 from .background import distinct, first_codes, n_words
-from .coalitions import Leaves, View, add_gains, lay_out_leaves, no_leaves
+from .coalitions import Leaves, View, add_gains, count_rows, lay_out_leaves, no_leaves
 from .game import MarginalGame, find_failures
 from .patterns import count_bits, skip_met
 from .subsets import sum_over_subsets
@@ -46,32 +48,23 @@ class SetPatternTables(NamedTuple):
     times: np.ndarray  # (n + 1, order + 1) int64, binomial coefficients
 
 
-@cache
-def _subsets(n_players: int, order: int) -> np.ndarray:
-    """List the subsets of a leaf's players, up to a size, ``(subsets, order) int32``, -1 behind."""
-    rows = [(*chosen, *(-1,) * (order - size)) for size in range(1, order + 1) for chosen in combinations(range(n_players), size)]
-    return np.array(rows, np.int32).reshape(-1, order)
-
-
-def _leaf_players(subtrees: Subtrees, u: int) -> list[np.ndarray]:
-    """Return the local players of each leaf of subtree u, ascending."""
-    leaves, above = subtrees.leaves, np.arange(subtrees.n_above[u])
-    paths = [leaves.edges[leaves.edge_start[leaf] : leaves.edge_start[leaf + 1], EDGE_PLAYER] for leaf in range(*leaves.start[u : u + 2])]
-    return [np.union1d(above, players) for players in paths]
-
-
 def _local_sets(subtrees: Subtrees, u: int, order: int) -> np.ndarray:
     """List the sets of subtree u's players that share a leaf, ``(sets, order) int32``, by local numbers."""
-    leaves = {tuple(some.tolist()): some for some in _leaf_players(subtrees, u)}.values()
-    found = [np.append(players, -1)[_subsets(players.size, order)].astype(np.int32) for players in leaves]
-    return np.unique(np.concatenate([np.zeros((0, order), np.int32), *found]), axis=0)
+    starts = subtrees.leaves.edge_start[subtrees.leaves.start[u] : subtrees.leaves.start[u + 1] + 1].tolist()
+    players, above = subtrees.leaves.edges[starts[0] : starts[-1], EDGE_PLAYER].tolist(), range(subtrees.n_above[u])
+    leaves = {frozenset((*above, *players[start - starts[0] : stop - starts[0]])) for start, stop in pairwise(starts)}
+    found = {some for leaf in leaves for size in range(1, order + 1) for some in combinations(sorted(leaf), size)}
+    return np.array(sorted((*some, *(-1,) * (order - len(some))) for some in found), np.int32).reshape(-1, order)
 
 
-def _as_rows(players: np.ndarray, game_players: np.ndarray, local: np.ndarray) -> np.ndarray:
-    """Find the rows of sets of a subtree's ``local`` players among the game's ``players (sets, order)``."""
-    members = np.where(local < 0, np.iinfo(np.int32).max, np.append(game_players, 0)[local])
+def _as_rows(subtrees: Subtrees, players: np.ndarray, local: Mapping[int, np.ndarray]) -> dict[int, np.ndarray]:
+    """Find the rows of each subtree's sets, by ``local`` numbers, among the game's ``players (sets, order)``."""
+    nobody = np.iinfo(np.int32).max
+    owns = {u: np.append(subtrees.player[subtrees.player_start[u] : subtrees.player_start[u + 1]], 0) for u in local}
+    members = np.concatenate([players[:0], *(np.where(some < 0, nobody, owns[u][some]) for u, some in local.items())])
     members.sort(axis=1)
-    return find_rows(players, np.where(members == np.iinfo(np.int32).max, -1, members).astype(np.int32))
+    rows = find_rows(players, np.where(members == nobody, -1, members).astype(np.int32))
+    return dict(zip(local, np.split(rows, np.cumsum([len(some) for some in local.values()])), strict=False))
 
 
 def set_bytes(partitioning: Partitioning, n_rows: int, width: int, order: int) -> int:
@@ -145,54 +138,78 @@ def _gain(sums: np.ndarray, passed: int, members: np.ndarray, size: int) -> floa
 
 
 @jit
-def _fill(subtrees: Subtrees, u: int, shares: np.ndarray, sets: np.ndarray, weights: np.ndarray, value: np.ndarray, table: np.ndarray) -> None:
+def add_leaf(
+    d: int, F: np.ndarray, local: np.ndarray, masks: np.ndarray, sets: np.ndarray, weights: np.ndarray, value: np.ndarray, table: np.ndarray
+) -> None:
+    """Add a leaf of d players to the table of its subtree.
+
+    Parameters
+    ----------
+    F : (2**d,) float64, overwritten
+        share of what is absent that fails the players of a set and no others
+    local, masks : as ``find_failures`` fills them
+    sets : (sets, order) int32
+        of the subtree's players
+    weights : (order, n, n) float64, see SetValue.coalitions
+    value : (width,) float64, margin units
+    table : (codes, width, sets) float64
+    """
+    sums, gains, members = _sum_sets(F, d, weights), np.empty(1 << d), np.empty(sets.shape[1], np.int64)
+    for t in range(len(sets)):
+        size, here = 0, True
+        while size < members.size and sets[t, size] >= 0:
+            members[size] = local[sets[t, size]]
+            here &= members[size] >= 0
+            size += 1
+        if not here:
+            continue
+        for passed in range(1 << d):
+            gains[passed] = _gain(sums, passed, members, size)
+        for code in range(masks.size):
+            gain = gains[((1 << d) - 1) & ~masks[code]]
+            for k in range(value.size):
+                table[code, k, t] += gain * value[k]
+
+
+@jit
+def _fill(subtrees: Subtrees, u: int, sets: np.ndarray, shares: np.ndarray, weights: np.ndarray, value: np.ndarray, table: np.ndarray) -> None:
     """Add all leaves of subtree u to ``table (codes, width, sets)``, with ``sets (sets, order)`` of its players."""
-    n_codes, order, leaves = table.shape[0], sets.shape[1], subtrees.leaves
+    leaves = subtrees.leaves
     everyone = np.arange(subtrees.player_start[u + 1] - subtrees.player_start[u])
-    local, masks, members = np.empty(everyone.size, np.int64), np.empty(n_codes, np.int64), np.empty(order, np.int64)
+    local, masks = np.empty(everyone.size, np.int64), np.empty(shares.size, np.int64)
     for leaf in range(leaves.start[u], leaves.start[u + 1]):
         d, F = find_failures(subtrees, u, leaf, everyone, shares, local, masks)
-        sums = _sum_sets(F, d, weights)
-        gains = np.empty(1 << d)
-        for t in range(len(sets)):
-            size, here = 0, True
-            while size < order and sets[t, size] >= 0:
-                members[size] = local[sets[t, size]]
-                here &= members[size] >= 0
-                size += 1
-            if not here:
-                continue
-            for passed in range(1 << d):
-                gains[passed] = _gain(sums, passed, members, size)
-            for code in range(n_codes):
-                gain = gains[((1 << d) - 1) & ~masks[code]]
-                for k in range(table.shape[1]):
-                    table[code, k, t] += gain * value[leaves.node[leaf], k]
+        add_leaf(d, F, local, masks, sets, weights, value[leaves.node[leaf]], table)
 
 
-def _look_up(game: MarginalGame, players: np.ndarray, weights: np.ndarray) -> LookupTables:
-    """Make the tables of coded subtrees that have players."""
-    coded, ensemble = game.partitioning.coded, game.forest.ensemble
-    width, first_code = ensemble.value.shape[1], first_codes(coded)
+def look_up_sets(forest: Forest, coded: Subtrees, players: np.ndarray, fill: Callable[[int, np.ndarray, np.ndarray], None]) -> LookupTables:
+    """Make the tables of coded subtrees that have players.
+
+    Parameters
+    ----------
+    players : (sets, order) int32
+        of the forest
+    fill : callable
+        ``(u, sets, table)`` adds the leaves of subtree u to its ``table (codes, width, sets)``, with ``sets (sets, order)`` of its players
+    """
+    ensemble, order = forest.ensemble, players.shape[1]
+    width, local = ensemble.value.shape[1], {u: some for u in range(coded.size) if len(some := _local_sets(coded, u, order))}
     marks, targets, tables = [np.zeros((0, 5), np.int32)], [], []
-    for u in range(coded.size):
-        local = _local_sets(coded, u, players.shape[1])
-        if not len(local):
-            continue
-        shares = game.shares(u, first_code)
-        table = np.zeros((shares.size, width, len(local)))
-        _fill(coded, u, shares, local, weights, ensemble.value, table)
-        output = ensemble.output[game.forest.trace.tree[coded.leaves.node[coded.leaves.start[u]]]]
-        row = _as_rows(players, coded.player[coded.player_start[u] : coded.player_start[u + 1]], local)
+    for u, row in _as_rows(coded, players, local).items():
+        table = np.zeros((1 << int(coded.bits[u]), width, row.size))
+        fill(u, local[u], table)
+        output = ensemble.output[forest.trace.tree[coded.leaves.node[coded.leaves.start[u]]]]
         marks.append(coded.marks[coded.start[u] : coded.start[u + 1]])
         targets.append(np.concatenate([(output + k) * len(players) + row for k in range(width)]))
-        tables.append(table.reshape(shares.size, -1))
+        tables.append(table.reshape(len(table), -1))
     return end_to_end(np.concatenate(marks), np.cumsum([0, *map(len, marks[1:])]), targets, tables, coded.words)
 
 
+@cache
 def _colex(n_players: int, order: int) -> np.ndarray:
-    """List the subsets of a leaf's players by size, in colexicographic order, see SetPatternTables."""
-    rows = _subsets(n_players, order)
+    """List the subsets of a leaf's players by size, in colexicographic order, see SetPatternTables; -1 behind."""
+    found = [(*some, *(-1,) * (order - size)) for size in range(1, order + 1) for some in combinations(range(n_players), size)]
+    rows = np.array(found, np.int32).reshape(-1, order)
     return rows[np.lexsort((*rows.T, (rows >= 0).sum(axis=1)))]
 
 
@@ -201,13 +218,14 @@ def _list(game: MarginalGame, players: np.ndarray, weights: np.ndarray) -> SetPa
     deep, ensemble, order, words = game.partitioning.deep, game.forest.ensemble, players.shape[1], game.background.patterns.shape[1]
     n_players = np.diff(deep.player_start)
     chosen = np.flatnonzero(n_players > 0)
+    rows = _as_rows(deep, players, {u: _colex(int(n_players[u]), order) for u in chosen.tolist()})
     seen, patterns, shares = [], [np.zeros((0, words), np.int64)], [np.zeros(0)]
-    for u in chosen.tolist():
-        mine, some = deep.player[deep.player_start[u] : deep.player_start[u + 1]], slice(*game.background.start[u : u + 2])
-        seen.append((u, View(np.arange(mine.size), _as_rows(players, mine, _colex(mine.size, order)).astype(np.int32))))
+    for u, row in rows.items():
+        some = slice(*game.background.start[u : u + 2])
+        seen.append((u, View(np.arange(n_players[u]), row.astype(np.int32))))
         _, found, times = distinct(np.zeros(some.stop - some.start, np.int64), game.background.patterns[some], game.background.times[some])
         patterns.append(found)
-        shares.append(times / times.sum())
+        shares.append(times / count_rows(game.background, u))
     most = int(n_players.max(initial=0))
     sizes = np.array([0, *(comb(most, size) for size in range(1, order + 1))])
     return SetPatternTables(
@@ -241,8 +259,12 @@ def play_sets_against(game: MarginalGame, players: np.ndarray, value: SetValue) 
     """Make the tables of the interactions of all sets ``players (sets, order)`` of the forest's players."""
     coded, deep = game.partitioning
     most = int(max(np.diff(coded.player_start).max(initial=1), np.diff(deep.player_start).max(initial=1)))
-    weights = value.coalitions(most + 1)
-    return _look_up(game, players, weights), _list(game, players, weights)
+    weights, first, leaf_values = value.coalitions(most + 1), first_codes(coded), game.forest.ensemble.value
+
+    def fill(u: int, sets: np.ndarray, table: np.ndarray) -> None:
+        _fill(coded, u, sets, game.shares(u, first), weights, leaf_values, table)
+
+    return look_up_sets(game.forest, coded, players, fill), _list(game, players, weights)
 
 
 @jit

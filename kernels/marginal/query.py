@@ -115,7 +115,18 @@ def make_game(forest: Forest, phi: Phi, query: MarginalQuery, background: Any) -
     return MarginalGame(forest, query.partitioning, background, _players(forest, phi)[1], int(query.summed_bits[0]))
 
 
-def _play(forest: Forest, phi: Phi, query: Any, statistics: Any) -> MarginalGame:
+def play_against(forest: Forest, phi: Phi, query: Any, statistics: Any) -> MarginalGame:
+    """Join a model and a background's counts, and refuse others.
+
+    Parameters
+    ----------
+    phi : Phi
+        of the method
+    query : MarginalQuery
+        made for the same forest
+    statistics : Background
+        what the query counted of all rows
+    """
     refuse_other(query, statistics, (MarginalQuery, Background))
     return make_game(forest, phi, query, statistics)
 
@@ -213,57 +224,57 @@ class MarginalUse:
         InvalidParameters
             the query or the statistics are those of another use, or the parameters do not fit
         """
-        game = _play(forest, phi, query, statistics)
+        game = play_against(forest, phi, query, statistics)
         return self.tables(game, parameters), game.mean_margin()
 
-    def prepare_pairs(
-        self, forest: Forest, phi: Phi, query: Any, statistics: Any, value: GameValue
-    ) -> tuple[LookupTables, SubsetTables, PatternTables]:
-        """Make the interaction tables from the background's counts.
 
-        Parameters
-        ----------
-        forest, phi, query, statistics
-            as ``prepare`` takes them, of a query that asked for interactions
-        value : GameValue
-            of the game in which two players are one
+def make_pairs(game: MarginalGame, query: MarginalQuery, value: GameValue) -> tuple[LookupTables, SubsetTables, PatternTables]:
+    """Make the interaction tables from the background's counts.
 
-        Returns
-        -------
-        looked_up, subsets, patterns : LookupTables, SubsetTables, PatternTables
-            of ``query.pairs``
+    Parameters
+    ----------
+    query : MarginalQuery
+        that the game was made for, and that asked for interactions
+    value : GameValue
+        of the game in which two players are one
 
-        Raises
-        ------
-        InvalidParameters
-            the query or the statistics are those of another use, or the query asked for no interactions
-        """
-        game, pairs = _play(forest, phi, query, statistics), list_pairs(query.partitioning)
-        if len(pairs) != len(query.pairs):
-            raise InvalidParameters("the background was asked for without interactions")
-        return play_pairs_against(game, pairs, value)
+    Returns
+    -------
+    looked_up, subsets, patterns : LookupTables, SubsetTables, PatternTables
+        of ``query.pairs``
 
-    def prepare_sets(self, forest: Forest, phi: Phi, query: Any, statistics: Any, value: SetValue) -> tuple[LookupTables, SetPatternTables]:
-        """Make the tables of interactions of sets from the background's counts.
+    Raises
+    ------
+    InvalidParameters
+        the query asked for no interactions
+    """
+    pairs = list_pairs(query.partitioning)
+    if len(pairs) != len(query.pairs):
+        raise InvalidParameters("the background was asked for without interactions")
+    return play_pairs_against(game, pairs, value)
 
-        Parameters
-        ----------
-        forest, phi, query, statistics
-            as ``prepare`` takes them, of a query that asked for interactions of this order
-        value : SetValue
-            how sets are weighed
 
-        Returns
-        -------
-        looked_up, patterns : LookupTables, SetPatternTables
-            of ``query.pairs``
+def make_sets(game: MarginalGame, query: MarginalQuery, value: SetValue) -> tuple[LookupTables, SetPatternTables]:
+    """Make the tables of interactions of sets from the background's counts.
 
-        Raises
-        ------
-        InvalidParameters
-            the query or the statistics are those of another use, or the query asked for no such interactions
-        """
-        game, sets = _play(forest, phi, query, statistics), list_sets(forest, value.order)
-        if sets.shape != query.pairs.shape:
-            raise InvalidParameters(f"the background was asked for without interactions of order {value.order}")
-        return play_sets_against(game, sets, value)
+    Parameters
+    ----------
+    query : MarginalQuery
+        that the game was made for, and that asked for interactions of this order
+    value : SetValue
+        how sets are weighed
+
+    Returns
+    -------
+    looked_up, patterns : LookupTables, SetPatternTables
+        of ``query.pairs``
+
+    Raises
+    ------
+    InvalidParameters
+        the query asked for no such interactions
+    """
+    sets = list_sets(game.forest, value.order)
+    if sets.shape != query.pairs.shape:
+        raise InvalidParameters(f"the background was asked for without interactions of order {value.order}")
+    return play_sets_against(game, sets, value)

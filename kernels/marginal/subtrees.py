@@ -17,7 +17,8 @@ from ..jit.decorator import jit
 from ..jit.lanes import QUAD
 from ..trees.binning import complement
 from ..trees.forest import Forest
-from ..trees.paths import Trace, count_above, first_splits, trace
+from ..trees.lookup import padded_width
+from ..trees.paths import Trace, count_above, find_parents, first_splits, trace
 
 MOST_BITS = 12  # bits of a code with a full table, at most
 WHOLE_BITS = 16  # of one of a whole symmetric tree, whose tables are made in another way, see ``whole_trees``: codes are numbers of 16 bits
@@ -83,11 +84,19 @@ def _measure(forest: Forest, traced: Trace, player: np.ndarray) -> _Sizes:
     return _Sizes(n_above + [some.bit_count() for some in compared], n_above + [some.bit_count() for some in players])
 
 
+class Cut(NamedTuple):
+    """Where trees are cut, by upper bounds."""
+
+    whole: np.ndarray  # (nodes,) bool, one table for all below a node costs a row no more than tables of its parts
+    cost: np.ndarray  # (nodes,) float64, of a row at all tables at and below the node, in lookups; infinite where a leaf needs a longer code
+    cells: np.ndarray  # (nodes,) float64, numbers in these tables
+
+
 @jit
-def _choose(order: np.ndarray, left: np.ndarray, right: np.ndarray, sizes: _Sizes, most_bits: int, whole: np.ndarray) -> None:
-    """Set ``whole (nodes,) bool`` where one table for all below a node costs a row no more than tables of its parts."""
+def _choose(order: np.ndarray, left: np.ndarray, right: np.ndarray, sizes: _Sizes, most_bits: int, cut: Cut) -> None:
+    """Choose where to cut."""
     bits, players = sizes
-    cost = np.empty(order.size)
+    whole, cost, cells = cut
     for i in range(order.size - 1, -1, -1):
         v = order[i]
         apart = np.inf if left[v] < 0 else cost[left[v]] + cost[right[v]]
@@ -95,6 +104,10 @@ def _choose(order: np.ndarray, left: np.ndarray, right: np.ndarray, sizes: _Size
         together = lookups + BIT_COST * bits[v] + ENTRY_COST * 2.0 ** bits[v] * (players[v] + QUAD) if bits[v] <= most_bits else np.inf
         whole[v] = together <= apart and bits[v] <= most_bits
         cost[v] = min(together, apart)
+        if whole[v]:
+            cells[v] = 2.0 ** bits[v] * padded_width(players[v])
+        elif left[v] >= 0:
+            cells[v] = cells[left[v]] + cells[right[v]]
 
 
 class _Layout:
@@ -103,10 +116,7 @@ class _Layout:
     def __init__(self, forest: Forest, player: np.ndarray):
         ensemble = forest.ensemble
         self.forest, self.player = forest, player.tolist()
-        parent = np.full(player.size, -1, np.int64)
-        inner = np.flatnonzero(ensemble.feature >= 0)
-        parent[ensemble.left[inner]] = parent[ensemble.right[inner]] = inner
-        self.parent, self.left, self.right = parent.tolist(), ensemble.left.tolist(), ensemble.right.tolist()
+        self.parent, self.left, self.right = find_parents(ensemble).tolist(), ensemble.left.tolist(), ensemble.right.tolist()
         self.number = forest.comparisons.number.tolist()
         splits = forest.splits
         self.compared = np.stack((splits.feature, splits.lower, splits.span, splits.members), axis=1).tolist()
@@ -223,10 +233,27 @@ class Partitioner:
                 roots.append(int(ensemble.root[t]))
         return np.array(roots, np.int64)
 
-    def partition(self, most_bits: int, whole_trees: bool = False) -> Partitioning:
+    def cut(self, most_bits: int) -> Cut:
+        """Choose where to cut for the lowest cost per row: fewer, larger tables take fewer lookups but more memory.
+
+        Parameters
+        ----------
+        most_bits : int
+            of a code with a table
+
+        Returns
+        -------
+        Cut
+        """
+        ensemble, n_nodes = self._forest.ensemble, self._player.size
+        found = Cut(np.zeros(n_nodes, bool), np.empty(n_nodes), np.zeros(n_nodes))
+        _choose(self._trace.order, ensemble.left, ensemble.right, self._sizes, most_bits, found)
+        return found
+
+    def partition(self, most_bits: int, whole_trees: bool = False, trees: np.ndarray | None = None) -> Partitioning:
         """Partition into subtrees with codes of at most this many bits, and leaves that need more.
 
-        Among such partitions, choose one with the lowest cost per row, by upper bounds: fewer, larger tables take fewer lookups but more memory.
+        Among such partitions, choose one with the lowest cost per row, see ``cut``.
 
         Parameters
         ----------
@@ -234,6 +261,8 @@ class Partitioner:
             from 0, with which every leaf below a split is deep, to MOST_BITS
         whole_trees : bool
             symmetric trees with codes of up to WHOLE_BITS are not cut
+        trees : (m,) int64, optional
+            only these, ascending
 
         Returns
         -------
@@ -241,12 +270,11 @@ class Partitioner:
             subtrees in the order of trees, within a tree from left to right
         """
         ensemble = self._forest.ensemble
-        whole = np.zeros(self._player.size, bool)
-        _choose(self._trace.order, ensemble.left, ensemble.right, self._sizes, most_bits, whole)
+        whole = self.cut(most_bits).whole
         if whole_trees:
             whole[self._whole_trees()] = True
         coded, deep = _Layout(self._forest, self._player), _Layout(self._forest, self._player)
-        pending = ensemble.root[::-1].tolist()
+        pending = (ensemble.root if trees is None else ensemble.root[trees])[::-1].tolist()
         while pending:
             v = pending.pop()
             if whole[v]:

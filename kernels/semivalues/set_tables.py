@@ -6,10 +6,13 @@ import numpy as np
 
 from ..jit.decorator import frozen
 from ..marginal.player_sets import SetPatternTables, add_set_patterns, no_set_patterns
+from ..marginal.subtrees import Partitioner
 from ..path_dependent.set_games import SetGame, SetWalkTables, lay_out_set_walks, no_set_walks
 from ..path_dependent.set_walks import add_set_walks
+from ..set_indices import SetValue
 from ..trees.forest import Forest
-from ..trees.lookup import LookupTables, add_lookups
+from ..trees.lookup import LookupTables, add_lookups, look_up
+from .cover_sets import choose_covered, look_up_covered
 from .tables import as_bits, choose_trees, fill_tables, find_columns
 
 ENTRIES_PER_NODE = 128  # largest table relative to its tree: a walk goes through many times as many sets as a table has columns
@@ -19,7 +22,8 @@ class SetTables(NamedTuple):
     """Tables of interactions of sets, in either game."""
 
     walked: SetWalkTables  # trees
-    looked_up: LookupTables  # trees, and subtrees of the marginal game
+    looked_up: LookupTables  # trees
+    subtrees: LookupTables  # of trees of either game
     patterns: SetPatternTables  # leaves of the marginal game
     adds_up: np.ndarray  # (1,) bool, see ``add_up``
 
@@ -38,14 +42,15 @@ class SetTables(NamedTuple):
         n_rows : int
             how many rows count, the first; others may be left out
         """
-        if self.looked_up.first.size:
-            add_lookups(bins, self.looked_up, out.reshape(-1, out.shape[2]))
+        for tables in (self.looked_up, self.subtrees):
+            if tables.first.size:
+                add_lookups(bins, tables, out.reshape(-1, out.shape[2]))
         add_set_walks(bins, self.walked, out, n_rows)
         if self.patterns.leaves.output.size:
             add_set_patterns(bins, self.patterns, out)
 
 
-def prepare_sets(played: SetGame, forest: Forest, adds_up: bool) -> SetTables:
+def prepare_sets(played: SetGame, forest: Forest, value: SetValue) -> SetTables:
     """Lay out the trees of a game of sets."""
     game, sets = played.game, played.sets
     tree = np.repeat(game.trace.tree, np.diff(sets.start))
@@ -54,11 +59,14 @@ def prepare_sets(played: SetGame, forest: Forest, adds_up: bool) -> SetTables:
     bits = played._replace(game=as_bits(game, forest, most), sets=sets._replace(row=local))
     filling = frozen(lay_out_set_walks(bits, chosen))
     looked_up = fill_tables(game, forest, chosen, rows, start, lambda tree, bins, phi: add_set_walks(bins, filling.of_tree(tree), phi, bins.shape[1]))
-    patterns = no_set_patterns(sets.players.shape[1], forest.splits.words)
-    return SetTables(lay_out_set_walks(played, walked), looked_up, patterns, np.array([adds_up]))
+    partitioner = Partitioner(forest, forest.player_of_node, value.order)
+    covered = choose_covered(partitioner, played, walked)
+    subtrees = look_up_covered(partitioner, played, forest, value, np.sort(walked[covered]))
+    patterns = no_set_patterns(value.order, forest.splits.words)
+    return SetTables(lay_out_set_walks(played, walked[~covered]), looked_up, subtrees, patterns, np.array([value.adds_up]))
 
 
-def sets_against(forest: Forest, looked_up: LookupTables, patterns: SetPatternTables, adds_up: bool) -> SetTables:
+def sets_against(forest: Forest, subtrees: LookupTables, patterns: SetPatternTables, adds_up: bool) -> SetTables:
     """Make the tables of a game against a background, without walks."""
     walked = no_set_walks(patterns.weights.shape[0], forest.ensemble.value.shape[1], forest.splits.words)
-    return SetTables(walked, looked_up, patterns, np.array([adds_up]))
+    return SetTables(walked, look_up(forest.splits, forest.comparisons, (), (), ()), subtrees, patterns, np.array([adds_up]))

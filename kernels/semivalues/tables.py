@@ -147,6 +147,11 @@ def no_semivalues(forest: Forest) -> SemivalueTables:
     return SemivalueTables(no_walk_tables(forest.ensemble.value.shape[1], words), looked_up, no_subsets(words), no_patterns(words))
 
 
+def pairs_against(forest: Forest, looked_up: LookupTables, subsets: SubsetTables, patterns: PatternTables) -> InteractionTables:
+    """Make the tables of a game against a background, without walks."""
+    return no_interactions(forest)._replace(looked_up=looked_up, subsets=subsets, patterns=patterns)
+
+
 def no_interactions(forest: Forest) -> InteractionTables:
     """Make empty interaction tables, see ``no_semivalues``."""
     looked_up, words = look_up(forest.splits, forest.comparisons, (), (), ()), forest.splits.words

@@ -15,10 +15,21 @@ class Pairs(NamedTuple):
     """Pairs, or sets, of players that interact; empty without interactions."""
 
     players: np.ndarray  # (pairs, 2) int32 or (sets, order), -1 behind smaller sets; numbers as in Prepared.players
-    tables: Any  # InteractionTables of the game of pairs, or SetTables
+    tables: Any  # InteractionTables of the game of pairs, or SetTables; or WeightedPairs
 
 
 NO_PAIRS = np.zeros((0, 2), np.int32)
+
+
+class WeightedPairs(NamedTuple):
+    """Interactions carried to a quantity; empty without."""
+
+    tables: tuple[Any, ...]  # InteractionTables or SetTables of all weighted games, in the order of Weighted.tables
+
+    @property
+    def add_up(self) -> bool:
+        """Whether all interactions of a row add up to its quantity less the base value."""
+        return any(each.add_up for each in self.tables)
 
 
 class Sharing(NamedTuple):
@@ -85,12 +96,13 @@ class Buffers(NamedTuple):
     kinds: np.ndarray  # (read, n) uint8, kinds of the data's own values, see input_counts.classify
     phi: np.ndarray  # (outputs, rows, n) float64
     played: np.ndarray  # (outputs, played, n) float64, phi before sharing
-    pairs: np.ndarray  # (outputs, pairs, n) float64, margin units
+    pairs: np.ndarray  # (outputs, pairs, n) float64, margin units, or of the quantity that they are carried to
     path: np.ndarray  # (outputs, steps, n) float64, path of a method with steps
     margin: np.ndarray  # (outputs, n) float64
     labels: Labels
     without: np.ndarray  # (N_GROUPS, outputs, rows, n) float64, phi without each group of the background
     scratch: np.ndarray  # (outputs, rows, n) float64, attributions of one weighted background
+    scratch_pairs: np.ndarray  # (outputs, pairs, n) float64, interactions of one
     ends: np.ndarray  # (outputs, N_ENDS, n) float64: a row's base value and total, what it adds up to, and the scale of its errors
     n_rows: int  # rows that count, the first; kernels may leave out others
 
@@ -124,6 +136,7 @@ def make_buffers(prepared: Prepared, n_rows: int) -> Buffers:
         without=zeros(len(prepared.without.tables), outputs, prepared.players.size, n),
         n_rows=n,
         scratch=zeros(outputs, prepared.players.size if prepared.weighted.tables else 0, n),
+        scratch_pairs=zeros(outputs, len(prepared.pairs.players) if prepared.weighted.tables else 0, n),
         ends=zeros(outputs, N_ENDS if prepared.weighted.tables else 0, n),
     )
 

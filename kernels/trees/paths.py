@@ -88,6 +88,19 @@ def trace(ensemble: TreeEnsemble, feature: np.ndarray, n_used: int) -> Trace:
     return out
 
 
+def find_parents(ensemble: TreeEnsemble) -> np.ndarray:
+    """Find the split above every node.
+
+    Returns
+    -------
+    parent : (nodes,) int32
+        -1 at roots
+    """
+    parent, inner = np.full(ensemble.feature.size, -1, np.int32), np.flatnonzero(ensemble.feature >= 0)
+    parent[ensemble.left[inner]] = parent[ensemble.right[inner]] = inner
+    return parent
+
+
 @jit
 def _count_down(order: np.ndarray, left: np.ndarray, right: np.ndarray, counted: np.ndarray, out: np.ndarray) -> None:
     """Count, down every path, the edges from splits with ``counted (nodes,)`` 1, into zeroed ``out (nodes,)``."""

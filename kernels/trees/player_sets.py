@@ -12,7 +12,7 @@ from ..errors import InvalidParameters
 from ..jit.decorator import jit
 from .ensemble import TreeEnsemble
 from .forest import Forest
-from .paths import Trace, trace
+from .paths import Trace, find_parents, trace
 
 MOST_ENTRIES = 1 << 25  # sets at all splits: four bytes each in tables, and about forty while they are numbered
 MOST_SETS = 1 << 20  # distinct sets: so many numbers has every row of a batch, for each output
@@ -65,12 +65,9 @@ def find_above(ensemble: TreeEnsemble, traced: Trace, player: np.ndarray, n_play
     n_players : int
         how many there are
     """
-    inner = np.flatnonzero(player >= 0)
-    parent = np.full(player.size, -1, np.int32)
-    parent[ensemble.left[inner]] = parent[ensemble.right[inner]] = inner
-    most = int(traced.level[inner].sum())
+    most = int(traced.level[player >= 0].sum())
     start, edge, other = np.zeros(player.size + 1, np.int64), np.empty(most, np.int32), np.empty(most, np.int32)
-    _climb(parent, player, n_players, start, edge, other)
+    _climb(find_parents(ensemble), player, n_players, start, edge, other)
     return Above(start, edge[: start[-1]], other[: start[-1]])
 
 

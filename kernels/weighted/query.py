@@ -1,5 +1,6 @@
 """What weighted games need of a background: first the range of its margins, then, with the nodes chosen for it, counts and sums of weights."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,6 +9,7 @@ from ..errors import InvalidParameters
 from ..jit.decorator import frozen
 from ..marginal.background import first_codes, n_words
 from ..marginal.counts import check_counts
+from ..marginal.game import MarginalGame
 from ..marginal.query import MarginalQuery, MarginalUse, make_game
 from ..method.method import Parameters, Phi, refuse_arrays, refuse_other, refuse_unless
 from ..quotients.nodes import MOST, Nodes, choose_nodes, weigh_rows
@@ -46,7 +48,7 @@ class CarriedQuery(NamedTuple):
 
     @property
     def pairs(self) -> np.ndarray:
-        """As ``Pairs.players``: none."""
+        """As ``Pairs.players``."""
         return self.query.pairs
 
     def choose(self, ranges: MarginRange) -> "CarriedQuery":
@@ -188,6 +190,32 @@ def ask_carried(forest: Forest, query: MarginalQuery, quantity: Quantity, n_rows
     )
 
 
+def weigh_games(forest: Forest, phi: Phi, query: CarriedQuery, statistics: Any) -> Iterator[MarginalGame]:
+    """Play all weighted games: of every column of leaf values and, within a column, of every margin of the nodes.
+
+    Parameters
+    ----------
+    phi : Phi
+        of the method
+    query : CarriedQuery
+        what was asked, for the same forest
+    statistics : WeightedCounts
+        of all rows
+
+    Yields
+    ------
+    MarginalGame
+    """
+    refuse_other(query, statistics, (CarriedQuery, WeightedCounts))
+    n_nodes, value = statistics.nodes.margin.shape[1], forest.ensemble.value
+    for column in range(int(query.width[0])):
+        alone = np.zeros_like(value)
+        alone[:, column] = value[:, column]
+        only = forest._replace(ensemble=forest.ensemble._replace(value=alone))
+        for k in range(n_nodes):
+            yield make_game(only, phi, query.query, statistics.share(column * n_nodes + k))
+
+
 def prepare_carried(
     use: MarginalUse, forest: Forest, phi: Phi, parameters: Parameters, query: CarriedQuery, statistics: Any
 ) -> tuple[Weighted, NamedTuple, np.ndarray]:
@@ -201,10 +229,8 @@ def prepare_carried(
         of the method
     parameters : mapping
         from the name of each of the method's parameters to its value
-    query : CarriedQuery
-        what was asked, for the same forest
-    statistics : WeightedCounts
-        of all rows
+    query, statistics
+        as ``weigh_games`` takes them
 
     Returns
     -------
@@ -214,14 +240,6 @@ def prepare_carried(
     base : (outputs,) float64, margin units
         value of the empty coalition, the background's mean margin
     """
-    refuse_other(query, statistics, (CarriedQuery, WeightedCounts))
-    n_nodes, width, value = statistics.nodes.margin.shape[1], int(query.width[0]), forest.ensemble.value
-    tables = list[NamedTuple]()
-    for column in range(width):
-        alone = np.zeros_like(value)
-        alone[:, column] = value[:, column]
-        only = forest._replace(ensemble=forest.ensemble._replace(value=alone))
-        shares = (statistics.share(column * n_nodes + k) for k in range(n_nodes))
-        tables += [use.tables(make_game(only, phi, query.query, share), parameters) for share in shares]
+    tables = [use.tables(game, parameters) for game in weigh_games(forest, phi, query, statistics)]
     plain, base = use.prepare(forest, phi, parameters, query.query, statistics.rows)
     return Weighted(query.code, (statistics.nodes,), tuple(tables), statistics.mean_rises), plain, base

@@ -35,21 +35,21 @@ def _mix(weighted: Weighted, margin: np.ndarray, labels: Labels, ends: np.ndarra
     return factors
 
 
-def _add_games(tables: tuple[Any, ...], play: Callable[[Any, Buffers], None], buffers: Buffers, factors: np.ndarray) -> None:
-    """Overwrite ``buffers.phi`` with all weighted games, each times what it counts for a row."""
-    buffers.phi[:] = 0.0
+def _add_games(tables: tuple[Any, ...], play: Callable[[Any, np.ndarray], None], found: np.ndarray, scratch: np.ndarray, factors: np.ndarray) -> None:
+    """Overwrite ``found (outputs, m, n)`` with all weighted games, each times what it counts for a row; ``play`` overwrites ``scratch`` with one."""
+    found[:] = 0.0
     n_nodes = factors.shape[1]
     width = len(tables) // n_nodes
     for number, each in enumerate(tables):
         column, k = divmod(number, n_nodes)
         some = slice(None) if width == 1 else slice(column, column + 1)  # a game of one column of leaf values has one output
-        play(each, buffers._replace(phi=buffers.scratch))
-        buffers.scratch[some] *= factors[some, k, None]
-        buffers.phi[some] += buffers.scratch[some]
+        play(each, scratch)
+        scratch[some] *= factors[some, k, None]
+        found[some] += scratch[some]
 
 
 def carry_rows(prepared: Prepared, buffers: Buffers, play: Callable[[Any, Buffers], None]) -> None:
-    """Overwrite attributions, also those without each lot of the background, and the ends.
+    """Overwrite attributions, also those without each lot of the background, interactions, and the ends.
 
     Parameters
     ----------
@@ -58,20 +58,31 @@ def carry_rows(prepared: Prepared, buffers: Buffers, play: Callable[[Any, Buffer
     play : callable
         ``(tables, buffers)`` overwrites ``buffers.phi`` by the method's kernel
     """
+
+    def attribute(tables: Any, out: np.ndarray) -> None:
+        play(tables, buffers._replace(phi=out))
+
+    def interact(tables: Any, out: np.ndarray) -> None:
+        out[:] = 0.0
+        tables.add(buffers.bins, out, buffers.n_rows)
+
     with np.errstate(over="ignore", invalid="ignore"):
         for lot, tables in enumerate(prepared.without.tables):
             factors = _mix(tables, buffers.margin, buffers.labels, buffers.ends)
-            _add_games(tables.tables, play, buffers._replace(phi=buffers.without[lot]), factors)
+            _add_games(tables.tables, attribute, buffers.without[lot], buffers.scratch, factors)
         factors = _mix(prepared.weighted, buffers.margin, buffers.labels, buffers.ends)
-        _add_games(prepared.weighted.tables, play, buffers, factors)
+        _add_games(prepared.weighted.tables, attribute, buffers.phi, buffers.scratch, factors)
+        _add_games(prepared.pairs.tables.tables, interact, buffers.pairs, buffers.scratch_pairs, factors)
         buffers.ends[:, REACH] *= prepared.bound[:, None]
 
 
-def find_carried_misses(buffers: Buffers, n_rows: int) -> np.ndarray:
+def find_carried_misses(values: np.ndarray, buffers: Buffers, n_rows: int) -> np.ndarray:
     """Measure each row's additivity residual.
 
     Parameters
     ----------
+    values : (outputs, m, n) float64
+        attributions, or interactions, that have to add up
     buffers : Buffers
         as ``carry_rows`` left them
     n_rows : int
@@ -83,7 +94,7 @@ def find_carried_misses(buffers: Buffers, n_rows: int) -> np.ndarray:
         as fractions of the scale of a row's own errors: its largest quotient times the margin's bound
     """
     with np.errstate(invalid="ignore"):
-        missed = np.abs(buffers.phi[:, :, :n_rows].sum(axis=1) - buffers.ends[:, RISE, :n_rows])
+        missed = np.abs(values[:, :, :n_rows].sum(axis=1) - buffers.ends[:, RISE, :n_rows])
         return missed / np.maximum(buffers.ends[:, REACH, :n_rows], np.finfo(np.float64).tiny)
 
 

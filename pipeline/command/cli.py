@@ -16,6 +16,7 @@ from .commands.comparing import compare
 from .commands.drifting import drift
 from .commands.explaining import explain
 from .commands.forgetting import forget
+from .commands.giving import reasons
 from .commands.listing import runs
 from .commands.models.effects import effects
 from .commands.models.inspecting import inspect
@@ -36,6 +37,7 @@ app.command(plan, help_epilogue="Example: leafledger plan model.json flights/ --
 app.command(compare, help_epilogue="Example: leafledger compare model.json flights/ --methods shapley,banzhaf,beta:4:1 --out comparison.parquet")
 app.command(check, help_epilogue="Example: leafledger check explained/ --deep")
 app.command(show, help_epilogue="Example: leafledger show explained/ --where customer=4711 --verify")
+app.command(reasons, help_epilogue="Example: leafledger reasons explained/ --csv reasons.csv --letters letters/ --template html")
 app.command(drift, help_epilogue="Example: leafledger drift explained/2026-11-23 --against explained/2026-11-22")
 app.command(report, help_epilogue="Example: leafledger report explained/")
 app.command(effects, help_epilogue="Example: leafledger effects model.json --background flights/ --out effects/ --pairs distance,carrier")

@@ -1,7 +1,8 @@
 """Waterfall of one row's attributions: from the base value to the margin or prediction, the largest first."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from .text import as_html, printable
 
 BAR = 24  # characters of the longest bar
 FULL, HALF = "█", "▌"
+NOISE = 1e-12  # of the numbers that are added up
 LONGEST = 1e15  # largest number with float64's digits all before the point
 
 
@@ -41,10 +43,14 @@ class Step:
     phi: float
 
     @property
+    def shown(self) -> str:
+        """The value, as text."""
+        return write_whole(self.value, 6) if isinstance(self.value, float) else str(self.value)
+
+    @property
     def label(self) -> str:
         """The player with its value."""
-        shown = write_whole(self.value, 6) if isinstance(self.value, float) else str(self.value)
-        return printable(self.player if self.value is None else f"{self.player} = {shown}")
+        return printable(self.player if self.value is None else f"{self.player} = {self.shown}")
 
 
 def plain(value: Any) -> Any:
@@ -77,6 +83,28 @@ def shorten_steps(steps: Sequence[Step], top: int) -> tuple[Step, ...]:
     return (*ordered[:kept], *([Step(f"{len(others):,} others", None, sum(step.phi for step in others))] if others else []))
 
 
+def silence(values: Sequence[float], size: float) -> list[float]:
+    """Write what is next to nothing beside the numbers that it is added to, as 0: it is what rounding leaves of them.
+
+    Parameters
+    ----------
+    values : sequence of float
+    size : float
+        Of these numbers together.
+
+    Returns
+    -------
+    list of float
+    """
+    return [0.0 if abs(value) <= NOISE * size else value for value in values]
+
+
+def _silence_steps(steps: Sequence[Step], *ends: float | None) -> list[Step]:
+    values = [step.phi for step in steps]
+    size = sum(abs(value) for value in (*values, *(end or 0.0 for end in ends)) if math.isfinite(value))
+    return [replace(step, phi=value) for step, value in zip(steps, silence(values, size), strict=True)]
+
+
 def draw_steps(title: str, base: float | None, steps: Sequence[Step], total: float | None, total_name: str) -> str:
     """Write steps as text, each with a bar.
 
@@ -92,6 +120,7 @@ def draw_steps(title: str, base: float | None, steps: Sequence[Step], total: flo
     str
         Lines, in which names and values do nothing but stand there.
     """
+    steps = _silence_steps(steps, base, total)
     labels = ["base value", *(step.label for step in steps), total_name]
     wide, largest = max(map(len, labels)), max((abs(step.phi) for step in steps if step.phi == step.phi), default=0.0)
     lines = [printable(title)] + ([] if base is None else [f"{labels[0]:<{wide}}  {write_whole(base):>11}"])
@@ -130,5 +159,5 @@ class Waterfall:
     def _repr_html_(self) -> str:
         """The same as a table."""
         ends = [(name, write_whole(number)) for name, number in (("base value", self.base), (self.total_name, self.total))]
-        rows = [ends[0], *((step.label, float(step.phi)) for step in self.steps), ends[1]]
+        rows = [ends[0], *((step.label, float(step.phi)) for step in _silence_steps(self.steps, self.base, self.total)), ends[1]]
         return as_html(self.title, ("", self.total_name), rows, len(rows))

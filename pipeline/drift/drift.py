@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from ..arguments.choices import LOSS, Space
 from ..arguments.readers import read_flag, read_names, read_place
 from ..cluster.placement import Scheduler, make_placement
+from ..display.nearest import did_you_mean
 from ..display.text import as_html, count, printable, write_two
 from ..errors import InvalidRun, UsageError
 from ..progress import Progress, no_progress
@@ -26,7 +27,7 @@ from .compare.compared import compare_columns
 from .compare.differences import list_advised, list_differences, refuse_unlike
 from .compare.groups import SOME, TESTED, GroupDrift, compare_groups, list_states, mix_groups, refuse_other_types
 from .compare.mix import Mix
-from .compare.shifts import MEAN_LOSS, Shift, judge, set_parts, shift_groups
+from .compare.shifts import MEAN_LOSS, MEANS, VALUE, Shift, judge, rank_alarms, set_parts, shift_groups
 from .compare.split import Split
 from .compare.two_models import Parts, explain_both_ways, refuse_both_ways
 from .compare.worse import say_worse
@@ -78,6 +79,8 @@ class Drift:
         Of every output, what of the change of the mean margin comes of how many rows each group has.
     alike : bool
         Both runs have one model and one background, so that base values differ by labels alone.
+    total : str
+        What margins are called: predictions, where they are.
     """
 
     run: str
@@ -96,6 +99,7 @@ class Drift:
     groups: tuple[GroupDrift, ...] = ()
     mix: tuple[Mix, ...] = ()
     alike: bool = True
+    total: str = "margin"
 
     def __repr__(self) -> str:
         groups = f" and {count(len(self.groups), 'group')}" if self.by else ""
@@ -109,7 +113,7 @@ class Drift:
     @property
     def alarms(self) -> tuple[str, ...]:
         """Where a threshold is crossed, in words."""
-        none = [f"no rows, were {self.reference_n_rows:,}"] if not self.n_rows and self.reference_n_rows else []
+        none = [f"no rows, before {self.reference_n_rows:,}"] if not self.n_rows and self.reference_n_rows else []
         said = [*none, *_say_alarms(self, self)]
         tested = (each for each in self.groups if each.state == TESTED)
         of_groups = ((each, _say_alarms(self, each)) for each in tested)
@@ -155,39 +159,51 @@ def _say_worse(drift: Drift, of: Drift | GroupDrift) -> tuple[str, ...]:
 
 def _say_alarms(drift: Drift, of: Drift | GroupDrift) -> list[str]:
     """List the alarms of all rows, or of a group."""
-    several, least, said = len(of.outputs) > 1, drift.thresholds.ndcg, list[str]()
+    several, least, orders = len(of.outputs) > 1, drift.thresholds.ndcg, list[str]()
     for split in of.outputs:
         if split.ndcg < least:
             name = f" of output {printable(split.output)}" if several else ""
-            said.append(f"order of the features{name}: nDCG {split.ndcg:.3f}, below {least:g}")
-    drifted = [shift for shift in of.shifts if shift.drifted]
+            orders.append(f"order of the features by importance{name}: nDCG {split.ndcg:.3f}, below {least:g}")
+    drifted = rank_alarms([shift for shift in of.shifts if shift.drifted], of.shifts)
     worse = iter(_say_worse(drift, of))
-    return said + [next(worse) if shift.kind == MEAN_LOSS else _say_shift(shift, several) for shift in drifted]
+    return [next(worse) if shift.kind == MEAN_LOSS else _say_shift(shift, several, drift.total) for shift in drifted] + orders
 
 
-def _name(shift: Shift, several: bool) -> str:
-    of = printable(shift.feature)
-    return (f"{shift.kind} of {of}" if of else shift.kind) + (f", output {printable(shift.output)}" if several and shift.output else "")
+def _name(shift: Shift, several: bool, total: str) -> str:
+    words = {"phi": "attribution", "margin": total, "mean margin": f"mean {total}", "missing": "missing values", "unseen": "new categories"}
+    kind, of = words.get(shift.kind, shift.kind), printable(shift.feature)
+    return (f"{kind} of {of}" if of else kind) + (f", output {printable(shift.output)}" if several and shift.output else "")
 
 
-def _list_unsure(splits: tuple[Split, ...], shifts: list[Shift], groups: tuple[GroupDrift, ...]) -> tuple[str, ...]:
+def _list_unsure(splits: tuple[Split, ...], shifts: list[Shift], groups: tuple[GroupDrift, ...], total: str) -> tuple[str, ...]:
     """Report in one line the columns whose distances are only lower bounds."""
     of_groups = ((f" of {printable(each.group)}", shift) for each in groups for shift in each.shifts)
-    of = [f"{_name(shift, len(splits) > 1)}{where}" for where, shift in (*(("", shift) for shift in shifts), *of_groups) if shift.unsure]
+    of = [f"{_name(shift, len(splits) > 1, total)}{where}" for where, shift in (*(("", shift) for shift in shifts), *of_groups) if shift.unsure]
     more = f"; and {len(of) - SOME:,} more" if len(of) > SOME else ""
     lie = "more than half of the values of each night lie in one cell of those that are counted, and how they moved within it is not known"
     return (f"{lie}: {'; '.join(of[:SOME])}{more}",) if of else ()
 
 
-def _say_shift(shift: Shift, several: bool) -> str:
-    name = _name(shift, several)
-    psi = "" if math.isnan(shift.psi) else f", PSI {shift.psi:.3g} (without drift {shift.psi_expected:.2g})"
+def _say_shift(shift: Shift, several: bool, total: str) -> str:
+    name = _name(shift, several, total)
     if math.isnan(shift.reference_mean):
-        return f"{name}: {shift.distance:.1%} of the rows are elsewhere{psi}"
+        return f"{name}: differs by {shift.distance:.1%}"
     if shift.kind in ("missing", "unseen"):
-        return f"{name}: {shift.mean:.2%} of the rows, were {shift.reference_mean:.2%}"
+        return f"{name}: {shift.mean:.2%} of the rows, before {shift.reference_mean:.2%}"
     now, before = write_two(shift.mean, shift.reference_mean)
-    return f"{name}: mean {now}, was {before}; {shift.distance:.1%} of the rows are elsewhere{psi}"
+    if shift.kind in MEANS:
+        return f"{name}: {now}, before {before}; {shift.distance:.2g} standard deviations apart"
+    if shift.kind == VALUE and shift.distance == 1 and shift.standard_error == 0:
+        return f"{name}: all rows have {now}, before all had {before}; expected? --ignore {printable(shift.feature)}"
+    return f"{name}: differs by {shift.distance:.1%}; mean {now}, before {before}"
+
+
+def _refuse_unknown(thresholds: Thresholds, current: Measured) -> None:
+    """Refuse names to ignore that are no feature's."""
+    known = [*dict.fromkeys((*current.plan.players, *(feature.name for feature in current.plan.features)))]
+    for name in thresholds.ignore:
+        if name not in known:
+            raise UsageError(f"ignore has {name!r:.80}, expected features or groups of {current.uri}{did_you_mean(name, known)}")
 
 
 def find_reference(run: str, against: str) -> tuple[str, str | None]:
@@ -238,6 +254,7 @@ def compare_runs(
 ) -> Drift:
     """Compare two measured runs."""
     refuse_unlike(current, reference)
+    _refuse_unknown(thresholds, current)
     splits, shifts = compare_columns(current, reference)
     of_players = {(part.output, each.player): (each.data, each.model) for part in parts for each in part.players}
     every, found = set_parts([*shifts], of_players), tuple[GroupDrift, ...]()
@@ -260,7 +277,7 @@ def compare_runs(
             *(() if groups is None else list_states(groups[0].by, found)),
             *list_differences(current, reference),
             *list_advised(current, reference, any(part.model for part in parts)),
-            *_list_unsure(splits, every, found),
+            *_list_unsure(splits, every, found, current.plan.total),
         ),
         outputs=splits,
         parts=parts,
@@ -269,6 +286,7 @@ def compare_runs(
         groups=tuple(replace(each, shifts=tuple(islice(judged, len(each.shifts)))) for each in found),
         mix=() if groups is None else mix_groups(groups, current.plan.written_outputs),
         alike=_are_alike(current, reference),
+        total=current.plan.total,
     )
 
 
@@ -286,6 +304,7 @@ def drift(
     thresholds: Given | None = None,
     by: str | Iterable[str] = (),
     both_ways: bool = False,
+    ignore: str | Iterable[str] = (),
     scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
@@ -305,14 +324,16 @@ def drift(
         Folder of the run that it is compared with, or the JSON object that names the latest run, see `explain`. Both have the same method,
         parameters, space and outputs.
     thresholds : mapping, str or path, optional
-        What counts as drift, some of ``false_discovery_rate``, ``distance``, ``share``, ``psi``, ``loss`` and ``ndcg``, or a TOML or
-        JSON file of them.
+        What counts as drift, some of ``false_discovery_rate``, ``distance``, ``share``, ``psi``, ``loss``, ``mean``, ``ndcg`` and ``ignore``, or a
+        TOML or JSON file of them.
     by : str or sequence of str
         Columns that both runs wrote, as ids or as values of features: every group of rows with the same values in them is compared as well, and the
         change of the mean margin is split into what comes of the mix of groups and what happened within them.
     both_ways : bool
         Where the models differ, explain both nights by both of them: each feature's change is split into what the data did and what the model did.
         For attributions that add up to margins, of outputs that all rows have.
+    ignore : str or sequence of str
+        Features or groups that are known to change, as the month: neither their values nor their attributions make an alarm.
     scheduler : str, Client or cluster, optional
         Address of a Dask scheduler, or a ``distributed.Client`` or a cluster of Dask, whose scheduler and TLS settings are used, or "serial" for one
         thread; by default this process does all.
@@ -339,7 +360,8 @@ def drift(
     """
     place = normalise(read_place("run", run))
     (reference, manifest), asked = find_reference(place, read_place("against", against)), read_thresholds(thresholds)
-    both_ways, columns = read_flag("both_ways", both_ways), read_names("by", by)
+    both_ways, columns, known = read_flag("both_ways", both_ways), read_names("by", by), read_names("ignore", ignore, "a feature or several")
+    asked = replace(asked, ignore=tuple(dict.fromkeys((*asked.ignore, *known))))
     where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     nights = [measure_run(each, **where, progress=progress) for each in (reference, place)]
     if manifest not in (None, nights[0].manifest.sha256):

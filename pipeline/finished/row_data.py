@@ -21,9 +21,21 @@ class Wording:
 
     column: str  # "phi", "loss" or "rank"
     ranks: bool  # attributions are ranks
-    total: str  # "margin" or "prediction"
+    total: str  # "margin" or "prediction", in data
     additive: bool  # attributions add up to the total
     sets: bool = False  # interactions are of sets, of any size
+    name: str = ""  # what people call the total, if not as in data
+    unit: str = ""  # of the numbers, if it is known
+
+    @property
+    def word(self) -> str:
+        """What people call the total."""
+        return self.name or self.total
+
+    @property
+    def total_unit(self) -> str:
+        """The total, with its unit."""
+        return f"{self.word}, {self.unit}" if self.unit else self.word
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +98,7 @@ def other_totals(wording: Wording, row: ShownRow) -> str:
     if len(row.outputs) == 1:
         return ""
     more = f", and {len(row.outputs) - OUTPUTS} more" if len(row.outputs) > OUTPUTS else ""
-    return f"{wording.total}s, the largest first: {', '.join(f'{each.output} {write_whole(each.total)}' for each in row.outputs[:OUTPUTS])}{more}"
+    return f"{wording.word}s, the largest first: {', '.join(f'{each.output} {write_whole(each.total)}' for each in row.outputs[:OUTPUTS])}{more}"
 
 
 def left_out(wording: Wording, found: ShownOutput, top: int) -> str:

@@ -63,7 +63,7 @@ def _output(wording: Wording, found: ShownOutput, top: int) -> str:
     base = [_number("base value", found.base)] if wording.additive else []
     rows = _ranks(found, top) if wording.ranks else [*base, *(_step(step, largest) for step in steps)]
     scores = (_number(name, score) for name, score in found.scores.items())
-    said = [f"<table>{''.join(rows)}{_number(wording.total, found.total)}{''.join(scores)}</table>"]
+    said = [f"<table>{''.join(rows)}{_number(wording.total_unit, found.total)}{''.join(scores)}</table>"]
     more = left_out(wording, found, top)
     said += [f"<p>{text_of(more)}</p>"] if more else []
     if found.interactions:

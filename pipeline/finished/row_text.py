@@ -16,9 +16,9 @@ def _write_row(wording: Wording, row: ShownRow, top: int) -> Iterator[str]:
     title = row_title(row) + (f", output {found.output}" if several or found.output else "")
     if wording.ranks:
         yield _write_ranks(title, found, top)
-        yield f"{wording.total} {write_whole(found.total)}"
+        yield f"{wording.word} {write_whole(found.total)}"
     else:
-        yield draw_steps(title, found.base if wording.additive else None, shown_steps(wording, found, top), found.total, wording.total)
+        yield draw_steps(title, found.base if wording.additive else None, shown_steps(wording, found, top), found.total, wording.total_unit)
     lines = [other_totals(wording, row), left_out(wording, found, top), *(f"{name} {write_whole(value)}" for name, value in found.scores.items())]
     if found.interactions is not None:
         lines += ["interactions" if found.interactions else "no interactions"]

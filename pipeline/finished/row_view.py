@@ -1,8 +1,9 @@
 """The Shown record: rows of a finished run as text, HTML or JSON."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from .names import Names
 from .row_data import STEPS, ShownRow, Wording
 from .row_html import write_rows
 from .row_json import row_document
@@ -34,6 +35,15 @@ class Shown:
             Lines, in which names and values do nothing but stand there.
         """
         return write_text(self.wording, self.rows, self.n_found, top)
+
+    def called(self, names: Names) -> "Shown":
+        """Return the same rows for a reader: features by their titles, and numbers with units.
+
+        Parameters
+        ----------
+        names : Names
+        """
+        return replace(self, wording=names.show_wording(self.wording), rows=tuple(map(names.show_row, self.rows)))
 
     def to_dict(self) -> dict[str, Any]:
         """Convert to JSON-compatible objects without loss: numbers as stored, null for none."""

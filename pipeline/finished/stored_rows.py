@@ -14,7 +14,7 @@ from ..dataset.files.pieces import leave_out, take_rows
 from ..display.nearest import did_you_mean
 from ..display.waterfall import Step
 from ..errors import InvalidRun, UsageError
-from ..in_memory.explain.attributions import ROUNDED
+from ..in_memory.explain.one_row import ROUNDED
 from ..methods import interaction_lists as interactions
 from ..methods.output_space import TOTALS
 from ..runs.columns.top_attributions import FEATURE, PHI, VALUE, feature_of
@@ -155,7 +155,7 @@ def show_rows(uri: str, manifest: Manifest, plan: Plan, found: FoundRows, output
         uri,
         manifest.sha256,
         plan.method,
-        Wording(phi.column, bool(phi.ranks), total, plan.additive, plan.sets is not None),
+        Wording(phi.column, bool(phi.ranks), total, plan.additive, plan.sets is not None, plan.total),
         found.n_found,
         tuple(rows),
     )

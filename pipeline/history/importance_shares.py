@@ -2,12 +2,15 @@
 
 import hashlib
 import json
+import math
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
-from ..errors import InvalidRun
+from ..errors import InvalidRun, LeafledgerError
+from ..runs.records.current_run import read_finished
 from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
 from ..stores import storage
@@ -45,6 +48,7 @@ class OutputLines:
     output: str
     lines: tuple[Line, ...]  # by descending mean
     n_features: int
+    means: tuple[float | None, ...] = ()  # mean prediction, margin or loss by run; None if attributions do not add up to it
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +80,15 @@ class Importances:
     left_out: int  # finished runs of another kind, or without importances
     kind: Kind | None = None  # of the runs
     damaged: tuple[tuple[str, str], ...] = ()  # URIs of finished runs with damaged importances, with reasons
+    total: str = "margin"  # what the last of the runs attributes: predictions, margins or losses
 
 
-Shares = dict[tuple[str, str], float]  # by output and feature
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """What a run's summary of importances says."""
+
+    of: dict[tuple[str, str], float]  # shares by output and feature
+    means: dict[str, float]  # mean predictions by output
 
 
 def _find_kind(run: ListedRun, manifest: Manifest) -> Kind:
@@ -93,6 +103,15 @@ def _find_kind(run: ListedRun, manifest: Manifest) -> Kind:
     )
 
 
+def _find_means(manifest: Manifest, rows: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Add up base values and mean attributions, where rows have one base value and attributions add up."""
+    if manifest.residual is None or len(manifest.base) != len(manifest.outputs):
+        return {}
+    sums = dict(zip(manifest.outputs, manifest.base, strict=True))
+    named = {str(row["output"]) for row in rows} & sums.keys()
+    return {name: math.fsum((sums[name], *(float(row["mean"]) for row in rows if str(row["output"]) == name))) for name in named}
+
+
 def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
     """Read the shares of a run, None if it has none."""
     try:
@@ -105,13 +124,22 @@ def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
         if hashlib.sha256(data).hexdigest() != entry["sha256"]:
             raise InvalidRun(f"{entry['uri']}: is not the one that the manifest lists")
         rows = json.loads(data)
-        known = (row for row in rows if row["share"] is not None and manifest.n_rows)  # all 0 in a run without rows
-        shares = {(str(row["output"]), str(row["feature"])): float(row["share"]) for row in known}
+        known = [row for row in rows if row["share"] is not None and manifest.n_rows]  # all 0 in a run without rows
+        of = {(str(row["output"]), str(row["feature"])): float(row["share"]) for row in known}
+        shares = Shares(of, _find_means(manifest, known))
     except InvalidRun as error:
         return error
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         return InvalidRun(f"{NAME}.json: not a summary of importances: {' '.join(str(error).split())}")
     return _find_kind(run, manifest), shares
+
+
+def _find_total(run: str) -> str:
+    """Find what a run attributes, by its plan; raw scores where that cannot be read."""
+    try:
+        return read_finished(run)[1].total
+    except LeafledgerError:
+        return "margin"
 
 
 def read_importances(runs: Sequence[ListedRun]) -> Importances:
@@ -128,12 +156,14 @@ def read_importances(runs: Sequence[ListedRun]) -> Importances:
                 last, shares = read
                 by_kind.setdefault(last, []).append((run, shares))
     kept = [] if last is None else by_kind[last]
-    names = dict.fromkeys(name for _, shares in reversed(kept) for name in shares)
+    names = dict.fromkeys(name for _, shares in reversed(kept) for name in shares.of)
     outputs = list(dict.fromkeys(output for output, _ in names))
     found = []
     for output in outputs[:OUTPUTS]:
-        lines = [Line(name[1], tuple(shares.get(name) for _, shares in kept)) for name in names if name[0] == output]
+        lines = [Line(name[1], tuple(shares.of.get(name) for _, shares in kept)) for name in names if name[0] == output]
         largest = sorted(lines, key=lambda line: (-line.mean, line.feature))
-        found.append(OutputLines(output, tuple(largest[:TOP]), len(lines)))
+        means = tuple(shares.means.get(output) for _, shares in kept)
+        found.append(OutputLines(output, tuple(largest[:TOP]), len(lines), means))
     left_out = len(finished) - len(kept) - len(damaged)
-    return Importances(tuple(run for run, _ in kept), tuple(found), len(outputs), left_out, last, tuple(damaged))
+    total = _find_total(kept[-1][0].run) if kept else "margin"
+    return Importances(tuple(run for run, _ in kept), tuple(found), len(outputs), left_out, last, tuple(damaged), total)

@@ -10,12 +10,13 @@ from urllib.parse import quote
 from ..display.text import count, printable
 from ..stores import commit
 from ..stores.uris import normalise
-from .importance_shares import Importances, Line, OutputLines, read_importances
+from .importance_shares import Importances, OutputLines, read_importances
 from .listed_runs import REPORT, ListedRun, State
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-NUMBERS = ("rows", "rejected", "R²", "residual")  # numeric columns
+NUMBERS = ("rows", "rejected", "R²")  # numeric columns
 WIDTH, HEIGHT, EDGE = 240, 36, 3  # of a line chart, in its own units
+SWIPE = '<p class="swipe">Scroll the table sideways for more columns.</p>'
 STYLE = """
 :root { color-scheme: light dark; --paper: #fcfcfa; --ink: #1b1e23; --line: #1f4f82; --faint: #dedfda; --bad: #b91c1c; --warn: #9a3412 }
 body { background: var(--paper); color: var(--ink); font: 15px/1.45 system-ui, sans-serif; margin: 1.5rem auto; padding: 0 1rem; max-width: 72rem }
@@ -24,6 +25,7 @@ h1 { overflow-wrap: anywhere }
 h2 { font-size: 1.5rem }
 a { color: var(--line); text-underline-offset: .18em }
 .wide { overflow-x: auto }
+.swipe { display: none; font-size: .9em }
 table { border-collapse: collapse; width: 100%; margin: .5rem 0 1.5rem }
 caption { text-align: left; font-weight: 600; padding: .25rem 0 }
 td, th { padding: .25rem .6rem; text-align: left; border-bottom: 1px solid var(--faint); vertical-align: middle }
@@ -41,8 +43,9 @@ svg { display: block; width: 15rem; max-width: 40vw; height: auto }
 polyline { fill: none; stroke: var(--line); stroke-width: 1.5; vector-effect: non-scaling-stroke }
 circle { fill: var(--line) }
 @media (prefers-color-scheme: dark) { :root { --paper: #121417; --ink: #e9e9e5; --line: #8fbcf0; --faint: #2f343b; --bad: #fca5a5; --warn: #fdba74 } }
+@media (max-width: 40rem) { .swipe { display: block } }
 @media (max-width: 40rem) { h1 { font-size: 1.5rem } td, th { padding: .2rem .35rem } .run, .state { min-width: 5rem } svg { max-width: 28vw } }
-@media print { .wide { overflow-x: visible } }
+@media print { .swipe { display: none } .wide { overflow-x: visible } h2, caption { break-after: avoid } tr { break-inside: avoid } }
 """
 
 
@@ -90,7 +93,7 @@ def _night(run: ListedRun, page: str) -> dict[str, str | None]:
         "rows": form(run.n_rows, ","),
         "rejected": form(run.n_rejected, ","),
         "R²": form(run.r2, ".4f"),
-        "residual": form(run.residual, ".1e"),
+        "adds up": None if run.residual is None else "✓",
         "method": _text(run.method) if run.method else None,
         "model": f"<code>{_text(run.model_digest[:12])}</code>" if run.model_digest else None,
     }
@@ -104,66 +107,80 @@ def _nights(runs: Sequence[ListedRun], page: str) -> str:
     head = "".join(f'<th scope="col"{kinds[head]}>{head}</th>' for head in heads)
     cells = ("".join(f"<td{kinds[head]}>{night[head] or '–'}</td>" for head in heads) for night in found)
     rows = "".join(f"<tr>{night}</tr>" for night in cells)
-    table = f"<table><caption>Nights, the last first</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<div class="wide" tabindex="0" role="region" aria-label="Nights">{table}</div>'
+    table = f"<table><caption>Runs, the last first</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    return f'{SWIPE}<div class="wide" tabindex="0" role="region" aria-label="Runs">{table}</div>'
 
 
-def _points(line: Line) -> list[list[tuple[float, float]]]:
-    """Return the points of a line, in pieces interrupted by runs without the feature."""
-    step = (WIDTH - 2 * EDGE) / max(1, len(line.shares) - 1)
-    largest, pieces = max(line.known), list[list[tuple[float, float]]]([[]])
-    for i, share in enumerate(line.shares):
-        if share is None:
+def _points(values: Sequence[float | None]) -> list[list[tuple[float, float]]]:
+    """Return the points of a line from 0 to its highest, in pieces interrupted by runs without a value."""
+    step = (WIDTH - 2 * EDGE) / max(1, len(values) - 1)
+    known = [value for value in values if value is not None]
+    low, high = min(0.0, *known), max(0.0, *known)
+    pieces = list[list[tuple[float, float]]]([[]])
+    for i, value in enumerate(values):
+        if value is None:
             pieces.append([])
         else:
-            pieces[-1].append((EDGE + i * step, HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * (share / largest if largest else 0.0)))
+            pieces[-1].append((EDGE + i * step, HEIGHT - EDGE - (HEIGHT - 2 * EDGE) * ((value - low) / (high - low) if high > low else 0.0)))
     return [piece for piece in pieces if piece]
 
 
-def _svg(line: Line) -> str:
-    pieces = _points(line)
+def _svg(values: Sequence[float | None]) -> str:
+    pieces = _points(values)
     drawn = "".join(f'<polyline points="{" ".join(f"{x:.1f},{y:.1f}" for x, y in piece)}"/>' for piece in pieces if len(piece) > 1)
     drawn += "".join(f'<circle cx="{piece[-1][0]:.1f}" cy="{piece[-1][1]:.1f}" r="2"/>' for piece in pieces)
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{drawn}</svg>'
 
 
-def _feature(line: Line) -> str:
-    shares = (line.shares[0], min(line.known), max(line.known), line.shares[-1])
-    return f'<tr><th scope="row">{_text(line.feature)}</th><td>{_svg(line)}</td>{"".join(_number(share, ".1%") for share in shares)}</tr>'
+def _line(name: str, values: Sequence[float | None], form: str) -> str:
+    """Return a row with a line chart, and its first, lowest, highest and last number."""
+    known = [value for value in values if value is not None]
+    numbers = (values[0], min(known), max(known), values[-1])
+    return f'<tr><th scope="row">{name}</th><td>{_svg(values)}</td>{"".join(_number(number, form) for number in numbers)}</tr>'
 
 
-def _output(found: OutputLines, several: bool) -> str:
-    caption = f"Share of importance{f', output {_text(found.output)}' if several else ''}"
+def _chart(caption: str, what: str, dates: str, rows: Sequence[str]) -> str:
+    """Return a table of line charts over the runs, which says on a phone that it scrolls."""
     heads = "".join(f'<th scope="col" class="n">{head}</th>' for head in ("first", "lowest", "highest", "last"))
-    rows = "".join(_feature(line) for line in found.lines)
-    head = f'<tr><th scope="col">feature</th><th scope="col">from 0 to its highest</th>{heads}</tr>'
-    table = f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{rows}</tbody></table>"
+    head = f'<tr><th scope="col">{what}</th><th scope="col">{dates}</th>{heads}</tr>'
+    table = f"<table><caption>{caption}</caption><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+    return f'{SWIPE}<div class="wide" tabindex="0" role="region" aria-label="{caption}">{table}</div>'
+
+
+def _output(found: OutputLines, several: bool, dates: str, total: str) -> str:
+    of = f", output {_text(found.output)}" if several else ""
+    known = any(mean is not None for mean in found.means)
+    means = _chart(f"Mean {total}{of}", "", dates, [_line(f"mean {total}", found.means, ".4g")]) if known else ""
+    shares = _chart(f"Share of importance{of}", "feature", dates, [_line(_text(line.feature), line.shares, ".1%") for line in found.lines])
     more = found.n_features - len(found.lines)
     said = f"<p>{count(more, 'more feature')} with smaller shares</p>" if more else ""
-    return f'<div class="wide" tabindex="0" role="region" aria-label="{caption}">{table}</div>{said}'
+    return f"{means}{shares}{said}"
 
 
 def _importances(found: Importances) -> str:
     if not found.runs:
         return ""
     first, last = (_text(run.date or run.name or run.run) for run in (found.runs[0], found.runs[-1]))
-    said = f"<p>{count(len(found.runs), 'run')} {_text(found.kind)}, from {first} to {last}.</p>"
+    dates = first if first == last else f"{first} to {last}"
     others = "of other jobs, methods, spaces, backgrounds or outputs, or without importances, left out"
-    said += f"<p>{count(found.left_out, 'finished run')} {others}.</p>" if found.left_out else ""
+    said = f"<p>{count(found.left_out, 'finished run')} {others}.</p>" if found.left_out else ""
+    said += (
+        f"<p>Each line is one number over {count(len(found.runs), 'run')} {_text(found.kind)}; the bottom is 0, or the lowest if that is below.</p>"
+    )
     more = found.n_outputs - len(found.outputs)
-    outputs = "".join(_output(each, found.n_outputs > 1) for each in found.outputs)
+    outputs = "".join(_output(each, found.n_outputs > 1, dates, found.total) for each in found.outputs)
     said += outputs + (f"<p>{count(more, 'more output')}</p>" if more else "")
-    return f"<h2>Importances</h2>{said}"
+    return f"<h2>{dates}</h2>{said}"
 
 
 def write_index(folder: str, runs: Sequence[ListedRun], importances: Importances, page: str) -> str:
     """Write the index page of runs."""
     states = [run.state for run in runs]
     counts = ", ".join(f"{states.count(state):,} {state}" for state in get_args(State) if state in states)
-    title = f"{count(len(runs), 'run')} in {_text(folder)}"
+    title = f"{count(len(runs), 'run')} in {_text(folder.rstrip('/').rpartition('/')[2] or folder)}"
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="color-scheme" content="light dark">'
     head += f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{STYLE}</style>'
-    body = f"<main><h1>{title}</h1><p>{counts}</p>{_nights(runs, page)}{_importances(importances)}</main>"
+    body = f"<main><h1>{title}</h1><p>{counts}{': ' * bool(counts)}{_text(folder)}</p>{_nights(runs, page)}{_importances(importances)}</main>"
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 
 

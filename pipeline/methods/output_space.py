@@ -85,8 +85,6 @@ def choose_space(
         additive = ", ".join(name for name, each in METHODS.items() if each.check is not None and each.check.of_margins)
         what = "losses" if space == LOSS else "predictions"
         raise UsageError(f"space {space!r} shares out {what}, but what method {method.name!r} finds need not add up; expected one of {additive}")
-    if interactions:
-        raise UsageError(f"space {space!r} has no interactions, which are of margins; leave out one or the other")
     if space == LOSS:
         quantity = _choose_loss(model)
         if not by_row:
@@ -97,6 +95,11 @@ def choose_space(
     link = _find_link(space, model)
     if by_row and link.name in BY_ROW and isinstance(method.games.background, MarginalUse):
         return None, Quantity(BY_ROW[link.name], link.scale)
+    if interactions and link != IDENTITY:
+        raise UsageError(
+            f"space {space!r} has interactions only background row by background row: expected rows of a background and a prediction that is a "
+            f"function of one margin, got {'several classes' if link.joint else f'link {link.name!r}'} {'with' if by_row else 'without'} such rows"
+        )
     return link, None
 
 

@@ -13,7 +13,7 @@ from leafledger.kernels.reductions.summary import list_grouped
 from ..arguments.choices import LOSS, MARGIN
 from ..arguments.readers import shorten
 from ..dataset.columns.names import name_at
-from ..dataset.columns.partition import Groups
+from ..dataset.columns.partition import Groups, Partition, read_groups
 from ..display.nearest import did_you_mean
 from ..errors import UsageError
 from ..models.model import Feature
@@ -55,6 +55,20 @@ def check_parameters(method: Method, given: Mapping[str, Any]) -> dict[str, Any]
             shown = "a function" if callable(given[name]) else shorten(given[name])
             raise UsageError(f"parameter {name!r} is {shown}, {error}{hint}") from None
     return values
+
+
+def group_features(method: Method, partition: Partition | None, features: Sequence[Feature]) -> Groups:
+    """List groups as `read_groups` does; without a partition every feature is one where a method takes groups in a sequence.
+
+    Parameters
+    ----------
+    partition : mapping, str or path, optional
+        As `read_groups` takes it.
+    features : sequence of Feature
+        Of the model, in its order.
+    """
+    alone = partition is None and any(parameter.of_groups for parameter in method.parameters)
+    return read_groups({} if alone else partition, features)
 
 
 def number_groups(method: Method, parameters: Mapping[str, Any], groups: Groups) -> dict[str, Any]:

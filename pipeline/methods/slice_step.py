@@ -50,7 +50,8 @@ def check_rows(check: Check | None, prepared: Prepared, buffers: Buffers, n_rows
     missed = find_set_residuals(prepared, buffers, n_rows)
     row = find_breach(missed)
     if row is not None:
-        miss = f"interactions miss margin - base value by {missed[:, row].max():.3g} of the margin's bound"
+        what, bound = (SAYS[is_loss(prepared.weighted)], "row's own") if prepared.weighted.tables else ("margin", "margin's")
+        miss = f"interactions miss {what} - base value by {missed[:, row].max():.3g} of the {bound} bound"
         raise AdditivityBreach(f"{places.name(row)}: {miss}, expected at most {TOLERANCE:g}")
     row = find_not_finite(buffers, n_rows)
     if row is not None:
@@ -75,7 +76,7 @@ def _enter_space(link: Link | None, prepared: Prepared, buffers: Buffers, n_rows
 
 def _take_carried(prepared: Prepared, buffers: Buffers, n_rows: int, places: RowPlaces) -> tuple[Buffers, float]:
     """Put what attributions add up to in the place of margins, NaN in rows without a label; they were carried background row by background row."""
-    found, missing = find_carried_misses(buffers, n_rows), buffers.labels.missing
+    found, missing = find_carried_misses(buffers.phi, buffers, n_rows), buffers.labels.missing
     row = find_breach(found)
     if row is not None:
         miss = f"attributions miss {SAYS[is_loss(prepared.weighted)]} - base value by {found[:, row].max():.3g} of the row's own bound"
@@ -83,6 +84,7 @@ def _take_carried(prepared: Prepared, buffers: Buffers, n_rows: int, places: Row
     if is_loss(prepared.weighted):
         buffers.ends[:, :, missing] = np.nan
         buffers.phi[:, :, missing] = 0.0
+        buffers.pairs[:, :, missing] = 0.0
         buffers.without[:, :, :, missing] = 0.0
     return buffers._replace(margin=buffers.ends[:, TOTAL]), float(found.max(initial=0.0))
 

@@ -199,6 +199,19 @@ def _load(source: str | PathLike | Any, missing: float | None) -> Model:
     return model
 
 
+def serialise(source: str | PathLike | Any) -> bytes:
+    """Return the bytes of a model's file as its own library writes it, of a path or an object."""
+    from .sklearn.loader import unwrap
+
+    if isinstance(source, str | PathLike):
+        return read_source(str(source)).data
+    source = source if isinstance(source, Model) else unwrap(source)
+    for loader in list_loaders():
+        if loader.owns(source):
+            return loader.serialise(source)
+    raise UsageError(f"the file of a {type(source).__name__} is not known here, expected a path or an object of its library")
+
+
 def parse_model(data: bytes, where: str, missing: float | None = None) -> Model:
     """Parse the bytes of a model file."""
     for loader in list_loaders():

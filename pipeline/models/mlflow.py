@@ -142,5 +142,7 @@ def read_logged(uri: str, most: int) -> tuple[bytes, str]:
         where = f"{uri}/{name}"
         data = _download(repository, name, folder, most, where)
         if data.startswith(PICKLE):
-            raise UnsupportedModel(f"{where}: is a pickle, which is not read; log the model by {INSTEAD.get(flavour, f'mlflow.{flavour}')}")
+            load = f"model = mlflow.{flavour}.load_model({uri!r}), then leafledger.attribute(model, rows)"
+            log = f"log the model by {INSTEAD.get(flavour, f'mlflow.{flavour}')}"
+            raise UnsupportedModel(f"{where}: is a pickle, which is not read; {log}; or, where you trust it, {load}")
         return data, where

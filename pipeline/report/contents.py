@@ -1,21 +1,25 @@
 """Contents of a report's page: its sections, with limits that keep the page small."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.reductions.input_counts import INPUTS
 
-from ..arguments.choices import LOSS, MARGIN
+from ..arguments.choices import LOSS
 from ..dataset.columns.grouping import write_values
+from ..display.text import count
 from ..effects.publish import Curves
 from ..errors import InvalidRun
 from ..finished.finished_run import FinishedRun
+from ..finished.names import Names
 from ..runs.records.folder import name_file
 from ..runs.records.provenance import Provenance
+from .changes import Found, list_alarms, name_reference, say_change, write_changes, write_headline_of_change, write_worse
 from .counts.counts import CountedColumn, Counts
-from .figures.bars import BARS, draw_groups, draw_importance, draw_inputs, draw_ranks, draw_shares, tabulate_inputs
+from .counts.told import Told
+from .figures.bars import BARS, draw_groups, draw_importance, draw_ranks, draw_shares
 from .figures.dependence import draw_dependence
 from .figures.effect import draw_effect
 from .figures.figure import Figure, Table, Tracks, say_left_out, say_moved
@@ -23,8 +27,12 @@ from .figures.matrix import draw_interactions, draw_lines
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
 from .figures.sets import draw_network, draw_sets
 from .figures.swarm import draw_swarm
+from .glossary import write_glossary
 from .losses import write_losses
 from .page import Page, Section
+from .quality import find_missing_effects, list_missing, write_quality
+from .told import write_told
+from .vocabulary import Vocabulary, make_vocabulary
 from .words import judge, last_name, list_facts, list_provenance, write_headline, write_lede
 
 REASONS = 12  # rejected pieces listed
@@ -32,9 +40,12 @@ SMALL = 0.01  # smallest share of a feature with a dependence plot, unless it is
 FIRST = 3  # features listed for a group of rows
 OTHERS = 60  # outputs listed without figures
 UNITS = {
-    MARGIN: "The margin is what the model’s trees add up to for a row, before a link function, where the model has one, makes a prediction of it.",
     LOSS: "The loss says how wrong the prediction of a row is. A feature with a negative attribution made it smaller, and so the prediction better.",
 }
+CELLS = (
+    "In tables of a feature’s attributions, 5 % and 95 % are read off the cells that rows are counted in, so they may be off by as much as a cell "
+    "is high. Means are exact."
+)
 Row = Mapping[str, Any]
 Summaries = Mapping[str, Sequence[Row]]
 
@@ -65,47 +76,49 @@ class Material:
     summaries: Summaries  # rows by name of the summary
     drawn: Mapping[str, Drawn]  # by output; empty if the run stores no attributions by row
     rows: tuple[Figure, ...]  # single rows
-    changed: str = ""  # summary of changes since another run; empty without comparison
-    changes: Section | None = None  # the same in figures
-    worse: Section | None = None  # of losses, what made predictions worse since another run
+    names: Names = field(default_factory=Names)
+    found: Found | None = None  # what changed since another run, as its drift record says; None without comparison
+    histogram: Figure | None = None  # of predictions
     made: Provenance | None = None  # provenance of the run, if stored
+    told: Told = field(default_factory=Told)  # reasons
     sufficed: tuple[int, ...] = ()  # how often one change would have sufficed, see `count_sufficed`
     effects: Curves | None = None  # effects of its model, if given
+    links: tuple[tuple[str, str], ...] = ()  # to other pages: texts and addresses
 
 
 def _of(rows: Sequence[Row], output: str) -> list[Row]:
     return [row for row in rows if row["output"] == output]
 
 
-def _figures(material: Material, output: str, limits: Limits) -> tuple[Figure, ...]:
+def _figures(material: Material, output: str, limits: Limits, unit: str) -> tuple[Figure, ...]:
     plan, manifest, summaries = material.run.plan, material.run.manifest, material.summaries
     figures: list[Figure | None] = []
     if "importance" in summaries:
         errors = {row["feature"]: row["mean_abs_error"] or 0.0 for row in _of(summaries.get("background_errors", ()), output)}
-        figures.append(draw_importance(_of(summaries["importance"], output), manifest.n_rows, plan.space, errors, limits.features))
+        figures.append(draw_importance(_of(summaries["importance"], output), manifest.n_rows, unit, errors, limits.features))
     order = METHODS[plan.method].phi.ranks
     figures += [draw_ranks(_of(summaries[name], output), order, limits.features) for name in ("areas", "gaps") if name in summaries]
     if output in material.drawn:
         drawn = material.drawn[output]
         some = slice(limits.features)
-        figures.append(draw_swarm(drawn.names[some], drawn.asked[some], drawn.counts[some], plan.space))
+        figures.append(draw_swarm(drawn.names[some], drawn.asked[some], drawn.counts[some], unit))
         rows = _of(summaries["importance"], output)
         least = min(SMALL, max(row["share"] for row in rows) / 10)
         small = {row["feature"] for row in rows if row["share"] < least}
         labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
-        found = ((name, asked, draw_dependence(labels[name], asked, counts, plan.space)) for name, asked, counts in each_of if name not in small)
+        found = ((name, asked, draw_dependence(labels[name], asked, counts, unit)) for name, asked, counts in each_of if name not in small)
         fields = [(name, asked, figure) for name, asked, figure in found if figure is not None][: limits.dependences]
         fields.sort(key=lambda each: isinstance(each[2].drawing, Tracks))  # groups planes and boxes
         figures += [each for field in fields for each in _with_effect(material.effects, output, labels, *field)]
     if "interactions" in summaries:
         acting = _of(summaries["interactions"], output)
         sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries.get("importance", ()), output)}
-        figures += [draw_interactions(acting, plan.space), draw_sets(acting, plan.space), draw_network(acting, sizes, plan.space)]
+        figures += [draw_interactions(acting, unit), draw_sets(acting, unit), draw_network(acting, sizes, unit)]
     if "objective" in summaries:
         figures.append(_draw_objective(_of(summaries["objective"], output)))
     if "curves" in summaries:
-        figures.append(_draw_curves(_of(summaries["curves"], output), plan.space))
+        figures.append(_draw_curves(_of(summaries["curves"], output), unit))
     return tuple(each for each in figures if each is not None)
 
 
@@ -155,7 +168,7 @@ def _list_others(material: Material, shown: Sequence[str]) -> Section | None:
     return Section("others", "Other outputs", (text,), tables=tables)
 
 
-def _write_outputs(material: Material, limits: Limits) -> list[Section]:
+def _write_outputs(material: Material, limits: Limits, words: Vocabulary) -> list[Section]:
     outputs = material.run.plan.written_outputs
     shown, single = outputs[: limits.outputs], len(outputs) == 1
     sections = []
@@ -166,7 +179,8 @@ def _write_outputs(material: Material, limits: Limits) -> list[Section]:
     for k, (output, name) in enumerate(zip(shown, shorten_names(shown, 60), strict=True)):
         title = f"What moves {say_moved(plan.space)}" if single else f"What moves output {name}"
         text = tuple(line for line in (unit, kept) if line and not k)
-        figures = _figures(material, output, limits)
+        alone = (material.histogram,) if material.histogram is not None and material.found is None and not k else ()
+        figures = (*alone, *_figures(material, output, limits, words.figure_unit))
         if figures or text:
             sections.append(Section(f"output-{k + 1}", title, text, figures=figures, menu="" if single else f"Output {name}"))
     others = _list_others(material, shown)
@@ -214,18 +228,6 @@ def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str
     return Section("groups", f"What moves predictions by {' and '.join(by)}", tables=tuple(tables))
 
 
-def _write_inputs(summaries: Summaries, limits: Limits) -> Section | None:
-    rows = summaries.get("inputs")
-    if not rows:
-        return None
-    figure = draw_inputs(rows, limits.features)
-    if figure is not None:
-        return Section("inputs", "What came in", figures=(figure,))
-    unseen = "none is a category that it does not know" + ", of those features whose categories it tells" * any(row["unseen"] is None for row in rows)
-    text = f"No value of a feature that the model uses is missing, and {unseen}."
-    return Section("inputs", "What came in", (text,), tables=(("Values that the model uses", tabulate_inputs(rows, limits.features)),))
-
-
 def _write_sufficed(material: Material) -> Section | None:
     """Say how often a change of one feature would have carried a row across the threshold."""
     reasons = material.run.plan.reasons
@@ -257,46 +259,89 @@ def _write_rejected(run: FinishedRun) -> Section | None:
     return Section("rejected", "What could not be explained", text, items)
 
 
-def _write_found(material: Material, limits: Limits) -> list[Section | None]:
+def _write_found(material: Material, limits: Limits, words: Vocabulary, missing: Sequence[str]) -> list[Section | None]:
     """Write the sections of results."""
-    run, summaries = material.run, material.summaries
+    run, summaries, found = material.run, material.summaries, material.found
     by = tuple(column.name for column in run.plan.by)
-    base = "base value, where every row starts," if run.plan.row_output is None else "base value of the row’s own output"
+    row = words.names.row
+    base = f"base value, where every {row} starts," if run.plan.row_output is None else f"base value of the {row}’s own output"
     rows = Section(
         "rows",
-        "Single rows",
+        f"Single {words.names.rows}",
         (f"From the {base} to what the model says of it, the largest step first.",) if run.plan.additive else (),
         figures=material.rows,
     )
+    quality = write_quality(run, summaries.get("inputs"), missing, limits.features)
     return [
+        quality if missing else None,
         _write_r2(summaries, run.manifest.totals, by, limits),
-        write_losses(summaries, material.worse, limits.features),
-        *_write_outputs(material, limits),
+        write_losses(summaries, None if found is None else write_worse(found, words), limits.features),
+        *_write_outputs(material, limits, words),
         _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
+        write_told(run, material.told, words),
         _write_sufficed(material),
         rows if material.rows else None,
-        _write_inputs(summaries, limits),
+        None if missing else quality,
     ]
+
+
+def _write_features(material: Material) -> Section | None:
+    """List what features are called in the data, and what they are."""
+    terms = list[tuple[str, str]]()
+    for key, name in material.names.features.items():
+        called = f"{key}, in {name.unit}." if name.unit else f"{key}."
+        terms.append((name.title or key, f"{called} {name.description}".strip()))
+    return Section("features", "The features", terms=tuple(terms)) if terms else None
+
+
+def _say_missing(material: Material, words: Vocabulary) -> tuple[str, ...]:
+    """Say by how much missing values move the mean of the first output."""
+    output = material.run.plan.written_outputs[0]
+    if output not in material.drawn:
+        return ()
+    drawn, total = material.drawn[output], sum(row["mean_abs"] or 0.0 for row in _of(material.summaries.get("importance", ()), output))
+    effects = find_missing_effects(drawn.names, drawn.asked, drawn.counts)
+    return list_missing(effects, total, material.found, "" if material.found is None else name_reference(material.found), words)
+
+
+def _say_alarms(material: Material, words: Vocabulary) -> str:
+    if material.found is None:
+        return ""
+    n = len(list_alarms(material.found, words))
+    return f"{count(n, 'thing')} changed more than the thresholds of alarms allow" if n else "No threshold of an alarm is crossed: see what changed"
 
 
 def compose(material: Material, limits: Limits) -> Page:
     """Compose a page."""
-    run, summaries = material.run, material.summaries
+    run, summaries, found = material.run, material.summaries, material.found
+    words = make_vocabulary(run.plan, material.names)
+    missing = _say_missing(material, words) if run.manifest.n_rows else ()
+    moved = None if found is None else write_headline_of_change(found, words)
+    histogram = () if material.histogram is None else (material.histogram,)
+    of_outputs = _write_found(material, limits, words, missing) if run.manifest.n_rows else []  # summaries of no rows have zeros
+    told = [] if found is None else [say_change(found, words)]
+    if found is not None and found["space"] != LOSS:
+        told += missing[:1]
     sections = [
-        material.changes,
+        None if found is None else write_changes(found, words, histogram),
         _write_rejected(run),
-        *(_write_found(material, limits) if run.manifest.n_rows else ()),  # summaries of no rows have zeros
-        Section("provenance", "Where this comes from", terms=list_provenance(run, material.made)),
+        *of_outputs,
+        _write_features(material),
+        write_glossary(words, run.plan.additive, found is not None) if run.manifest.n_rows else None,
+        Section("provenance", "Where this comes from", (CELLS,) if material.drawn else (), terms=list_provenance(run, material.made)),
     ]
+    name = shorten_name(last_name(run.uri))
     return Page(
-        title=f"{shorten_name(last_name(run.uri))}: report",
-        eyebrow=f"Report of {shorten_name(last_name(run.uri))}",
-        headline=write_headline(run, summaries),
-        lede=(*write_lede(run), *([material.changed] if material.changed else [])),
-        verdict=judge(run),
-        facts=list_facts(run, summaries),
+        title=f"{name}: report",
+        eyebrow=f"Report of {name}" + ("" if found is None else f", compared with {name_reference(found)}"),
+        headline=moved or write_headline(run, summaries, words),
+        lede=(*told, *write_lede(run, words)),
+        verdict=judge(run, words),
+        facts=list_facts(run, summaries, words),
         sections=tuple(section for section in sections if section is not None),
         footer="Made by leafledger report from what the run published. leafledger check verifies every byte of it.",
+        alarms=_say_alarms(material, words),
+        links=material.links,
     )
 
 

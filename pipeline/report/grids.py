@@ -13,6 +13,7 @@ from ..drift.measure.measured_run import Measured
 from ..models.model import Feature
 from ..runs.columns.top_attributions import feature_of
 from .counts.counts import BINS, QUANTILES, RANKS, CountedColumn, Values, lay_edges
+from .figures.histogram import BINS as HISTOGRAM
 from .figures.scale import make_axis
 
 SHARED = 0.01  # share of attributions beyond either end of the shared axis,
@@ -90,6 +91,15 @@ def _say_lacking(kept: bool, name: str, combinations: Sequence[str], feature: st
     if not feature:
         return SEVERAL
     return MANY if found is not None and found.there else MISSING
+
+
+def bin_totals(now: Distribution, before: Distribution | None) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Choose the bins of a histogram that hold nearly all rows of both runs, and return them with the shares of the rows in each."""
+    known = [each for each in (now, before) if each is not None and each.n]
+    edges = np.linspace(*find_ends(known, OWN), HISTOGRAM + 1)
+    inner = np.concatenate((edges[:-1], [np.nextafter(edges[-1], math.inf)]))
+    shares = [None if each is None or not each.n else np.diff(each.cdf(inner)) for each in (now, before)]
+    return edges, np.zeros(HISTOGRAM) if shares[0] is None else shares[0], shares[1]
 
 
 def choose_grids(measured: Measured, output: str, names: Sequence[str], columns: Mapping[str, str]) -> tuple[CountedColumn, ...]:

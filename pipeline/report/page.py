@@ -51,6 +51,8 @@ class Page:
     facts: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
     footer: str
+    alarms: str = ""  # how many alarms there are, in a link to what changed
+    links: tuple[tuple[str, str], ...] = ()  # to other pages: texts and addresses
 
 
 def _show(value: Any) -> Any:
@@ -71,9 +73,17 @@ def _environment() -> "Environment":
     )
 
 
+def write_head(text: str) -> str:
+    """Write the style of printed pages: a head with a text, in which nothing ends the string, and their numbers."""
+    plain = "".join(char if char.isalnum() or char in " .,:-_/=" else "?" for char in printable(text))
+    boxes = f'@top-left {{ content: "{plain}" }} @bottom-right {{ content: counter(page) " / " counter(pages) }}'
+    return f"@page {{ margin: 18mm 15mm; font: 8.5pt sans-serif; color: #444; {boxes} }}\n"
+
+
 def write_page(page: Page) -> str:
     """Render a page as one HTML file."""
     from markupsafe import Markup
 
-    style = Markup("".join((TEMPLATES / name).read_text() for name in ("colours.css", "style.css")))  # noqa: S704 - our own
+    files = "".join((TEMPLATES / name).read_text() for name in ("colours.css", "style.css"))
+    style = Markup(files + write_head(page.eyebrow))  # noqa: S704 - our own, and a text without quotes
     return _environment().get_template("page.html.jinja").render(page=page, style=style)

@@ -16,29 +16,34 @@ from ..drift.verdict import read_document
 from ..effects.publish import Curves, read_curves
 from ..errors import InvalidRun, RunConflict, StorageError, UsageError
 from ..finished.finished_run import FinishedRun, read_run
-from ..methods.output_space import TOTALS
+from ..finished.names import Names, NamesFile, read_names_file
+from ..history.index_page import link_to
 from ..methods.worker_memory import WORKER_OVERHEAD
 from ..progress import Progress, Work, no_progress
 from ..runs.lookup.row_lookup import FoundRows, RowAddress, as_plain, opened_part
 from ..runs.records.current_run import is_current, list_parts, read_finished
-from ..runs.records.derived import write_derived
+from ..runs.records.derived import read_after, write_derived
 from ..runs.records.folder import RunFolder
 from ..stores import storage
 from ..stores.uris import normalise
-from .changes import say_change, write_changes, write_worse
+from .changes import Found, list_alarms, rename_document, say_change, write_changes, write_worse
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .counts import count_part as work
 from .counts.count_part import CountTask, PartCounts, Spot, count_part, merge_parts, nothing
 from .figures.figure import Figure
+from .figures.scale import shorten_name
 from .figures.waterfalls import draw_waterfall
 from .grids import choose_grids
-from .page import MOST_BYTES, Section, write_page
+from .page import MOST_BYTES, write_page
+from .predictions import draw_predictions
+from .vocabulary import Vocabulary, make_vocabulary
+from .words import last_name
 
 PAGE = "report/index.html"
 LIMITS = (Limits(3, 20, 6), Limits(3, 12, 4), Limits(2, 10, 3), Limits(1, 10, 2), Limits(1, 5, 0))  # the first whose page is small enough
 BYTES_OF_COUNTS = 1 << 26  # that a task holds
 COLUMNS = 500  # that are read at a time to find one row of theirs
-ROWS = ("Highest", "Lowest", "Median")  # margins
+ROWS = ("Highest {}", "Lowest {}", "A typical {1}: the median {0}")  # titles of single rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +69,7 @@ class Changes:
     reference: tuple[str, str]  # its folder, and its manifest's SHA-256
     by: tuple[str, ...]
     thresholds: Mapping[str, float]
-    said: str
-    section: Section
-    worse: Section | None = None  # of losses
+    found: Mapping[str, Any]  # the drift record
 
 
 def _first_features(summaries: Summaries, output: str, n: int) -> list[str]:
@@ -98,7 +101,8 @@ def _count(measured: Measured, columns: Sequence[Any], where: Mapping[str, Any],
     changes, named = "".join(plan.change_columns), () if plan.reasons is None or plan.reasons.changes is None else plan.reasons.changes.features
     changeable = tuple(change.feature for change in named)
     label = "" if plan.space == LOSS else plan.label_column  # a loss is no prediction of the label
-    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, label, changes, changeable)
+    told = tuple(plan.reason_columns[: len(plan.reason_columns) // len(plan.written_outputs) : 2])  # reasons, withheld, and clear if it is known
+    asked = CountTask(manifest.home(measured.uri), manifest.plan, tuple(columns), total, middle, label, changes, changeable, told)
     on_done, found = progress(Work("counting", measured.uri, len(parts), sum(part.item.n_rows for part in parts))), nothing(columns)
     for part, made in map_items(placement, count_part, work.warm, asked, parts, WORKER_OVERHEAD + BYTES_OF_COUNTS):
         found = merge_parts(found, made)
@@ -123,60 +127,65 @@ def _read_row(run: FinishedRun, part: int, number: int) -> FoundRows:
     raise InvalidRun(f"{uri}: has no row {number}")
 
 
-def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None]) -> tuple[Figure, ...]:
+def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None], names: Names) -> tuple[Figure, ...]:
     """Draw waterfalls of distinct rows."""
     *extremes, farthest = [None if spot is None else (spot.part, spot.row) for spot in spots]
     titles, figures = dict[tuple[int, int], str](), []
     for name, place in zip(ROWS, extremes, strict=True):
         if place is not None:
-            titles.setdefault(place, f"{name} {TOTALS[run.plan.space]}")
+            titles.setdefault(place, name.format(names.prediction.title or run.plan.total, names.row))
     if farthest is not None:
         titles[farthest] = f"{titles[farthest]}, largest residual" if farthest in titles else "Largest residual"
     for (part, number), title in titles.items():
         found = _read_row(run, part, number)
-        shown = run.describe(found, None if run.plan.chosen else run.plan.outputs[0])
+        shown = run.describe(found, None if run.plan.chosen else run.plan.outputs[0]).called(names)
         label = found.table[run.plan.label_column][0].as_py() if run.plan.label_column else None
         figures.append(draw_waterfall(shown.wording, shown.rows[0], shown.rows[0].outputs[0], title, label))
     return tuple(figures)
 
 
-def _count_rows(run: FinishedRun, where: Mapping[str, Any], progress: Progress) -> Material:
+def _count_rows(run: FinishedRun, words: Vocabulary, found: Found | None, where: Mapping[str, Any], progress: Progress) -> Material:
+    names = words.names
     summaries = read_summaries(run)
+    named = {name: names.rename(rows) for name, rows in summaries.items()}
     if run.plan.global_only or not run.manifest.n_rows:
-        return Material(run, summaries, {}, ())
+        return Material(run, named, {}, (), names, found)
     measured = measure_run(run.uri, **where, progress=progress)
     if measured.manifest.sha256 != run.manifest.sha256:
         raise _replaced(run)
     chosen = _choose(measured, summaries, LIMITS[0])
     counted = _count(measured, [grid for _, grids in chosen.values() for grid in grids], where, progress)
     left, drawn = iter(counted.counts), {}
-    for output, (names, grids) in chosen.items():
-        drawn[output] = Drawn(names, grids, tuple(next(left) for _ in grids))
-    return Material(run, summaries, drawn, _draw_rows(run, counted.spots), sufficed=counted.sufficed)
+    for output, (players, grids) in chosen.items():
+        drawn[output] = Drawn(tuple(map(names.title, players)), grids, tuple(next(left) for _ in grids))
+    histogram = draw_predictions(measured, found, words, dict(where))
+    return Material(run, named, drawn, _draw_rows(run, counted.spots, names), names, found, histogram, sufficed=counted.sufficed, told=counted.told)
 
 
-def _read_changes(run: FinishedRun) -> Changes | None:
+def _read_changes(run: FinishedRun, words: Vocabulary) -> Changes | None:
     """What was found when the run was compared before."""
-    return read_document(run.uri, run.manifest.sha256, _write_changes)
+    return read_document(run.uri, run.manifest.sha256, lambda found: _take_changes(found, words))
 
 
 def _replaced(run: FinishedRun) -> RunConflict:
     return RunConflict(f"{run.uri}: the run was replaced or removed meanwhile; write the report again")
 
 
-def _write_changes(found: Mapping[str, Any]) -> Changes:
-    thresholds = {name: value for name, value in found["thresholds"].items() if value is not None}
-    return Changes(
-        (found["reference"], found["reference_manifest"]), tuple(found["by"]), thresholds, say_change(found), write_changes(found), write_worse(found)
-    )
+def _take_changes(document: Mapping[str, Any], words: Vocabulary) -> Changes:
+    """Take changes from a drift record, of which all that a page says can be said."""
+    thresholds = {name: value for name, value in document["thresholds"].items() if value is not None}
+    found = rename_document(document, words.names)
+    for write in (say_change, write_changes, write_worse, list_alarms):
+        write(found, words)
+    return Changes((found["reference"], found["reference_manifest"]), tuple(found["by"]), thresholds, found)
 
 
-def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any], progress: Progress) -> Changes:
+def _compare(run: FinishedRun, against: str | PathLike, words: Vocabulary, where: Mapping[str, Any], progress: Progress) -> Changes:
     """Compare with another run: the stored comparison, or a new one with the same groups and thresholds."""
     from ..drift.drift import drift, find_reference
 
     try:
-        kept = _read_changes(run)
+        kept = _read_changes(run, words)
     except InvalidRun:  # no usable record: compare anew
         kept = None
     if kept is not None:
@@ -188,7 +197,7 @@ def _compare(run: FinishedRun, against: str | PathLike, where: Mapping[str, Any]
     found = drift(run.uri, against=against, by=by, thresholds=thresholds, **where, progress=progress)
     if found.manifest != run.manifest.sha256:
         raise _replaced(run)
-    return _write_changes(found.to_dict())
+    return _take_changes(found.to_dict(), words)
 
 
 def _read_effects(run: FinishedRun, effects: str | PathLike | None) -> Curves | None:
@@ -208,6 +217,8 @@ def gather(
     where: Mapping[str, Any],
     progress: Progress = no_progress,
     effects: str | PathLike | None = None,
+    names: NamesFile | None = None,
+    overview: str | PathLike | None = None,
 ) -> Material:
     """Gather the material of a run's page.
 
@@ -218,6 +229,8 @@ def gather(
     where : mapping of str to Any
         Its ``scheduler``, ``threads``, ``workers``, ``plain_tcp`` and ``wait``.
     effects : str, path or None
+    names : mapping, str, path or None
+    overview : str, path or None
         As of `report`.
 
     Raises
@@ -226,9 +239,22 @@ def gather(
         It was replaced or removed meanwhile.
     """
     curves = _read_effects(run, effects)
-    changes = _read_changes(run) if against is None else _compare(run, against, where, progress)
-    material = replace(_count_rows(run, where, progress), made=run.provenance(), effects=curves)
-    return material if changes is None else replace(material, changed=changes.said, changes=changes.section, worse=changes.worse)
+    called = read_names_file(names, run.plan)
+    words = make_vocabulary(run.plan, called)
+    changes = _read_changes(run, words) if against is None else _compare(run, against, words, where, progress)
+    material = _count_rows(run, words, None if changes is None else changes.found, where, progress)
+    links = link_pages(run.uri, None if changes is None else changes.reference, overview)
+    return replace(material, made=run.provenance(), effects=curves, links=links)
+
+
+def link_pages(run: str, reference: tuple[str, str] | None, overview: str | PathLike | None) -> tuple[tuple[str, str], ...]:
+    """Link a report to the overview of runs, and to the report of the run that is compared with, if it has one."""
+    page, links = storage.join(run, PAGE), list[tuple[str, str]]()
+    if overview is not None:
+        links.append(("All runs", link_to(page, normalise(read_place("overview", overview)))))
+    if reference is not None and any(entry["uri"] == PAGE for entry in read_after(*reference).objects):
+        links.append((f"Report of {shorten_name(last_name(reference[0]))}, compared with here", link_to(page, storage.join(reference[0], PAGE))))
+    return tuple(links)
 
 
 def write_report(material: Material) -> bytes:
@@ -245,6 +271,8 @@ def report(
     *,
     against: str | PathLike | None = None,
     effects: str | PathLike | None = None,
+    names: NamesFile | None = None,
+    overview: str | PathLike | None = None,
     scheduler: Scheduler | None = None,
     threads: int | None = None,
     workers: int | None = None,
@@ -263,6 +291,11 @@ def report(
         compared before, see `drift`; what was found then stays, and another comparison has the groups and thresholds of the one before.
     effects : str or path, optional
         Folder that the function `effects` wrote, of the same model: the effect of the first features stands beside their attributions.
+    names : mapping, str or path, optional
+        Readable names: tables ``features``, of a title, a unit and a description by feature, ``prediction``, of the same, and ``rows``, of the words
+        for one and many; or a TOML or JSON file of them.
+    overview : str or path, optional
+        Page that lists this run and others, as ``leafledger runs --html`` writes it: the report links to it.
     scheduler, threads, workers, plain_tcp, wait : optional
         As for `explain`: where the run's columns are read.
     progress : callable
@@ -287,7 +320,7 @@ def report(
     finished = read_run(run)
     where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
     try:
-        data = write_report(gather(finished, against, where, progress, effects))
+        data = write_report(gather(finished, against, where, progress, effects, names, overview))
     except (InvalidRun, StorageError) as error:
         if is_current(finished.uri, finished.manifest):
             raise

@@ -8,7 +8,7 @@ from leafledger.kernels.arrays.ordering import SCORE
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.slices.links import IDENTITY
 
-from ..arguments.choices import MARGIN
+from ..arguments.choices import LOSS, MARGIN
 from ..cluster.worker_identity import Machine
 from ..display.text import count, list_some
 from ..finished.finished_run import FinishedRun
@@ -18,10 +18,12 @@ from ..runs.records.plan import Plan
 from ..runs.records.provenance import Provenance
 from .figures.scale import shorten_name, shorten_names, write_number, write_share, write_two
 from .page import Verdict
+from .vocabulary import Vocabulary
 
 OUTPUTS = 8  # outputs whose base values are listed
 GROUPS = 12
 NEXT = 20  # features whose names must stay distinct from the headline's
+MARGINS = " The margin is what the model’s trees add up to; where the model has a link function, that makes a prediction of it."
 Row = Mapping[str, Any]
 
 
@@ -36,11 +38,11 @@ def _say_r2(first: str, share: float | None) -> str:
     return f"{first} adds the most to R²" if share > 0 else "No feature adds to R²"
 
 
-def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> str:
+def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]], words: Vocabulary) -> str:
     """Write the headline: what matters most."""
-    total, output = TOTALS[run.plan.space], run.plan.written_outputs[0]
+    total, output = words.total, run.plan.written_outputs[0]
     if not run.manifest.n_rows:
-        return "No rows were explained"
+        return f"No {words.names.rows} were explained"
     for name in ("r2", "areas", "gaps", "importance"):
         ranked = sorted((row for row in summaries.get(name, ()) if row["rank"] and row.get("output", output) == output), key=lambda row: row["rank"])
         if not ranked:
@@ -54,8 +56,8 @@ def write_headline(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> 
             ranks = METHODS[run.plan.method].phi.ranks
             return f"{feature} ranks first on average" + f", from what raises the {total} to what lowers it" * (ranks == SCORE)
         several = f" of output {shorten_name(output, 30)}" if len(run.plan.written_outputs) > 1 else ""
-        return f"{feature} accounts for {write_share(first['share'])} of what moves the {total}{several}"
-    return f"{count(run.manifest.n_rows, 'row')} explained"
+        return f"{feature[:1].upper()}{feature[1:]} accounts for {write_share(first['share'])} of all that moves the {total}{several}"
+    return f"{words.names.count(run.manifest.n_rows)} explained"
 
 
 def _say_way(plan: Plan) -> str:
@@ -65,7 +67,7 @@ def _say_way(plan: Plan) -> str:
     return " background row by background row"
 
 
-def write_lede(run: FinishedRun) -> tuple[str, ...]:
+def write_lede(run: FinishedRun, words: Vocabulary) -> tuple[str, ...]:
     """Describe what was explained."""
     plan = run.plan
     method = METHODS[plan.method]
@@ -78,9 +80,14 @@ def write_lede(run: FinishedRun) -> tuple[str, ...]:
     given = dict(plan.parameters)
     sequences = [given[parameter.name] for parameter in method.parameters if parameter.of_groups]
     order = "".join(f" Their sequence is {list_some(shorten_names(each))}." for each in sequences)
-    rows = count(run.manifest.n_rows, "row")
-    said = f"{rows} of {shorten_name(last_name(plan.data))}, explained by {shorten_name(last_name(plan.model))}: {method.meaning}{against}."
-    return (f"{said}{order}{space}{_say_output(plan)}",)
+    rows, model = words.names.count(run.manifest.n_rows), shorten_name(last_name(plan.model))
+    said = f"{rows} of {shorten_name(last_name(plan.data))}, explained by the model {model}: {method.meaning}{against}."
+    if plan.additive and plan.space != LOSS and not order:
+        kind = method.meaning.partition(";")[0]
+        one = f"its {words.total} by the model {model}"
+        parts = f"a base value and one attribution for each feature, which add up to it ({kind}{against})"
+        said = f"{rows} of {shorten_name(last_name(plan.data))}. For each, {one} is split into {parts}."
+    return (f"{said}{order}{space}{_say_output(plan)}{MARGINS if plan.space == MARGIN and words.total == MARGIN else ''}",)
 
 
 def _say_output(plan: Plan) -> str:
@@ -95,34 +102,43 @@ def _say_output(plan: Plan) -> str:
     return f" Each row is explained for {of}{', with that output’s base value' if plan.additive else ''}."
 
 
-def judge(run: FinishedRun) -> Verdict:
+def _say_rounding(run: FinishedRun, words: Vocabulary) -> str:
+    """Say how far attributions may be from adding up."""
+    if not run.manifest.residual:
+        return ""
+    if run.plan.space != MARGIN or not run.manifest.bound:
+        return ", but for rounding in the last digits"
+    largest = 10.0 ** math.ceil(math.log10(run.manifest.residual * max(run.manifest.bound)))
+    return f" (rounding error below {words.write(largest, digits=1)})"
+
+
+def judge(run: FinishedRun, words: Vocabulary) -> Verdict:
     """Judge whether the run is sound as published."""
-    manifest, total = run.manifest, TOTALS[run.plan.space]
+    manifest, total = run.manifest, words.total
     adds = "What this method says of a row has no sum to be checked by."
     if run.manifest.residual is not None:
-        within = f"{run.manifest.residual:.1e}".replace("e-0", "e-").replace("-", "−")
-        adds = f"Attributions add up to {total} minus base value on every row, within {within} of the {total}’s bound."
-        adds = adds if run.manifest.residual else f"Attributions add up to {total} minus base value on every row."
+        adds = f"On each of them the attributions and the base value add up to the {total}{_say_rounding(run, words)}."
     if manifest.rejected:
         pieces, n = count(len(manifest.rejected), "piece"), manifest.n_rejected
         rows = f" with {count(n, 'row')}" if n else ""
         return Verdict("partly", "Partly rejected.", f"{pieces} of the data{rows} could not be read; what is shown is of the others. {adds}")
     if not manifest.n_rows:
         return Verdict("none", "No rows.", "The data have none, so there is nothing to show.")
-    rows = "Every row that has a label" if any(totals.get("n_unlabelled") for totals in manifest.totals.values()) else "Every row"
-    return Verdict("sound", "Sound.", f"{rows} is explained, none was rejected. {adds}")
+    labelled = " that has a label" if any(totals.get("n_unlabelled") for totals in manifest.totals.values()) else ""
+    return Verdict("sound", "Checked.", f"Every {words.names.row}{labelled} is explained, none was rejected. {adds}")
 
 
-def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tuple[tuple[str, str], ...]:
+def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]], words: Vocabulary) -> tuple[tuple[str, str], ...]:
     """List the key numbers of a report."""
     plan, manifest = run.plan, run.manifest
+    unit = f" {words.unit}" if words.unit else ""
     facts = [
-        ("rows", f"{manifest.n_rows:,}"),
-        *([("rows forgotten", f"{manifest.n_forgotten:,}")] if manifest.forgotten else []),
+        (words.names.rows, f"{manifest.n_rows:,}"),
+        *([(f"{words.names.rows} forgotten", f"{manifest.n_forgotten:,}")] if manifest.forgotten else []),
         ("features", f"{len(plan.features):,}"),
     ]
     facts += [("groups", f"{len(plan.groups):,}")] if plan.groups else []
-    facts += [("used by the model", f"{len(manifest.used):,}")]
+    facts += [("features that the model uses", f"{len(manifest.used):,}")]
     if len(plan.outputs) > 1:
         facts.append(("outputs", f"{len(plan.outputs):,}"))
     elif plan.base_columns:
@@ -131,9 +147,15 @@ def list_facts(run: FinishedRun, summaries: Mapping[str, Sequence[Row]]) -> tupl
     elif plan.additive:
         found = [row["mean"] for row in summaries.get("importance", ())]
         known = bool(manifest.n_rows and found and None not in found)
-        base, mean = write_two(manifest.base[0], manifest.base[0] + math.fsum(found) if known else None)
-        facts += [("base value", base), *([(f"mean {TOTALS[plan.space]}", mean)] if known else [])]
+        base, mean = _write_two(manifest.base[0], manifest.base[0] + math.fsum(found) if known else None)
+        facts += [("base value", f"{base}{unit}"), *([(f"mean {words.total}", f"{mean}{unit}")] if known else [])]
     return tuple(facts)
+
+
+def _write_two(first: float, second: float | None) -> tuple[str, str]:
+    """Write two numbers as a person would, with more digits where they would look equal."""
+    three = write_number(first, digits=3), write_number(second, digits=3)
+    return three if three[0] != three[1] and max(abs(first), abs(second or 0.0)) < 1000 else write_two(first, second)
 
 
 def _list_made(made: Provenance) -> dict[str, str]:
@@ -144,7 +166,7 @@ def _list_made(made: Provenance) -> dict[str, str]:
     packages = {"Python": made.python} | made.packages
     return {
         "made": f"{shorten_name(made.started)} to {shorten_name(made.finished)}: {stages}",
-        "parts made, and found": f"{made.parts_made:,}, and {made.parts_found:,}",
+        "parts": f"{made.parts_made:,} computed, {made.parts_found:,} taken over from an earlier attempt",
         "planned and published on": _say_machine(made.client),
         "explained on": ", ".join(workers),
         "scheduler": shorten_name(made.scheduler or ""),
@@ -177,7 +199,7 @@ def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[st
         "units": say_carried(plan.space, plan.link, plan.quantity) or plan.space,
         "base values": "each row’s own" if plan.base_columns else ", ".join(base) + more if len(base) > 1 else write_number(manifest.base[0]),
         "precision": plan.precision,
-        "parts": f"{len(manifest.parts):,}",
+        "files of attributions": f"{len(manifest.parts):,}",
         "SHA-256 of plan.json": manifest.plan,
         "SHA-256 of manifest.json": manifest.sha256,
         "Leafledger": manifest.version,

@@ -49,8 +49,8 @@ PAIR_TIMES = {
     ("xgboost-100x6", PATH_DEPENDENT): {OWN: 30, WOODELF: 10},
     ("xgboost-500x8", PATH_DEPENDENT): {OWN: 15, WOODELF: 12},
     ("xgboost-100x6", MARGINAL_GAME): {WOODELF: 20},
-    ("xgboost-100x6", SETS_PATH_DEPENDENT): {SHAPIQ: 80},
-    ("xgboost-100x6", SETS_MARGINAL): {SHAPIQ: 500},
+    ("xgboost-100x6", SETS_PATH_DEPENDENT): {SHAPIQ: 100},
+    ("xgboost-100x6", SETS_MARGINAL): {SHAPIQ: 100},
 }
 RANKER_TIMES = 25  # of Banzhaf values, where these are walked too or looked up, which costs nearly nothing
 AREAS = {"xgboost-100x6": 30}  # microseconds of a row, both curves of a ranking

@@ -19,13 +19,14 @@ from tests.papers.figures import EXACT, Claim, Figure, Line, relative_error, sta
 from tests.papers.synthetic import N_FEATURES, N_TREES, make_rows, train
 from tests.papers.trees import eject, lay_out, ours
 
-# By depth: CatBoost's own tables of all 300 would take half an hour at depth 10.
-TREES = {4: 300, 5: 300, 6: 300, 7: 100, 8: 30, 9: 10, 10: 2}
+# By depth: CatBoost's own tables of all 300 would take half an hour at depth 10, and six times as long with every level more.
+TREES = {4: 300, 5: 300, 6: 300, 7: 100, 8: 30, 9: 10, 10: 2, 12: 1}
 QUICK_TREES = {4: 20, 6: 5}
+DEEPEST, DEEPEST_FULL = 10, 12  # that CatBoost's own are asked for
 GROUP_SIZE, N_GROUPS = 5, 8  # of Figure 7
 GROUPS = np.arange(N_FEATURES, dtype=np.int32) // GROUP_SIZE
 MANY_ROWS, FEW_ROWS, REPEATS, SLOW = 8_192, 8, 3, 2.0  # seconds: a longer call is made once
-REFERENCES = (1_000, 20_000)  # the smallest and the largest of Figure 5
+REFERENCES = (1_000, 5_000, 10_000, 20_000)  # of Figure 5
 BUDGET = 1 << 32
 SHAPLEY, OWEN, EXACTLY = "shapley", "owen", "CatBoost, Exact"
 # Table 7: features, trees, depth, and as printed the seconds to prepare, MB, and seconds for 100 rows.
@@ -78,16 +79,43 @@ def _are(figure: Figure, name: str, expected: tuple[float, float], what: str) ->
     return Claim(f"{name}: {what}", bool(np.allclose(list(figure.column(name).values()), expected, rtol=0, atol=1e-15)))
 
 
+def table_2(p: dict[str, float], c1: float, c2: float, c3: float) -> dict[str, tuple[float, float, float]]:
+    """The last three rows of Table 2 by cell: v({1}) - v({2}) of the marginal game, and of the path-dependent one of either tree.
+
+    That is phi_1 - phi_2; Equation 3.1, and with it the table's heading, has half of that by a slip.
+    """
+    low, high, p2, p3 = p["R1-"], p["R1+"], p["R2"], p["R3"]
+    p1 = low + high
+    top = c2 * p2 / (p2 + p3) + c3 * p3 / (p2 + p3)
+    right = c2 * (low + p2) + c3 * (high + p3)
+    return {
+        "R1-": ((c2 - c1) * (p2 + p3), (c2 - c1) * (p2 + p3), (c2 - c1) * p2 / (low + p2)),
+        "R1+": ((c3 - c1) * (p2 + p3), (c3 - c1) * (p2 + p3), (c3 - c1) * p3 / (high + p3)),
+        "R2": ((c1 - c2) * p1 + (c2 - c3) * (high + p3), c1 * p1 + c2 * (p2 + p3) - top, (c1 * low + c2 * p2) / (low + p2) - right),
+        "R3": ((c1 - c3) * p1 + (c3 - c2) * (low + p2), c1 * p1 + c3 * (p2 + p3) - top, (c1 * high + c3 * p3) / (high + p3) - right),
+    }
+
+
 def example_3_1() -> tuple[Figure, list[Claim]]:
     """2.03 where x1 <= 0.5, else 1 where x0 <= 0.5 and 2 where not; 33, 1, 27 and 39 of 100 rows in the four cells."""
-    first = (1, (2.03, 34.0), (0, (1.0, 27.0), (2.0, 39.0)))
-    second = (0, (1, (2.03, 33.0), (1.0, 27.0)), (1, (2.03, 1.0), (2.0, 39.0)))
-    cells = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    title = "Filom et al. 2024, Example 3.1: phi_1 - phi_2 on R2"
-    figure = one_function(title, (lay_out(first, 2), lay_out(second, 2)), cells, (33, 1, 27, 39), cells[2])
-    return figure, [
-        _are(figure, "ours: path-dependent", (-0.2407090909090909, 0.1665), "the features change places"),
-        _are(figure, "ours: marginal", (-0.0498, -0.0498), "they do not"),
+    first = lay_out((1, (2.03, 34.0), (0, (1.0, 27.0), (2.0, 39.0))), 2)
+    second = lay_out((0, (1, (2.03, 33.0), (1.0, 27.0)), (1, (2.03, 1.0), (2.0, 39.0))), 2)
+    times, cells = (33, 1, 27, 39), np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    printed = table_2(dict(zip(("R1-", "R1+", "R2", "R3"), np.array(times) / 100, strict=True)), 2.03, 1.0, 2.0)
+    rows = np.repeat(cells, times, axis=0)
+    found = [attributions(against(tree, [rows], len(rows)), SHAPLEY, cells, 2)[0] for tree in (first, second)]
+    found += [ours(SHAPLEY, tree, cells) for tree in (first, second)]
+    differences = np.array([phi[:, 0] - phi[:, 1] for phi in found])
+    games = ("marginal, tree 1", "marginal, tree 2", "path-dependent, tree 1", "path-dependent, tree 2")
+    lines = []
+    for k, (cell, (marginal, one, other)) in enumerate(printed.items()):
+        numbers = {f"Table 2: {game}": number for game, number in zip(games, (marginal, marginal, one, other), strict=True)}
+        lines.append(Line((cell,), numbers | {f"ours: {game}": float(differences[j, k]) for j, game in enumerate(games)}))
+    same = all(abs(line.numbers[f"Table 2: {game}"] - line.numbers[f"ours: {game}"]) < 1e-15 for line in lines for game in games)
+    one, other = differences[2:, 2]
+    return Figure("Filom et al. 2024, Example 3.1: phi_1 - phi_2 in the four cells", ("cell",), tuple(lines), ".6g"), [
+        Claim("every cell is that of Table 2, to 15 digits", same),
+        Claim("the path-dependent values rank the features of R2 differently by the two trees, the marginal ones alike", bool(one < 0 < other)),
     ]
 
 
@@ -131,26 +159,24 @@ def _race(works: dict[str, tuple[int, Any]]) -> dict[str, float]:
     return {speed.name: speed.seconds for speed in race(contenders, REPEATS, slow=SLOW)}
 
 
-def _measure(depth: int, n_trees: int) -> tuple[Line, Line, Line]:
-    """Agreement, preparation and time per row at one depth."""
+def _measure(depth: int, n_trees: int, deepest: int) -> tuple[Line, Line, Line]:
+    """Agreement, preparation and time per row at one depth, beside CatBoost's own values down to the deepest."""
     labels, model = (depth, n_trees), train(depth, n_trees)
     ensemble, few, many = load_ensemble(model).ensemble, make_rows(FEW_ROWS, 1), make_rows(MANY_ROWS, 2)
     shapley, owen = against_model(ensemble), against_model(ensemble, OWEN, GROUPS)
     phi, of_group = (attributions(prepared, name, few, N_FEATURES)[0] for prepared, name in ((shapley, SHAPLEY), (owen, OWEN)))
     group = attributions(against_model(ensemble, SHAPLEY, GROUPS), SHAPLEY, few, N_GROUPS)[0]
-    errors = {
-        "ours: shapley, from CatBoost's Exact": relative_error(phi, exact_values(model, few)[:, :-1]),
-        "ours: owen, from groups' values": relative_error(np.add.reduceat(of_group, np.arange(0, N_FEATURES, GROUP_SIZE), axis=1), group),
+    errors = {"ours: owen, from groups' values": relative_error(np.add.reduceat(of_group, np.arange(0, N_FEATURES, GROUP_SIZE), axis=1), group)}
+    asked: dict[str, tuple[int, Any]] = {
+        "ours": (1, lambda: against_model(ensemble)),
+        "ours: owen": (1, lambda: against_model(ensemble, OWEN, GROUPS)),
     }
-
-    found = _race(
-        {
-            EXACTLY: (1, lambda: exact_values(model, few[:1])),
-            "ours": (1, lambda: against_model(ensemble)),
-            "ours: owen": (1, lambda: against_model(ensemble, OWEN, GROUPS)),
-        }
-    )
-    preparation = {name: 1e3 * seconds / n_trees for name, seconds in found.items()} | {f"{EXACTLY} / ours": found[EXACTLY] / found["ours"]}
+    if depth <= deepest:
+        errors = {"ours: shapley, from CatBoost's Exact": relative_error(phi, exact_values(model, few)[:, :-1])} | errors
+        asked |= {EXACTLY: (1, lambda: exact_values(model, few[:1]))}
+    found = _race(asked)
+    preparation = {name: 1e3 * seconds / n_trees for name, seconds in found.items()}
+    preparation |= {f"{EXACTLY} / ours": found[EXACTLY] / found["ours"]} if EXACTLY in found else {}
 
     works = {f"CatBoost, {n:,} reference rows": (FEW_ROWS, lambda n=n: _referenced(model, few, make_rows(n, 3))) for n in REFERENCES}
     works |= {name: (MANY_ROWS, _kernel(prepared, many)) for name, prepared in (("ours", shapley), ("ours: owen", owen))}
@@ -159,12 +185,12 @@ def _measure(depth: int, n_trees: int) -> tuple[Line, Line, Line]:
     return Line(labels, errors), Line(labels, preparation), Line(labels, rates)
 
 
-def depths(trees: dict[int, int]) -> tuple[Figure, Figure, Figure]:
+def depths(trees: dict[int, int], deepest: int) -> tuple[Figure, Figure, Figure]:
     """Figures 4 to 7: agreement with CatBoost's own, milliseconds per tree to prepare, microseconds per row.
 
     Deep models are the first of the 300 trees; their times are given per tree, and per row as if there were 300.
     """
-    agreement, preparation, rates = zip(*(_measure(depth, n_trees) for depth, n_trees in trees.items()), strict=True)
+    agreement, preparation, rates = zip(*(_measure(depth, n_trees, deepest) for depth, n_trees in trees.items()), strict=True)
     headings = ("depth", "trees")
     return (
         Figure("Filom et al. 2024, Section 4.1: error of values against the model's own leaf weights", headings, agreement),
@@ -215,11 +241,11 @@ def sample_claims(figure: Figure) -> list[Claim]:
     return [Claim("ours: shapley: with the root of the number of rows", holds)]
 
 
-def draw_marginal(quick: bool) -> Iterable[tuple[Figure, list[Claim]]]:
-    """Every figure with what it must show, one after the other, of small models and few rows where quick."""
+def draw_marginal(quick: bool, full: bool = False) -> Iterable[tuple[Figure, list[Claim]]]:
+    """Every figure with what it must show, one after the other, of small models and few rows where quick; CatBoost's own of all where full."""
     yield example_3_1()
     yield example_c_2()
-    agreement, preparation, rates = depths(QUICK_TREES if quick else TREES)
+    agreement, preparation, rates = depths(QUICK_TREES if quick else TREES, DEEPEST_FULL if full else DEEPEST)
     yield agreement, depth_claims(agreement)
     yield preparation, []
     yield rates, []

@@ -10,17 +10,18 @@ from tests.papers.figures import Claim, Figure, Line
 from tests.papers.gap import DATA, MODELS, OTHER_DATA, SCALES, sampled, train
 
 COUNTS, QUICK_COUNTS = (100, 400, 1_600, 6_400, 25_600), (100, 1_600)
-PAIRS, QUICK_PAIRS = 12, 8  # of rows and sets
+QUICK_SETS = 8
 MC, QMC = "MC", "QMC"
 ENOUGH, TOLERANCE = 1_600, 0.1  # samples from which on one is closer; of a slope, from so few counts and pairs
 
 
-def errors(name: str, kind: str, scale: float, counts: Iterable[int], n_pairs: int) -> dict[int, dict[str, float]]:
-    """NMAE, the sum of errors over the sum of values, by count and method. Half the features are perturbed, drawn for each row; one at least."""
-    found, rng = train(name, kind, n_pairs), np.random.default_rng(1)
-    names, d = [feature.name for feature in found.model.features], found.rows.shape[1]
-    sets = [np.flatnonzero(rng.random(d) < 0.5) for _ in range(n_pairs)]
-    sets = [chosen if chosen.size else np.arange(1) for chosen in sets]
+def errors(name: str, kind: str, scale: float, counts: Iterable[int], n_sets: int | None) -> dict[int, dict[str, float]]:
+    """NMAE, the sum of errors over the sum of values, by count and method; a row for each size of the perturbed set, whose features are drawn."""
+    d, rng = DATA[name](return_X_y=True)[0].shape[1], np.random.default_rng(1)
+    sizes = np.arange(1, d + 1) if n_sets is None else np.linspace(1, d, n_sets).astype(int)
+    found = train(name, kind, len(sizes))
+    names = [feature.name for feature in found.model.features]
+    sets = [np.sort(rng.permutation(d)[:size]) for size in sizes]
     pairs = list(zip(found.rows, sets, strict=True))
     exact = [leafledger.prediction_gap(found.model, row[None], features=[names[q] for q in s], scale=scale)[0, 0] for row, s in pairs]
     errors = {}
@@ -33,9 +34,9 @@ def errors(name: str, kind: str, scale: float, counts: Iterable[int], n_pairs: i
     return errors
 
 
-def convergence(name: str, kind: str, scales: Iterable[float], counts: Iterable[int], n_pairs: int) -> Figure:
-    """One model's three pictures as one, a column for each method and scale."""
-    by_scale = {scale: errors(name, kind, scale, counts, n_pairs) for scale in scales}
+def convergence(name: str, kind: str, scales: Iterable[float], counts: Iterable[int], n_sets: int | None = None) -> Figure:
+    """One model's three pictures as one, a column for each method and scale; of sets of every size where no number is given."""
+    by_scale = {scale: errors(name, kind, scale, counts, n_sets) for scale in scales}
     lines = []
     for n in next(iter(by_scale.values())):
         numbers = {f"{how}, σ = {scale:g}": found[n][how] for how in (MC, QMC) for scale, found in by_scale.items()}
@@ -67,11 +68,11 @@ def slope_claims(figure: Figure) -> list[Claim]:
 def draw_sampling(quick: bool) -> Iterable[tuple[Figure, list[Claim]]]:
     """Six models at three scales; where quick, one at one scale, too few counts for a slope."""
     if quick:
-        figure = convergence("diabetes", "single", (0.3,), QUICK_COUNTS, QUICK_PAIRS)
+        figure = convergence("diabetes", "single", (0.3,), QUICK_COUNTS, QUICK_SETS)
         found = figure.lines[-1].numbers
         yield figure, [Claim("QMC closer than MC", found["QMC, σ = 0.3"] < found["MC, σ = 0.3"])]
         return
     for name in DATA:
         for kind in MODELS:
-            figure = convergence(name, kind, SCALES, COUNTS, PAIRS)
+            figure = convergence(name, kind, SCALES, COUNTS)
             yield figure, slope_claims(figure)

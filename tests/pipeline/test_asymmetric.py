@@ -117,12 +117,45 @@ def test_names_with_commas_are_written_as_json():
     assert np.array_equal(as_list.phi, values(MODEL, {}, '["age", "income, net", "debt", "f"]').phi)
 
 
+@pytest.mark.parametrize("partition", [None, MONEY], ids=["chain", "groups"])
+@pytest.mark.parametrize("space", ["probability", "loss"])
+def test_probabilities_and_losses_go_row_by_row(partition, space):
+    """As for Shapley values: of each background row alone, times the quotient of predictions and margins, averaged."""
+    late = TARGET.gt(TARGET.median()).astype(float)
+    model = xgboost.train({"max_depth": 3, "objective": "binary:logistic", "nthread": 1}, xgboost.DMatrix(PEOPLE, late), 8)
+    sequence, y = sorted(PEOPLE if partition is None else ["age", "f", "money"]), late[50:60].to_numpy()
+    label = {"label": y} if space == "loss" else {}
+    found = values(model, partition, sequence, background=BACKGROUND[:6], space=space, **label)
+    expected = np.zeros_like(found.phi)
+    for b in range(6):
+        alone = values(model, partition, sequence, background=BACKGROUND[b : b + 1])
+        u, w = alone.margin[:, 0], np.full(10, alone.base[0])
+        of = {"probability": lambda m: 1 / (1 + np.exp(-m)), "loss": lambda m: np.where(y == 1, np.log1p(np.exp(-m)), np.log1p(np.exp(m)))}[space]
+        slope = np.divide(of(u) - of(w), u - w, out=np.zeros(10), where=np.abs(u - w) > 1e-9)  # no part differs where margins are equal
+        expected += slope[:, None, None] * alone.phi / 6
+    assert_allclose(found.phi, expected, rtol=0, atol=1e-9)
+    assert np.abs(found.phi.sum(axis=2).reshape(-1) - (found.prediction.reshape(-1) - np.reshape(found.base, -1))).max() < 1e-9
+
+
+def test_without_a_partition_every_feature_is_a_group(tmp_path):
+    """As with an empty one, in memory and in a run."""
+    sequence = ["age", "f", "debt", "income, net"]
+    alone, empty = values(MODEL, None, sequence), values(MODEL, {}, sequence)
+    assert np.array_equal(alone.phi, empty.phi)
+    MODEL.save_model(tmp_path / "model.ubj")
+    ROWS.to_parquet(tmp_path / "rows.parquet")
+    given = {"method": "asymmetric", "parameters": {"sequence": sequence}, "precision": "float64", "scheduler": "serial"}
+    explain(tmp_path / "model.ubj", tmp_path / "rows.parquet", tmp_path / "run", **given)
+    assert_allclose(attributions(tmp_path / "run")["phi_age"].to_numpy(), alone.phi[:, 0, alone.players.index("age")], rtol=0, atol=1e-12)
+    assert check_run(tmp_path / "run", all_rows=True).sound
+
+
 @pytest.mark.parametrize("background", [None, BACKGROUND], ids=["path-dependent", "marginal"])
 @pytest.mark.parametrize(
     ("partition", "sequence", "says"),
     [
         (MONEY, None, "method 'asymmetric' needs parameter 'sequence': every group, and every feature that no group names, in their order"),
-        (None, ["age"], "method 'asymmetric' needs a partition of the features"),
+        (None, ["age"], "parameter 'sequence' lacks 'debt' and 2 more, expected every group"),
         (MONEY, ["age", "money"], "parameter 'sequence' lacks 'f', expected every group, and every feature that no group names"),
         (MONEY, ["money"], "parameter 'sequence' lacks 'age' and 1 more, expected every group"),
         (MONEY, ["age", "money", "f", "age"], "parameter 'sequence' names 'age' twice, expected once"),
@@ -161,4 +194,4 @@ def test_combinations_of_features_are_of_several_groups():
     given = {"iterations": 5, "max_ctr_complexity": 2, "verbose": False, "thread_count": 1, "allow_writing_files": False, "one_hot_max_size": 1}
     model = catboost.CatBoostRegressor(**given).fit(frame, (frame["a"] == frame["b"]) + frame["c"], cat_features=["a", "b"])
     with pytest.raises(UnsupportedModel, match="method 'asymmetric' is not there for CatBoost models with target statistics"):
-        attribute(model, frame, "asymmetric", partition={}, parameters={"sequence": ["a", "b", "c"]})
+        attribute(model, frame, "asymmetric", parameters={"sequence": ["a", "b", "c"]})

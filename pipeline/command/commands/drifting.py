@@ -1,6 +1,7 @@
 """The command ``drift``: changes between two runs."""
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -56,29 +57,27 @@ def _rows_of(shift: "Shift", parts: bool) -> list[str | Text]:
         _number(shift.psi, ".3f"),
         _number(shift.distance, ".3f"),
         _number(shift.corrected, ".1g"),
-        "drifted" if shift.drifted else "",
+        "yes" if shift.drifted else "",
     ]
     return cells
 
 
 def _show_output(console: Console, found: "Drift", split: "Split") -> None:
     """Show the features with the largest changes of mean attribution."""
-    from ...methods.output_space import TOTALS
-
-    several, total = len(found.outputs) > 1, TOTALS[found.space]
+    several, total = len(found.outputs) > 1, found.total
     of = f" of output {printable(split.output)}" if several else ""
     what = "" if split.features is None else f": features {_number(split.features, '+.4g')}, base value {_number(split.base, '+.4g')}"
     say(console, f"mean {total}{of} {_means(split.reference_mean, split.mean)}, {_signed(split.change, split.standard_error)}{what}")
     for part in found.parts:
         if part.output == split.output:
             say(console, f"  the data did {part.data:+.4g}, the model did {part.model:+.4g}")
-    say(console, f"order of the features{of}: nDCG {_number(split.ndcg, '.3f')}")
+    say(console, f"order of the features by importance{of}: nDCG {_number(split.ndcg, '.3f')}")
     mine = [shift for shift in found.shifts if shift.kind == "phi" and shift.output == split.output]
-    heads = ["mean phi", "change", *(("of data", "of model") if found.parts else ()), "change of |phi|", "share", "rank", "PSI", "KS", "p", ""]
+    heads = ["mean", "change", *(("of data", "of model") if found.parts else ()), "importance", "share", "rank", "PSI", "KS", "p", "alarm"]
     table = Table(
         Column("feature", max_width=NAME, overflow="fold"),
         *(Column(head, justify="right", no_wrap=True) for head in heads),
-        title=Text(printable(f"attributions{of}")),
+        title=Text(printable(f"attributions{of}: means before → now, changes (standard error)")),
     )
     for shift in sorted(mine, key=lambda shift: -abs(shift.change) if shift.change == shift.change else 0.0)[:TOP]:
         table.add_row(*_rows_of(shift, bool(found.parts)))
@@ -87,9 +86,7 @@ def _show_output(console: Console, found: "Drift", split: "Split") -> None:
 
 def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
     """Show the groups with the largest contributions to the change of the mean margin."""
-    from ...methods.output_space import TOTALS
-
-    several, total = len(found.outputs) > 1, TOTALS[found.space]
+    several, total = len(found.outputs) > 1, found.total
     of, by = f" of output {printable(mix.output)}" if several else "", ", ".join(found.by)
     said = f"{_number(mix.change, '+.4g')}: mix of groups {_number(mix.mix, '+.4g')}, within groups {_number(mix.within, '+.4g')}"
     say(console, f"mean {total}{of} by {printable(by)} {said}")
@@ -131,7 +128,16 @@ def show_drift(console: Console, found: "Drift") -> None:
     if len(found.alarms) > MOST:
         say(console, f"{len(found.alarms) - MOST:,} more: --json has all")
     groups = f" and {count(len(found.groups), 'group')}" if found.by else ""
-    say(console, f"{count(len(found.alarms), 'alarm')} in {count(len(found.shifts), 'column')}{groups}")
+    if found.thresholds.ignore:
+        say(console, f"not judged, since known to change: {printable(', '.join(found.thresholds.ignore))}")
+    say(console, f"{count(len(found.alarms), 'alarm')}; compared were {_list_compared(found)}{groups}")
+
+
+def _list_compared(found: "Drift") -> str:
+    """Say what was compared: attributions, values, and shares of missing and new ones."""
+    kinds = Counter(shift.kind for shift in found.shifts)
+    words = {"phi": "attributions", "value": "features' values", "missing": "shares of missing values", "unseen": "shares of new categories"}
+    return ", ".join([f"the {found.total}", *(f"{kinds[kind]:,} {word}" for kind, word in words.items() if kinds[kind])])
 
 
 def _write_metrics(file: "NightFile", found: "Drift") -> None:
@@ -151,6 +157,7 @@ def drift(
     thresholds: Annotated[str | None, Parameter(group=MEASURES)] = None,
     by: Annotated[tuple[str, ...], Parameter(group=MEASURES, negative=(), consume_multiple=True)] = (),
     both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
+    ignore: Annotated[tuple[str, ...], Parameter(group=MEASURES, negative=(), consume_multiple=True)] = (),
     metrics_file: Annotated[str | None, Parameter(group=METRICS)] = None,
     date: Day = None,
     json: Json = False,
@@ -170,12 +177,14 @@ def drift(
     against
         Folder of the run that it is compared with, or the JSON object that --latest moves.
     thresholds
-        TOML or JSON file that says what counts as drift: false_discovery_rate, distance, share, psi, loss, ndcg.
+        TOML or JSON file that says what counts as drift: false_discovery_rate, distance, share, psi, loss, mean, ndcg; and ignore, as --ignore.
     by
         Columns that both runs wrote, as ids or as values of features: every group of rows with the same values in them is compared as well, and the
         change of the mean margin is split into what comes of the mix of groups and what happened within them.
     both_ways
         Where the models differ, explain both nights by both, and split each change into what the data did and what the model did.
+    ignore
+        Features or groups that are known to change, as the month: neither their values nor their attributions make an alarm.
     metrics_file
         Write how many alarms there are, and the run's mean prediction and shares of importance, for Prometheus: into the file NAME.prom that explain
         got for the run, whose other metrics stay, or a new one.
@@ -219,6 +228,7 @@ def drift(
             thresholds=None if thresholds is None else fill_day(thresholds, date),
             by=by,
             both_ways=both_ways,
+            ignore=ignore,
             scheduler=scheduler,
             threads=threads,
             workers=workers,

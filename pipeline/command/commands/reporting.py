@@ -15,6 +15,8 @@ def report(
     *,
     against: Annotated[str | None, Parameter(group=INPUT)] = None,
     effects: Annotated[str | None, Parameter(group=INPUT)] = None,
+    names: Annotated[str | None, Parameter(group=INPUT)] = None,
+    overview: Annotated[str | None, Parameter(group=INPUT)] = None,
     date: Day = None,
     threads: Threads = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
@@ -34,8 +36,12 @@ def report(
         Folder of another run, or the JSON object that names the latest one: say what changed since. Said anyway where the two were compared before.
     effects
         Folder that leafledger effects wrote, of the same model: the effect of the first features stands beside their attributions.
+    names
+        TOML or JSON file of readable names: tables features, of a title, a unit and a description by feature, prediction, of the same, and rows.
+    overview
+        Page that lists this run and others, as leafledger runs --html writes it: the report links to it.
     date
-        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN, --against and --effects.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN and every option that is a place.
     threads
         Threads of this process, by default one per core that it may use.
     scheduler
@@ -59,10 +65,11 @@ def report(
     from ...report.report import report as write_report
     from ..terminal.progress import watched
 
-    run, before, curves = fill_day(run, date), *(None if place is None else fill_day(place, date) for place in (against, effects))
+    given = (against, effects, names, overview)
+    run, before, curves, words, index = fill_day(run, date), *(None if place is None else fill_day(place, date) for place in given)
     with watched(quiet) as progress:
         where: dict[str, Any] = {"scheduler": scheduler, "threads": threads, "workers": workers, "plain_tcp": plain_tcp, "wait": wait}
-        written = write_report(run, against=before, effects=curves, **where, progress=progress)
+        written = write_report(run, against=before, effects=curves, names=words, overview=index, **where, progress=progress)
     if json:
         write_document({"run": run, "page": written.uri, "size": written.size})
     else:

@@ -1,7 +1,7 @@
 """The command ``show``: single rows of a finished run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -14,6 +14,7 @@ from ..terminal.terminal import complain, open_console, say
 
 if TYPE_CHECKING:
     from ...finished.finished_run import FinishedRun
+    from ...finished.row_view import Shown
     from ...runs.lookup.row_lookup import FoundRows
 
 
@@ -21,7 +22,8 @@ UNVERIFIED = Exit.PARTLY  # exit code if rows could not be recomputed
 Names = Annotated[tuple[str, ...], Parameter(group=INPUT, negative=(), consume_multiple=True)]
 
 
-def _read_where(given: Sequence[str], null: Sequence[str]) -> dict[str, str | None]:
+def read_where(given: Sequence[str], null: Sequence[str]) -> dict[str, str | None]:
+    """Read conditions on columns of rows."""
     where: dict[str, str | None] = {}
     for name, value in (*(_split(text) for text in given), *((name, None) for name in null)):
         if name in where:
@@ -63,6 +65,7 @@ class _Look:
     html: str | None  # URI of the page
     verify: bool
     model: str | None
+    names: str | None
 
 
 def _tell(look: _Look, text: str, document: Mapping[str, Any], checks: Sequence[tuple[bool, str]]) -> int:
@@ -81,29 +84,39 @@ def _tell(look: _Look, text: str, document: Mapping[str, Any], checks: Sequence[
     return Exit.DONE if verified else UNVERIFIED
 
 
+def _call(shown: "Shown", run: "FinishedRun", look: _Look) -> "Shown":
+    """Call features by their readable names."""
+    from ...finished.names import read_names_file
+
+    return shown if look.names is None else shown.called(read_names_file(look.names, run.plan))
+
+
 def _show_in_run(run: "FinishedRun", look: _Look) -> int:
     found = run.find(look.where, look.most)
-    shown = run.describe(found, look.output)
+    stored = run.describe(found, look.output)
+    shown = _call(stored, run, look)
     checks = [_verify(run, found, look.model)] if look.verify else []
     if look.html is not None:
         from ...finished.row_page import save_page, write_page
 
-        save_page(look.html, write_page(shown, look.top, "".join(said for _, said in checks)))
-    return _tell(look, shown.text(look.top), shown.to_dict(), checks)
+        never = () if run.plan.reasons is None else run.plan.reasons.never
+        save_page(look.html, write_page(shown, look.top, "".join(said for _, said in checks), never))
+    return _tell(look, shown.text(look.top), stored.to_dict(), checks)
 
 
 def _show_in_runs(folder: str, look: _Look) -> int:
     from ...finished.rows_of_runs import find_in_runs, say_not_searched
 
     found = find_in_runs(folder, look.where, look.most, look.output)
+    named = replace(found, found=tuple(replace(each, shown=_call(each.shown, each.run, look)) for each in found.found))
     checks = [_verify(each.run, each.rows, look.model) for each in found.found] if look.verify else []
     checks = [(done, f"{each.name}: {said}") for each, (done, said) in zip(found.found, checks, strict=look.verify)]
     if look.html is not None:
         from ...finished.row_page import save_page, write_page_of_runs
 
         note = "; ".join(said for _, said in checks)
-        save_page(look.html, write_page_of_runs(found.folder, [each.shown for each in found.found], look.top, note))
-    code = _tell(look, found.text(look.top), found.to_dict(), checks)
+        save_page(look.html, write_page_of_runs(found.folder, [each.shown for each in named.found], look.top, note))
+    code = _tell(look, named.text(look.top), found.to_dict(), checks)
     if found.not_searched:
         complain(f"{found.folder}: {say_not_searched(found.not_searched)}")
     return UNVERIFIED if found.not_searched else code
@@ -121,6 +134,7 @@ def show(
     html: Annotated[str | None, Parameter(group=INPUT)] = None,
     verify: Annotated[bool, Parameter(group=INPUT, negative=())] = False,
     model: Annotated[str | None, Parameter(group=INPUT)] = None,
+    names: Annotated[str | None, Parameter(group=INPUT)] = None,
     date: Day = None,
 ) -> int:
     """Show rows of a finished run, or of all finished runs below a folder: prediction, base value, and what each feature added.
@@ -148,8 +162,10 @@ def show(
         Explain the rows again from the model and the data that the plan names, and compare every column with what is stored.
     model
         The model's file, where it is not any more where it was.
+    names
+        TOML or JSON file of readable names of features, with units, as for leafledger report; --json has the run's own.
     date
-        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN and --html.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN, --html and --names.
 
     Returns
     -------
@@ -164,12 +180,12 @@ def show(
     from ...arguments.readers import read_number
     from ...finished.finished_run import read_run
 
-    asked = _read_where(where, null)
+    asked = read_where(where, null)
     if model is not None and not verify:
         raise UsageError("a model is given, but no row is explained again; ask for --verify")
     read_number("top", top, 1)
-    place, page = fill_day(run, date), None if html is None else fill_day(html, date)
-    look = _Look(asked, most, output, top, json, page, verify, model)
+    place, page, words = fill_day(run, date), *(None if given is None else fill_day(given, date) for given in (html, names))
+    look = _Look(asked, most, output, top, json, page, verify, model, words)
     try:
         finished = read_run(place)
     except NotFinished:

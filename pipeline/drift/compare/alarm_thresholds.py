@@ -5,14 +5,15 @@ from dataclasses import dataclass, fields
 from os import PathLike
 from typing import Any
 
-from ...arguments.readers import read_float, shorten
+from ...arguments.readers import read_float, read_names, shorten
 from ...display.nearest import did_you_mean
 from ...errors import UsageError
 from ...runs.columns.reasons_file import load_settings
 
 Given = Mapping[str, Any] | str | PathLike
 RATE = "false_discovery_rate"
-UNBOUNDED = ("psi", "loss")
+UNBOUNDED = ("psi", "loss", "mean")
+IGNORE = "ignore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,9 @@ class Thresholds:
     share: float = 0.01  # change of the share of missing or unseen rows
     psi: float | None = None  # if given: a column also drifts if its PSI exceeds the expected value by this
     loss: float = 0.1  # rise of the mean loss, as a share of what it was
+    mean: float = 0.2  # change of the mean margin or prediction, in standard deviations of what the rows had before
     ndcg: float = 0.9  # the order of features drifts below this NDCG (as in Amazon SageMaker Clarify)
+    ignore: tuple[str, ...] = ()  # features that are known to change, and make no alarm
 
 
 def read_thresholds(given: Given | None) -> Thresholds:
@@ -38,7 +41,7 @@ def read_thresholds(given: Given | None) -> Thresholds:
     Raises
     ------
     UsageError
-        A name is unknown, or a value is no number from 0 to 1; ``psi`` and ``loss`` may be larger.
+        A name is unknown, or a value is no number from 0 to 1; ``psi``, ``loss`` and ``mean`` may be larger, and ``ignore`` has names.
     """
     if given is None:
         return Thresholds()
@@ -57,5 +60,7 @@ def read_thresholds(given: Given | None) -> Thresholds:
         **{
             name: read_float(f"{where}: {name}", value, expected.get(name, "a number from 0 to 1"), 0.0, most.get(name, 1.0))
             for name, value in found.items()
-        }
+            if name != IGNORE
+        },
+        ignore=read_names(f"{where}: {IGNORE}", found.get(IGNORE, ()), "features"),
     )

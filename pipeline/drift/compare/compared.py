@@ -9,7 +9,7 @@ from leafledger.kernels.distributions.distances import measure_ndcg
 from ...methods.output_space import TOTALS
 from ..measure.losses import find_parts
 from ..measure.measured_run import Measured
-from .shifts import Shift, shift_loss, shift_phi, shift_total, shift_values
+from .shifts import Shift, shift_loss, shift_mean, shift_phi, shift_total, shift_values
 from .split import Split, split_change, take_night
 
 
@@ -35,5 +35,6 @@ def compare_columns(current: Measured, reference: Measured) -> tuple[tuple[Split
         before, now = (np.array([getattr(shift, name) for shift in mine], np.float64) for name in ("reference_mean_abs", "mean_abs"))
         ndcg = math.nan if np.isnan(before).any() or np.isnan(now).any() else measure_ndcg(before, now)  # a run without rows
         splits.append(split_change(output, *nights, plan.additive, ndcg))
-        shifts += [shift_total(kind, output, current, reference, nights), *shift_loss(plan.space, output, nights), *mine]
+        means = (*shift_mean(kind, output, nights), *shift_loss(plan.space, output, nights))
+        shifts += [shift_total(kind, output, current, reference, nights), *means, *mine]
     return tuple(splits), (*shifts, *shift_values(current, reference))

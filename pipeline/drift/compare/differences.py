@@ -15,6 +15,7 @@ from ..measure.measured_run import Measured
 
 SOME = 5  # names listed
 SHOWN = 60  # characters of a name
+MENTIONED = 0.01  # change of the number of rows that is told in percent
 ALIKE: dict[str, Callable[[Plan], object]] = {  # required to be equal in both runs
     "method": lambda plan: plan.method,
     "parameters": lambda plan: plan.parameters,
@@ -101,7 +102,10 @@ def _options(mine: Plan, other: Plan) -> Iterator[str]:
 
 def _rows(mine: Manifest, other: Manifest) -> Iterator[str]:
     if mine.n_rows != other.n_rows:
-        yield f"{count(mine.n_rows, 'row')}, there were {other.n_rows:,}"
+        change = abs(mine.n_rows - other.n_rows) / other.n_rows if other.n_rows else 0.0
+        more = "more" if mine.n_rows > other.n_rows else "fewer"
+        before = f"{change:.0%} {more} than before ({other.n_rows:,})" if change >= MENTIONED else f"before {other.n_rows:,}"
+        yield f"{count(mine.n_rows, 'row')}, {before}"
     for when, manifest in (("now", mine), ("before", other)):
         if manifest.rejected:
             rows = f" of {count(manifest.n_rejected, 'row')}" if manifest.n_rejected else ""

@@ -1,8 +1,9 @@
 """Shifts between two runs: one record for each margin, attribution, value, and missing or unseen share."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from leafledger.kernels.arrays.ordering import ranks_by_score
 from leafledger.kernels.distributions.distances import correct_p
 
 from ...arguments.choices import LOSS, Space
+from ...methods.output_space import TOTALS
 from ..measure.columns import has_categories, lists_categories
 from ..measure.distribution import Categories, Distribution
 from ..measure.means import INPUTS, Means, means_of, nothing, read_summary
@@ -19,15 +21,20 @@ from .split import Night
 from .statistics import Apart, compare_categories, compare_numbers, compare_shares
 
 PHI, VALUE, MISSING, UNSEEN, GROUPS, MEAN_LOSS = "phi", "value", "missing", "unseen", "groups", "mean loss"
-THRESHOLDS = {MISSING: "share", UNSEEN: "share", MEAN_LOSS: "loss"}  # how far is far enough; else by distance
-FEW_LOSSES = 50  # rows with a label below which a night's mean loss is not tested
+MEAN_TOTALS = tuple(f"mean {total}" for total in dict.fromkeys(TOTALS.values()) if total != LOSS)  # of margins, or predictions
+MEANS = (*MEAN_TOTALS, MEAN_LOSS)
+THRESHOLDS = {MISSING: "share", UNSEEN: "share", MEAN_LOSS: "loss"} | dict.fromkeys(MEAN_TOTALS, "mean")  # how far is far enough; else by distance
+IGNORED = (PHI, VALUE, MISSING, UNSEEN)  # kinds that make no alarm where their feature is ignored
+FEW = 50  # rows below which a night's mean loss or prediction is not tested
+S = TypeVar("S")
 
 
 @dataclass(frozen=True, slots=True)
 class Shift:
     """Change of a column from the reference to the current run; unknown numbers are NaN."""
 
-    kind: str  # margin, prediction or loss, mean loss, phi, value, groups; or missing and unseen, whose means are shares of the rows
+    # margin, prediction or loss; mean margin, mean prediction or mean loss; phi, value, groups; or missing and unseen, whose means are shares
+    kind: str
     output: str  # "" for values
     feature: str  # "" for margins
     reference_rows: int  # number of nonmissing values; for shares, of rows
@@ -47,7 +54,9 @@ class Shift:
     psi: float
     psi_expected: float  # expected without drift
     wasserstein: float
-    distance: float  # Kolmogorov–Smirnov; total variation of categories; difference of shares; of the mean loss its rise, as a share of what it was
+    # Kolmogorov–Smirnov; total variation of categories; difference of shares; of the mean loss its rise, as a share of what it was; of a mean margin
+    # or prediction its change, in standard deviations of what the rows had
+    distance: float
     p: float
     corrected: float  # p, corrected for all tests of both runs
     data: float = math.nan  # change of mean phi due to the data,
@@ -113,9 +122,20 @@ def shift_loss(space: Space, output: str, nights: tuple[Night, Night]) -> list[S
     if space != LOSS:
         return []
     rise, error = now.mean - before.mean, math.hypot(before.error, now.error)
-    tested = min(before.rows, now.rows) >= FEW_LOSSES and error > 0
+    tested = min(before.rows, now.rows) >= FEW and error > 0
     p = math.erfc(rise / error / math.sqrt(2)) / 2 if tested else math.nan
     return [_shift(MEAN_LOSS, output, "", before, now, Apart(distance=rise / before.mean if before.mean > 0 else math.nan, p=p))]
+
+
+def shift_mean(kind: str, output: str, nights: tuple[Night, Night]) -> list[Shift]:
+    """Compare mean margins or predictions by a two-sided test; their distance is the change in standard deviations of the reference's rows."""
+    before, now = (night.total for night in nights)
+    if kind == LOSS:
+        return []
+    error, spread = math.hypot(before.error, now.error), before.error * math.sqrt(before.rows)
+    tested = min(before.rows, now.rows) >= FEW and error > 0
+    p = math.erfc(abs(now.mean - before.mean) / error / math.sqrt(2)) if tested else math.nan
+    return [_shift(f"mean {kind}", output, "", before, now, Apart(distance=abs(now.mean - before.mean) / spread if spread > 0 else math.nan, p=p))]
 
 
 def _rank(values: np.ndarray) -> tuple[np.ndarray, list[int] | list[None]]:
@@ -225,7 +245,35 @@ def judge(shifts: list[Shift], thresholds: Thresholds) -> list[Shift]:
     return [replace(shift, corrected=q, drifted=_drifts(shift, q, thresholds)) for shift, q in zip(shifts, corrected, strict=True)]
 
 
+def rank_alarms(drifted: Sequence[S], shifts: Sequence[S], read: Callable[[S, str], Any] = getattr) -> list[S]:
+    """Order what drifted by how much it moved predictions: their mean first, then features by the change of their mean attributions, groups last.
+
+    Parameters
+    ----------
+    drifted : sequence of Shift
+        Some of the shifts.
+    shifts : sequence of Shift
+        All of them.
+    read : callable
+        Reads a field of one: of records, or of what JSON has in their place.
+    """
+    moved = dict[str, float]()
+    for shift in shifts:
+        change = read(shift, "change") if read(shift, "kind") == PHI else None
+        if change is not None and change == change:
+            feature = read(shift, "feature")
+            moved[feature] = max(moved.get(feature, 0.0), abs(change))
+
+    def place(shift: S) -> tuple[int, float]:
+        kind, feature = read(shift, "kind"), read(shift, "feature")
+        return (0, 0.0 if kind in MEANS else 1.0) if not feature else (2 if kind == GROUPS else 1, -moved.get(feature, 0.0))
+
+    return sorted(drifted, key=place)
+
+
 def _drifts(shift: Shift, corrected: float, thresholds: Thresholds) -> bool:
+    if shift.kind in IGNORED and shift.feature in thresholds.ignore:
+        return False
     far = getattr(thresholds, THRESHOLDS.get(shift.kind, "distance"))
     sure = corrected <= thresholds.false_discovery_rate and shift.distance >= far  # false for NaN
     return sure or (thresholds.psi is not None and shift.psi - shift.psi_expected >= thresholds.psi)

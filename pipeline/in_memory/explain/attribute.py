@@ -11,6 +11,7 @@ from ...models.row_output import choose_among, read_row_output
 from ..rows.dask_frames import is_dask
 from ..rows.given_rows import spell_features
 from .attributions import Attributions
+from .encoded import encode
 from .explainer import Explainer
 from .question import ask
 
@@ -40,7 +41,8 @@ def attribute(
     Parameters
     ----------
     model : Model, str, path or model object
-        A loaded model, or whatever `load_ensemble` takes.
+        A loaded model, or whatever `load_ensemble` takes. Or a fitted Pipeline of scikit-learn whose last step is such a model: rows, and a
+        background, are as its first step takes them, and attributions are of their columns.
     rows : data frame, Arrow table, array, dict or list of dicts
         Features by name, or in their order where the model has no names, categories as values; or an (n, features) matrix, categories as the library
         takes them there: values for scikit-learn and CatBoost, codes for XGBoost and LightGBM. A dict holds columns, or the values of one row. NaN,
@@ -96,9 +98,14 @@ def attribute(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
+    encoded = encode(model, rows, method, partition, background, label, weight)
+    if encoded is not None:
+        model, partition, background, label, weight = encoded.last, encoded.partition, encoded.background, encoded.label, encoded.weight
+        rows = encoded.rows
     row_output = read_row_output(output)
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     spelled = spell_features(loaded, rows, label, weight)
     asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space, device)
     first = None if is_dask(rows) else rows
-    return Explainer(*ask(spelled, row_output, *asked, rows=first, order=order, index=index))(rows, label=label, weight=weight)
+    found = Explainer(*ask(spelled, row_output, *asked, rows=first, order=order, index=index))(rows, label=label, weight=weight)
+    return found if encoded is None else encoded.show(found)

@@ -1,8 +1,8 @@
 """The Attributions record of rows in memory, with tables, waterfalls and conversions."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from numbers import Integral
+from dataclasses import dataclass, field
+from os import PathLike
 from typing import Any, get_args, overload
 
 import numpy as np
@@ -11,23 +11,22 @@ import pyarrow as pa
 from leafledger.kernels.methods import METHODS
 
 from ...arguments.choices import MARGIN, Sign, Space
-from ...arguments.readers import read_choice, read_flag, read_names, read_number, refuse, shorten
+from ...arguments.readers import read_choice, read_flag, read_names, read_number
 from ...dataset.columns.partition import Groups
-from ...display.nearest import did_you_mean
-from ...display.text import COLUMNS, as_html, list_some
 from ...display.text import count as count_nouns
-from ...display.waterfall import Step, Waterfall, plain, shorten_steps
+from ...display.waterfall import Waterfall
 from ...errors import UsageError
-from ...extras import needing
-from ...methods.output_space import TOTALS
 from ...methods.summary_tables import read_totals
-from ...models.selection import find_output
+from ..pictures.plots import Plots
 from .arrow_table import as_table
-from .frames import as_frame, lay_out_matrix, list_largest, name_levels
+from .frames import as_frame, as_polars, lay_out_matrix, list_largest, name_levels, show_rows
+from .importances import list_importance
+from .one_row import trace_row
+from .picked import find_interactions, find_player, pick, refuse_ranks
+from .saved import save_attributions
+from .shap_explanation import as_explanation
 
 SIGNS: tuple[str, ...] = get_args(Sign)
-NUMBERS = "biuf"  # kinds of numeric dtypes
-ROUNDED = 1e-6  # relative to the summands, which runs store in single precision
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +77,11 @@ class Attributions:
         Which of ``rows`` each row is; None where it is all of them.
     parameters : dict of str to Any
         Of the method, all of them; those that were left open as they were chosen.
+    of_classes : bool
+        Whether outputs are the classes of one label, so that a row's largest margin is that of the predicted one.
 
     ``found[100:200]``, ``found[mask]`` and ``found[7]`` are attributions of some of the rows, without summaries, which are of all. ``found["delay"]``
-    are one player's attributions, (n,), or (n, outputs) where there are several.
+    are one player's attributions, (n,), or (n, outputs) where there are several, and ``found["delay", "carrier"]`` the interactions of both.
     """
 
     phi: np.ndarray
@@ -105,6 +106,7 @@ class Attributions:
     places: np.ndarray | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     sets: tuple[tuple[str, ...], ...] | None = None
+    of_classes: bool = False
 
     def __len__(self) -> int:
         """Rows."""
@@ -115,30 +117,13 @@ class Attributions:
         return np.array(self.phi, dtype, copy=copy)
 
     @overload
-    def __getitem__(self, some: str) -> np.ndarray: ...
+    def __getitem__(self, some: str | tuple[str, ...]) -> np.ndarray: ...
 
     @overload
     def __getitem__(self, some: Any) -> "Attributions": ...
 
     def __getitem__(self, some: Any) -> Any:
-        if isinstance(some, str):
-            phi = self.phi[:, :, self._find_player(some, self.players)]
-            return phi[:, 0] if len(self.outputs) == 1 else phi
-        try:
-            picked = np.atleast_1d(np.arange(len(self))[some])
-        except IndexError as error:
-            if isinstance(some, Integral):  # where iterating ends
-                raise
-            known = f"positions of {count_nouns(len(self), 'row')}, a slice, a mask of them, or the name of a feature"
-            raise refuse("what is asked for", some, known) from error
-
-        def take(values: Any) -> Any:
-            return None if values is None else values[picked]
-
-        arrays = ("phi", "margin", "prediction", "interactions", "path", "output", "errors")
-        changes = {name: take(getattr(self, name)) for name in arrays}
-        changes |= {"base": take(self.base)} if self.base.ndim == 2 else {}
-        return replace(self, **changes, summaries={}, places=picked if self.places is None else self.places[picked])
+        return pick(self, some)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -174,7 +159,7 @@ class Attributions:
         """
         import pandas as pd
 
-        self._find_player(player, (*self.names, *self.features))
+        find_player(self, player, (*self.names, *self.features))
         members = dict(self.groups).get(player, (player,)) if METHODS[self.method].phi.of_groups else (player,)
         feature = members[0] if len(members) == 1 else ""
         if feature not in self.features or self.rows is None or (isinstance(self.rows, pd.DataFrame) and feature not in self.rows):
@@ -203,7 +188,7 @@ class Attributions:
         """
         if not read_flag("interactions", interactions):
             return as_frame(self.phi, self.index, self.outputs, {None: self.players})
-        values, sets = self._find_interactions("to_frame")
+        values, sets = find_interactions(self, "to_frame")
         return as_frame(values, self.index, self.outputs, name_levels(sets))
 
     def interaction_matrix(self, halves: bool = True) -> np.ndarray:
@@ -224,7 +209,7 @@ class Attributions:
         UsageError
             Interactions were not asked for, or are of sets; or with halves not all of them, of which something is left.
         """
-        values, pairs = self._find_interactions("interaction_matrix")
+        values, pairs = find_interactions(self, "interaction_matrix")
         if self.pairs is None:
             raise UsageError("interaction_matrix is of pairs, but interactions are of sets of players; leave out the order")
         if read_flag("halves", halves) and self.n_kept < len(pairs):
@@ -258,6 +243,62 @@ class Attributions:
         """
         return as_table(self, read_names("ids", ids))
 
+    def to_polars(self, ids: str | Sequence[str] = ()) -> Any:
+        """Turn attributions into a data frame of Polars.
+
+        Parameters
+        ----------
+        ids : str or sequence of str
+            Columns of the rows that come first.
+
+        Returns
+        -------
+        polars.DataFrame
+            With the columns of `to_arrow`.
+
+        Raises
+        ------
+        UsageError
+            Polars is not installed, or the rows have no such column.
+        SchemaMismatch
+            Two columns would have the same name.
+        """
+        return as_polars(self.to_arrow(ids))
+
+    def importance(self) -> Any:
+        """Rank features, or groups, by how much they move predictions over all rows.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The most important first: ``feature``, ``output`` where there are several, ``mean_abs``, ``standard_error`` of it, of the rows as a
+            sample, ``background_error`` where it was asked for, ``share``, ``mean``, ``std``, ``min`` and ``max``. Of rows that were picked, or read
+            from a run, each counts once. Of losses ``mean`` comes first, and the error is of it; of method "r2" there are shares and their errors.
+
+        Raises
+        ------
+        UsageError
+            The method ranks instead, or takes labels, and these are some of the rows.
+        """
+        return list_importance(self)
+
+    def save(self, path: str | PathLike) -> None:
+        """Save all of this in one Parquet file, which `load_attributions` reads.
+
+        Parameters
+        ----------
+        path : str or path
+            Or a URI. A file that is there is not replaced, unless it holds the same.
+
+        Raises
+        ------
+        UsageError
+            A column of the rows is none that Arrow can hold, or there is another file.
+        StorageError
+            The store does not answer, or cannot be written.
+        """
+        save_attributions(self, path)
+
     def top(self, k: int, sign: Sign = "both") -> Any:
         """Find the largest attributions of every row.
 
@@ -280,7 +321,7 @@ class Attributions:
         """
         k, names = read_number("k", k, 1), self.names
         read_choice("sign", sign, SIGNS)
-        self._refuse_ranks("top")
+        refuse_ranks(self, "top")
         return list_largest(self.phi[:, :, : len(names)], self.index, self.outputs, names, [self.values(name) for name in names], k, sign)
 
     def waterfall(self, row: int = 0, output: str | int | None = None, top: int = 10) -> Waterfall:
@@ -291,7 +332,7 @@ class Attributions:
         row : int
             Its position.
         output : str or int, optional
-            Which one, by its name or position; by default the only one.
+            Which one, by its name or position; by default the only one, or the class that is predicted for the row.
         top : int
             How many players to show, at least 1; the others are added up.
 
@@ -303,24 +344,9 @@ class Attributions:
         Raises
         ------
         UsageError
-            There is no such row or output, or attributions do not add up to a margin or prediction.
+            There is no such row or output, several outputs are no classes of one label, or attributions do not add up to a margin or prediction.
         """
-        self._refuse_ranks("waterfall")
-        top, number = read_number("top", top, 1), self._find_output(output)
-        if not isinstance(row, Integral) or isinstance(row, bool) or not -len(self) <= row < len(self):
-            raise UsageError(f"row is {row!r:.40}, expected a position of {len(self):,} rows")
-        one = self[row]
-        phi, base, total = one.phi[0, number, : len(self.names)], float(one.base.reshape(-1)[number]), float(one.prediction[0, number])
-        if not abs(phi.sum() + base - total) <= ROUNDED * (np.abs(phi).sum() + abs(base) + abs(total)):
-            raise UsageError(f"a waterfall adds up to {TOTALS[self.space]} - base value, but what method {self.method!r} finds does not")
-        players = [
-            Step(name, None if held is None else plain(held[0]), float(each))
-            for name, held, each in zip(self.names, map(one.values, self.names), phi, strict=True)
-        ]
-        named = f", output {self.outputs[number]}" if len(self.outputs) > 1 else ""
-        label = one.index[0]
-        shown = ", ".join(str(plain(part)) for part in (label if isinstance(label, tuple) else (label,)))
-        return Waterfall(f"row {shown}{named}", base, shorten_steps(players, top), total, TOTALS[self.space])
+        return trace_row(self, row, output, read_number("top", top, 1))
 
     def to_shap(self, output: str | int | None = None) -> Any:
         """Turn attributions into what the plots of shap draw.
@@ -333,53 +359,19 @@ class Attributions:
         Returns
         -------
         shap.Explanation
-            Of shape (n, players), or (n, players, outputs) where there are several.
+            Of shape (n, players), or (n, players, outputs) where there are several. A category that is missing is called "missing".
 
         Raises
         ------
         UsageError
             shap is not installed, there is no such output, or the method ranks instead.
         """
-        self._refuse_ranks("to_shap")
-        with needing("to_shap", "shap"):
-            from shap import Explanation
-        several = output is None and len(self.outputs) > 1
-        wanted = slice(None) if several else self._find_output(output)
-        given = [self.values(name) for name in self.names]
-        data = np.full((len(self), len(self.names)), np.nan, object)
-        for j, held in enumerate(given):
-            if held is not None:
-                data[:, j] = held
-        numbers = all(held is None or held.dtype.kind in NUMBERS for held in given)
-        return Explanation(
-            values=self.phi[:, :, : len(self.names)].transpose(0, 2, 1)[:, :, wanted],
-            base_values=np.broadcast_to(self.base, (len(self), len(self.outputs)))[:, wanted],
-            data=data.astype(float) if numbers else data,
-            feature_names=list(self.names),
-            output_names=list(self.outputs) if several else None,
-        )
+        return as_explanation(self, output)
 
-    def _find_interactions(self, what: str) -> tuple[np.ndarray, tuple[tuple[str, ...], ...]]:
-        if self.interactions is None or self.sets is None:
-            raise UsageError(f"{what} needs interactions, and none were asked for; give interactions='all'")
-        return self.interactions, self.sets
-
-    def _find_player(self, name: Any, names: Sequence[str]) -> int:
-        if name not in names:
-            kind = "group" if self.groups and METHODS[self.method].phi.of_groups else "feature"
-            raise UsageError(f"there is no {kind} {shorten(name)}, expected one of {list_some(self.names)}{did_you_mean(name, names)}")
-        return names.index(name)
-
-    def _find_output(self, output: str | int | None) -> int:
-        if output is None and len(self.outputs) == 1:
-            return 0
-        if not isinstance(output, str | Integral) or isinstance(output, bool):
-            raise UsageError(f"output is {output!r:.80}, expected one of {', '.join(self.outputs)}, or a position")
-        return find_output(self.outputs, output if isinstance(output, str) else int(output))
-
-    def _refuse_ranks(self, what: str) -> None:
-        if METHODS[self.method].phi.ranks:
-            raise UsageError(f"{what} is of attributions, but method {self.method!r} ranks features")
+    @property
+    def plot(self) -> Plots:
+        """What can be drawn, as ``found.plot.beeswarm()``."""
+        return Plots(self)
 
     @property
     def totals(self) -> dict[str, Any]:
@@ -393,8 +385,5 @@ class Attributions:
         return f"Attributions({', '.join(counts)}, method {self.method}{'' if self.space == MARGIN else f', space {self.space}'})"
 
     def _repr_html_(self) -> str:
-        """The first rows of the first output: attributions to the first players, and what they and the base value add up to."""
-        more = ("…",) if len(self.players) > COLUMNS else ()
-        rows = ((i, *self.phi[i, 0, :COLUMNS].tolist(), *more, float(self.prediction[i, 0])) for i in range(len(self.phi)))
-        title, head = f"{self}{', first output' * (self.phi.shape[1] > 1)}", ("row", *self.players[:COLUMNS], *more, TOTALS[self.space])
-        return as_html(title, head, rows)
+        """Show the first rows: attributions to the first players with their values, and what they and the base value add up to."""
+        return show_rows(self)

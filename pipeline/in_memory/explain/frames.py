@@ -1,4 +1,4 @@
-"""Attributions and interactions laid out for people: data frames, the largest ones, matrices of pairs."""
+"""Attributions and interactions laid out for people: data frames, the largest ones, matrices of pairs, the first rows in a notebook."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,7 +6,11 @@ from typing import Any
 import numpy as np
 
 from ...arguments.choices import Sign
-from ...display.waterfall import plain
+from ...display.text import COLUMNS, ROWS, as_html
+from ...display.waterfall import plain, silence, write_whole
+from ...errors import UsageError
+from ...methods.output_space import TOTALS
+from .picked import predicted_outputs
 
 LEVELS = ("first", "second", "third")  # names of members, and others by their numbers
 
@@ -61,3 +65,36 @@ def lay_out_matrix(interactions: np.ndarray, pairs: np.ndarray, phi: np.ndarray,
     if halves:
         found[:, :, diagonal, diagonal] = phi - found.sum(axis=3)
     return found
+
+
+def as_polars(table: Any) -> Any:
+    """Convert a table of Arrow to a data frame of Polars."""
+    try:
+        import polars
+    except ImportError as error:
+        raise UsageError("to_polars needs polars: pip install polars") from error
+    return polars.from_arrow(table)
+
+
+def show_rows(found: Any) -> str:
+    """Write the first rows of Attributions as HTML: of the predicted class where outputs are classes, each attribution with the value beside it."""
+    few, more = found[:ROWS], ("…",) if len(found.players) > COLUMNS else ()
+    predicted, several = predicted_outputs(few), len(found.outputs) > 1
+    which = np.zeros(len(few), np.int64) if predicted is None else predicted
+    names = found.players[:COLUMNS]
+    given = [few.values(name) if name in found.names else None for name in names]
+    rows = []
+    for i, (label, k) in enumerate(zip(few.index.tolist(), which.tolist(), strict=True)):
+        total = float(few.prediction[i, k])
+        phi = silence(few.phi[i, k, :COLUMNS].tolist(), abs(total) + float(np.abs(few.phi[i, k]).sum()))
+        cells = [each if held is None else f"{each:.4g} ({_write_value(held[i])})" for each, held in zip(phi, given, strict=True)]
+        rows.append((label, *((found.outputs[k],) if several and predicted is not None else ()), *cells, *more, total))
+    head = ("row", *(("output",) if several and predicted is not None else ()), *names, *more, TOTALS[found.space])
+    said = ", of the predicted class" if several and predicted is not None else ", first output" if several else ""
+    beside = "; values in brackets" if any(held is not None for held in given) else ""
+    return as_html(f"{found}{said}{beside}", head, rows)
+
+
+def _write_value(value: Any) -> str:
+    value = plain(value)
+    return write_whole(value) if isinstance(value, float) and value == value else "missing" if value is None or value != value else str(value)

@@ -20,7 +20,7 @@ from ...arguments.readers import read_choice, read_flag, read_interactions, read
 from ...cluster.card import choose_device, fit_device
 from ...cluster.resources import table_budget
 from ...cluster.threads import do_all
-from ...dataset.columns.partition import Groups, Partition, read_groups
+from ...dataset.columns.partition import Groups, Partition
 from ...dataset.columns.players import join_names, number_players
 from ...dataset.columns.values import read_features
 from ...display.text import count
@@ -29,7 +29,7 @@ from ...methods.background_counts import BackgroundCounts, count_in_turn, measur
 from ...methods.interaction_lists import check_order, choose_sets
 from ...methods.open_parameters import tune
 from ...methods.output_space import choose_space
-from ...methods.parameters import check_parameters, find_method, number_groups, place_features
+from ...methods.parameters import check_parameters, find_method, group_features, number_groups, place_features
 from ...methods.tables import ask_model, player_names, prepare_model, weigh_model
 from ...methods.unseen_categories import refuse_counted
 from ...models.model import Feature, Model
@@ -198,8 +198,9 @@ def ask(
     rows: Any = None,
     order: int | None = None,
     index: str | None = None,
+    made: tuple[Prepared, str] | None = None,
 ) -> tuple[Question, Prepared]:
-    """Validate a request, and make its tables."""
+    """Validate a request, and make its tables, unless they, and the game in words, were ``made`` for the same request before."""
     if hasattr(method, "__len__") and not isinstance(method, str):
         raise UsageError(f"method is {shorten(method)}, expected a name; rows to compare with are background=")
     chosen = find_method(read_text("method", method))
@@ -209,7 +210,7 @@ def ask(
     known = model if background is None or isinstance(background, str) else spell_features(model, background, where=BACKGROUND)
     placed = known.by_position and not model.by_position
     named = known if placed else model
-    groups = read_groups(None if partition is None else read_partition("partition", partition), named.features)
+    groups = group_features(chosen, None if partition is None else read_partition("partition", partition), named.features)
     number_groups(chosen, given, groups)  # refuses others, before a background is counted
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
     check_order(sets, named, groups, own)
@@ -219,7 +220,7 @@ def ask(
     taken = read_flag("allow_unseen", allow_unseen)
     errors = read_flag("background_errors", background_errors)
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)
-    prepared, game = prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, sets, quantity)
+    prepared, game = made or prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, sets, quantity)
     read_choice("device", device, DEVICES)
     found = fit_device(device, choose_device(device, True, False), chosen, prepared)
     question = Question(

@@ -32,6 +32,7 @@ from ...methods.tables import set_names
 from ...methods.unseen_categories import ENOUGH, refuse_unseen
 from ...methods.worker_memory import max_slice_rows
 from ...models.model import Feature
+from ...models.objectives import Margin
 from ..rows.arrow_batches import Fill
 from ..rows.labels import Targets
 from .attributions import Attributions
@@ -164,10 +165,12 @@ def attribute_rows(
         features=names.features,
         rows=rows,
         parameters=dict(question.parameters),
+        of_classes=outputs > 1 and model.objective.margin is Margin.CLASSES,
     )
     own, of_errors = ((LOSS_SHARES,), LOSS_ERRORS) if loss else (method.summaries, BACKGROUND_ERRORS)
     summaries = (*own, *((find_summary(question.sets),) if question.keep else ()), *((of_errors,) if n_lots else ()), INPUTS)
-    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + n_pairs + n_steps)))
+    at_once = n_pairs * (1 + bool(prepared.weighted.tables))
+    slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + at_once + n_steps)))
 
     def work(first: int) -> list[Any]:
         size = min(slice_rows, n - first)

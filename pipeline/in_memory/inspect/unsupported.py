@@ -34,7 +34,8 @@ def check_given(model: Model, method: Method) -> None:
     if method.labelled:
         raise UsageError("needs a label of every row")
     if not method.phi.of_groups:
-        raise UsageError("needs a partition of the features")
+        alone = any(parameter.of_groups for parameter in method.parameters)
+        raise UsageError(f"needs {'a sequence' if alone else 'a partition'} of the features")
     if number_players(model, ()).combinations:
         check_shared(method, interactions=False)
 

@@ -56,9 +56,9 @@ class Curves:
         return f"Curves({count(n, 'row')}, {count(outputs, 'output')}, {count(points, 'point')})"
 
 
-def _play(found: PlayedRows) -> CurveTables | PresentPlayers:
+def play_curves(found: PlayedRows) -> CurveTables | PresentPlayers:
     """Make the tables of the game."""
-    return found.prepare("curves", ranking=RANKS_ANYWAY).game
+    return found.prepare("curves", ranking=RANKS_ANYWAY).method.game
 
 
 def curves(
@@ -108,7 +108,7 @@ def curves(
         raise UsageError("scores are expected to be finite")
     if given[:, :, np.setdiff1d(np.arange(n_all), found.forest.players)].any():
         raise UsageError("scores are expected to be 0 for features that no split asks for")
-    game, points, areas = _play(found), np.zeros((outputs, 2, n, n_all + 1)), np.zeros((outputs, 2, n))
+    game, points, areas = play_curves(found), np.zeros((outputs, 2, n, n_all + 1)), np.zeros((outputs, 2, n))
 
     def work(part: slice, bins: np.ndarray) -> None:
         some = found.to_kernel(given[part], bins.shape[1])
@@ -188,7 +188,7 @@ def coalition_values(
     """
     found = play_rows(model, rows, partition, background, output, allow_unseen)
     (n, outputs, n_all), members = found.shape, _members(coalitions, found.players)
-    game, players, values = _play(found), found.forest.players, np.zeros((n, outputs, len(members)))
+    game, players, values = play_curves(found), found.forest.players, np.zeros((n, outputs, len(members)))
 
     def work(part: slice, bins: np.ndarray) -> None:
         for c, there in enumerate(members[:, players]):

@@ -90,7 +90,7 @@ def gradient(
             tables: Any = prepare_gradient(play(found.forest, game_values.shapley))
         add: Callable[..., None] = add_gradients
     else:
-        tables, add = found.prepare("ranker").game, add_expectations
+        tables, add = found.prepare("ranker").method.game, add_expectations
     phi, margin = np.zeros(found.shape), np.zeros(found.shape[:2])
 
     def work(part: slice, bins: np.ndarray) -> None:

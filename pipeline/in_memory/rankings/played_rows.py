@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from leafledger.kernels.set_indices import Sets
+from leafledger.kernels.slices.buffers import Prepared
 from leafledger.kernels.slices.row_outputs import take_outputs
 from leafledger.kernels.trees.binning import BinTables
 from leafledger.kernels.trees.forest import Forest, make_forest
@@ -64,11 +66,11 @@ class PlayedRows:
         """Numbers of rows, outputs and players."""
         return self.batch.num_rows, len(self.model.outputs), self.forest.n_all
 
-    def prepare(self, method: str, **parameters: Any) -> Any:
-        """Make the tables of a method in the game."""
+    def prepare(self, method: str, sets: Sets | None = None, **parameters: Any) -> Prepared:
+        """Make the tables of a method in the game, and of interactions of sets where they are asked for."""
         known = self.model if self.background is None else spell_features(self.model, self.background, where=BACKGROUND)
         found, given = find_method(method), check_parameters(find_method(method), parameters)
-        return prepare_game(self.model, known, found, given, self.groups, False, False, self.background, False, self.allow_unseen)[0].method
+        return prepare_game(self.model, known, found, given, self.groups, bool(sets), False, self.background, False, self.allow_unseen, sets)[0]
 
     def spread(self, work: Callable[[slice, np.ndarray], None], cells: int) -> None:
         """Run ``work(rows, bins)`` on batches of rows with this many numbers each, on all cores."""

@@ -22,8 +22,9 @@ from .version import VOTES_AGAINST, find_version
 
 LIBRARY = "scikit-learn"
 INSTEAD = {  # unsupported estimators, with alternatives
-    "Pipeline": "explain its last step on the rows that this step sees: model[-1], and model[:-1].transform(rows); with one-hot encoders before it, "
-    "leafledger.encoder_groups(model) is the partition by the columns that were encoded",
+    "Pipeline": "leafledger.attribute(model, rows) takes the object and transforms rows; one in MLflow comes by model = "
+    "mlflow.sklearn.load_model(uri). Elsewhere explain its last step on the rows that this step sees: model[-1], and model[:-1].transform(rows); "
+    "with one-hot encoders before it, leafledger.encoder_groups(model) is the partition by the columns that were encoded",
     "CalibratedClassifierCV": "explain the classifier that it calibrates: model.calibrated_classifiers_[0].estimator",
     "TransformedTargetRegressor": "explain the regressor inside, in units of the transformed target: model.regressor_",
     "_MultiOutputEstimator": "explain each output's estimator by itself: model.estimators_[0]",

@@ -1,7 +1,7 @@
 """Counting of one part on grids: a Dask task that returns counts and a few addresses, never rows."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import zip_longest
 
 import numpy as np
@@ -15,6 +15,7 @@ from ...runs.records.footer import read_footer
 from ...runs.records.plan_file import read_recipe
 from .counts import CountedColumn, Counts, count_rows, no_rows
 from .sufficed import count_sufficed
+from .told import Told, count_told
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class CountTask:
     label: str  # column of labels; empty if there is none
     changes: str = ""  # column of nearest changes; empty if there is none
     changeable: tuple[str, ...] = ()  # features that may be changed
+    told: tuple[str, ...] = ()  # columns of reasons, of whether one was withheld, and, if errors are known, of whether their choice is clear
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -47,6 +49,7 @@ class PartCounts:
     counts: tuple[Counts, ...]  # of each column
     spots: tuple[Spot | None, ...]  # of the highest, lowest and median margin, and of the largest residual; None without such a row
     sufficed: tuple[int, ...] = ()  # see `count_sufficed`; empty without changes
+    told: Told = field(default_factory=Told)
 
 
 def nothing(columns: Sequence[CountedColumn]) -> PartCounts:
@@ -62,7 +65,7 @@ def merge_parts(a: PartCounts, b: PartCounts) -> PartCounts:
     """Add counts of parts, in any order."""
     counts = tuple(mine + theirs for mine, theirs in zip(a.counts, b.counts, strict=True))
     sufficed = tuple(map(sum, zip_longest(a.sufficed, b.sufficed, fillvalue=0)))
-    return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))), sufficed)
+    return PartCounts(counts, tuple(map(_nearest, zip(a.spots, b.spots, strict=True))), sufficed, a.told + b.told)
 
 
 def find_spots(totals: np.ndarray, labels: np.ndarray, middle: float, part: int, first_row: int) -> tuple[Spot | None, ...]:
@@ -82,7 +85,7 @@ def count_part(asked: CountTask, part: FinishedPart) -> PartCounts:
         dict.fromkeys(
             [
                 asked.total,
-                *(name for name in (asked.label, asked.changes) if name),
+                *(name for name in (asked.label, asked.changes, *asked.told) if name),
                 *(each.column for each in asked.columns),
                 *(each.values.column for each in asked.columns if each.values),
             ]
@@ -100,7 +103,8 @@ def count_part(asked: CountTask, part: FinishedPart) -> PartCounts:
             labels = column_values(Feature(asked.label), table[asked.label].combine_chunks()) if asked.label else np.full(totals.size, np.nan)
             spots = find_spots(totals, labels, asked.middle, item.part, first_row)
             sufficed = count_sufficed(table[asked.changes], asked.changeable) if asked.changes else ()
-            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), spots, sufficed))
+            told = count_told(*(table[name] for name in asked.told), *([None] * (3 - len(asked.told)))) if asked.told else Told()
+            found = merge_parts(found, PartCounts(tuple(count_rows(table, asked.columns)), spots, sufficed, told))
             first_row += table.num_rows
     return found
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from leafledger.kernels.arrays.ordering import SCORE, SIZE
 
+from ...arguments.choices import LOSS
 from ...dataset.columns.grouping import write_values
-from .figure import Figure, Table, Track, Tracks, draw_bar, draw_whisker, say_left_out, say_moved
+from .figure import Figure, Table, Track, Tracks, directions, draw_bar, draw_whisker, say_first, say_left_out, say_moved
 from .scale import NAME, WHOLE, make_axis, shorten_names, write_number, write_share
 
 BARS = 20
@@ -87,17 +88,14 @@ def draw_importance(rows: Sequence[Row], n_rows: int, unit: str, background: Map
     if others:
         share = write_share(math.fsum(_number(row["share"]) for row in others))
         numbers += ((f"{len(others):,} others together", "–", "–", share, "–", "–", "–"),)
-    whole = " and of the background as a sample" if background else ""
+    whole = ", with the background as a sample too" if background else ""
+    left = say_left_out(len(shown), len(ranked), "features")
+    first = say_first([(name, write_share(row["share"])) for name, row in zip(_names(shown), shown, strict=True)], "of all importance")
     return Figure(
         f"How much each feature moves {say_moved(unit)}",
-        f"Mean size of a feature's attribution, in units of the {unit}, over all rows; whiskers are two standard errors, of the rows as a "
-        f"sample{whole}. " + say_left_out(len(shown), len(ranked), "features"),
-        Tracks(tracks, axis.ticks(), axis.at(0), f"mean |attribution|, {unit}"),
-        Table(
-            ("feature", "mean size", "standard error", "share", "mean", "lowest", "highest"),
-            numbers,
-            say_left_out(len(shown), len(ranked), "features"),
-        ),
+        f"Importance: by how much a feature moves {say_moved(unit)} on average, up or down.{first} Thin line: 95% interval{whole}. {left}".strip(),
+        Tracks(tracks, axis.ticks(), axis.at(0), f"importance, {unit}"),
+        Table(("feature", "importance", "standard error", "share", "mean attribution", "lowest", "highest"), numbers, left, statistics=True),
     )
 
 
@@ -126,7 +124,7 @@ def draw_shares(rows: Sequence[Row], most: int = BARS) -> Figure:
     )
     return Figure(
         "What each feature adds to R²",
-        "Shares of R² on these rows; whiskers are two standard errors. " + say_left_out(len(shown), len(ranked), "features"),
+        "Shares of R² on these rows. Thin line: 95% interval. " + say_left_out(len(shown), len(ranked), "features"),
         Tracks(tracks, axis.ticks(), axis.at(0), "share of R²"),
         Table(
             ("feature", "share of R²", "standard error"),
@@ -163,8 +161,8 @@ def draw_losses(rows: Sequence[Row], most: int = BARS) -> Figure:
     cells = ((name, write_number(value, True), write_number(error)) for name, (value, error) in zip(_names(shown, WHOLE), pairs, strict=True))
     return Figure(
         "Which features helped, and which hurt",
-        f"Mean part of the loss; what made predictions worse is orange, what made them better blue. Whiskers are two standard errors. {left}".strip(),
-        Tracks(tracks, axis.ticks(), axis.at(0), "mean part of the loss"),
+        f"Mean part of the loss. Thin line: 95% interval. {left}".strip(),
+        Tracks(tracks, axis.ticks(), axis.at(0), "mean part of the loss", directions(LOSS)),
         Table(("feature", "mean part", "standard error"), tuple(cells), left),
     )
 
@@ -201,7 +199,7 @@ def draw_ranks(rows: Sequence[Row], order: str, most: int = BARS) -> Figure:
     )
     return Figure(
         "Which features come first",
-        f"Mean place of a feature in the rows' own rankings, 1 for the first: {MEANING[order]}. Whiskers are one standard deviation over rows. "
+        f"Mean place of a feature in the rows' own rankings, 1 for the first: {MEANING[order]}. Thin line: one standard deviation over rows. "
         + say_left_out(len(shown), len(ranked), "features"),
         Tracks(tracks, axis.ticks(), axis.at(0), "mean rank"),
         Table(("feature or score", "mean", "deviation", "lowest", "highest"), numbers, say_left_out(len(shown), len(ranked), "features")),
@@ -235,7 +233,7 @@ def draw_groups(rows: Sequence[Row], by: Sequence[str], most: int = BARS) -> Fig
     )
     return Figure(
         f"How well the model does by {' and '.join(by)}",
-        "R² of groups of rows; whiskers are two standard errors. Rows count that have a label, and no weight of 0. "
+        "R² of groups of rows. Thin line: 95% interval. Rows count that have a label, and no weight of 0. "
         + say_left_out(len(shown), len(groups), "groups"),
         Tracks(tracks, axis.ticks(), axis.at(0), "R²"),
         Table(
@@ -281,10 +279,9 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
         marks = (draw_bar(axis, 0, missing, "before"), draw_bar(axis, missing, every, "up"))
         tracks.append(Track(name, tuple(mark for mark in marks if mark.width), text=write_share(every)))
     return Figure(
-        "Where values are missing or unseen",
-        "Share of rows whose value is missing (grey) or is no category that the model knows (orange). "
-        + say_left_out(len(shown), len(lacking), "such features"),
-        Tracks(tuple(tracks), axis.percent(), axis.at(0), "share of rows, %"),
+        "Where values are missing or new",
+        "Share of rows without a value, or with a category that the model never saw. " + say_left_out(len(shown), len(lacking), "such features"),
+        Tracks(tuple(tracks), axis.percent(), axis.at(0), "share of rows, %", (("before", "missing"), ("up", "new category"))),
         tabulate_inputs(rows, most),
     )
 
@@ -304,6 +301,9 @@ def tabulate_inputs(rows: Sequence[Row], most: int = BARS) -> Table:
     cells = tuple(
         (name, *("–" if row[kind] is None else f"{row[kind]:,}" for kind in kinds)) for name, row in zip(_names(listed, WHOLE), listed, strict=True)
     )
-    heads, untold = ("feature", "missing", "unseen", "below all thresholds", "above all thresholds"), any(row["unseen"] is None for row in listed)
+    heads, untold = (
+        ("feature", "missing", "new categories", "smaller than the model distinguishes", "larger than it does"),
+        any(row["unseen"] is None for row in listed),
+    )
     notes = say_left_out(len(listed), len(rows), "features"), UNTOLD * untold
     return Table(heads, cells, " ".join(filter(None, notes)))

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from ...display.text import count
 from ..counts.counts import BELOW, MISSING, PHI, TAIL, CountedColumn, Counts, Values
 from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
 from .scale import NARROW, WHOLE, Axis, Tick, make_axis, shorten_names, write_apart, write_number
@@ -16,7 +17,6 @@ ROWS = 12  # rows of a table
 GAP = 4  # columns of missing values, two of them empty
 CATEGORY = 24  # characters of a category's name
 HEADS = ("value", "rows", "5 %", "mean attribution", "95 %")
-CELLS = "5 % and 95 % are read off the cells that rows are counted in, so they may be off by as much as a cell is high. Means are exact."
 
 
 def _describe(name: str, spread: Spread) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def _tabulate(asked: CountedColumn, values: Values, counts: Counts) -> Table:
         found.append((f"{lower} to {upper}", slice(BELOW + 1 + first, BELOW + 1 + last)))
     found += [(f"above {texts[-1]}", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
     spreads = [(name, find_spread(asked, counts, bins)) for name, bins in found]
-    return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n), CELLS)
+    return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n))
 
 
 def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str) -> Figure:
@@ -97,8 +97,10 @@ def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Count
     if has_missing:
         ticks = (Tick(0, "none", "start"), *ticks)
     beyond = int(counts.own.sum() - inner.sum() - lacking.sum())
-    said = f" {beyond:,} {'row lies' if beyond == 1 else 'rows lie'} outside the field." if beyond else ""
-    said += " The strip on the left is of rows without a value." if has_missing else ""
+    said = f" {beyond:,} {'row is' if beyond == 1 else 'rows are'} outside the picture." if beyond else ""
+    if has_missing:
+        missing = find_spread(asked, counts, slice(MISSING, MISSING + 1))
+        said += f" On the left, {count(missing.n, 'row')} without a value: mean {write_number(missing.mean, True, 3)}."
     plane = Plane(
         width,
         PHI,
@@ -112,8 +114,14 @@ def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Count
         (("mean", "mean attribution"),),
     )
     title = f"How {name} acts"
-    description = f"Attribution against value: the stronger the colour, the more rows; the line is their mean.{said}"
+    description = f"Attribution by value: the stronger the colour, the more rows; the line is their mean.{_say_ends(means[BELOW + 1 : -1])}{said}"
     return Figure(title, description, plane, _tabulate(asked, values, counts), small=True)
+
+
+def _say_ends(means: np.ndarray) -> str:
+    """Say from where to where the mean goes."""
+    known = means[~np.isnan(means)]
+    return f" It goes from {write_number(known[0], True, 3)} to {write_number(known[-1], True, 3)}." if known.size > 1 else ""
 
 
 def _unlike(text: str, names: Sequence[str]) -> str:
@@ -145,12 +153,20 @@ def _draw_boxes(name: str, asked: CountedColumn, values: Values, counts: Counts,
         tracks.append(Track(text, (box,), ((low, high),), (half,), f"{spread.n:,}"))
     return Figure(
         f"How {name} acts",
-        "Attribution by value: a box holds half of the rows that have it, its whiskers nine tenths; the upright line is their median, the number how "
-        "many they are.",
+        f"Attribution by value. Box: middle half of the rows that have it; thin line: 90%; black line: median; number: rows.{_say_means(kept)}",
         Tracks(tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, f"attribution, {unit}"),
-        Table(HEADS, tuple(_describe(text, spread) for text, (_, spread) in zip(shorten_names(names, WHOLE), kept, strict=True)), CELLS),
+        Table(HEADS, tuple(_describe(text, spread) for text, (_, spread) in zip(shorten_names(names, WHOLE), kept, strict=True))),
         small=True,
     )
+
+
+def _say_means(kept: Sequence[tuple[str, Spread]]) -> str:
+    """Name the values with the highest and the lowest mean."""
+    if len(kept) < 2:
+        return ""
+    high, low = (choose(kept, key=lambda pair: pair[1].mean) for choose in (max, min))
+    said = (f"{shorten_names([text], CATEGORY)[0]} ({write_number(spread.mean, True, 3)})" for text, spread in (high, low))
+    return " The mean is highest for {} and lowest for {}.".format(*said)
 
 
 def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str) -> Figure | None:

@@ -14,6 +14,7 @@ class Table:
     heads: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]  # the first cell of each names the row
     note: str = ""  # text below, such as the number of omitted rows
+    statistics: bool = False  # its heads are words of the glossary
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,7 @@ class Tracks:
     ticks: tuple[Tick, ...]
     zero: float | None  # position of the zero line, in percent
     axis: str  # label of the axis
+    keys: tuple[tuple[str, str], ...] = ()  # kinds of marks, and what they mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ class Strips:
     zero: float | None
     axis: str
     coloured: bool  # colours show how high values are
+    shades: tuple[str, ...] = ("low value", "high value", "no order or missing")  # what the first colour, the last, and grey mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ class Plane:
     axis: str  # label of the horizontal axis
     side: str  # label of the vertical axis
     keys: tuple[tuple[str, str], ...] = ()  # kinds of lines, and their names
+    shades: tuple[str, ...] = ()  # what the first colour, the last, and grey mean, where shapes have such colours
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,9 +192,19 @@ def draw_whisker(axis: Axis, middle: float, error: float) -> tuple[tuple[float, 
     return ((axis.at(middle - error), axis.at(middle + error)),) if error > 0 else ()
 
 
+def directions(space: str) -> tuple[tuple[str, str], ...]:
+    """List what the colours of attributions mean, for a legend."""
+    return (("up", "made predictions worse"), ("down", "made them better")) if space == LOSS else (("up", "raises it"), ("down", "lowers it"))
+
+
 def say_moved(space: str) -> str:
     """Name what features move, in a title."""
     return "the loss" if space == LOSS else "predictions"
+
+
+def say_first(found: Sequence[tuple[str, str]], of: str) -> str:
+    """Say which is the first of some names, and how large; empty where there is none."""
+    return f" {found[0][0][:1].upper()}{found[0][0][1:]} is first, with {found[0][1]} {of}." if found else ""
 
 
 def say_left_out(shown: int, n: int, noun: str) -> str:

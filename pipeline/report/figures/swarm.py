@@ -61,6 +61,17 @@ def _direction(counts: Counts) -> str:
     return "–" if np.isnan(found) else write_number(round(found, 2) + 0.0, signed=True)
 
 
+def _say_widest(names: Sequence[str], asked: Sequence[CountedColumn]) -> str:
+    """Name the feature whose attributions differ most, and between what nine tenths of them lie."""
+    apart = [each.quantiles[-1] - each.quantiles[0] for each in asked]
+    if not apart or np.isnan(apart).all():
+        return ""
+    widest = int(np.nanargmax(apart))
+    low, *_, high = asked[widest].quantiles
+    ends = f"{write_number(low, True, 3)} to {write_number(high, True, 3)}"
+    return f" The widest is {shorten_names(names)[widest]}: nine tenths of it lie from {ends}."
+
+
 def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Sequence[Counts], unit: str) -> Figure:
     """Draw the distributions of attributions, one below the other.
 
@@ -86,13 +97,15 @@ def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Seq
         rows.append((name, *quantiles, _direction(found), f"{beyond:,}"))
     any_colour = any(ordered)
     lacking = list(dict.fromkeys(each.lacking for each in asked if each.lacking))
-    said = "Colour is how high the feature's value is among all rows; grey where it has no order or is missing. " if any_colour else ""
+    said = "Orange: high values of the feature, blue: low ones, grey: categories or missing. " if any_colour else ""
     said += f"Grey: {', or '.join(lacking)}. " if lacking else ""
     n_beyond = sum(int(each.swarm[0].sum() + each.swarm[-1].sum()) for each in counts)
-    said += f"{count(n_beyond, 'attribution')} {'lies' if n_beyond == 1 else 'lie'} beyond the axis, which holds nearly all. " if n_beyond else ""
+    said += f"{count(n_beyond, 'attribution')} {'is' if n_beyond == 1 else 'are'} outside the picture. " if n_beyond else ""
     return Figure(
         f"Which way features move {say_moved(unit)}",
-        f"Attributions of all rows: how high a strip is says how many rows have an attribution there. {said}".strip(),
+        f"Each strip has a feature's attributions of all rows: the thicker, the more rows.{_say_widest(names, asked)} {said}".strip(),
         Strips(strips, SWARM, axis.ticks(), axis.at(0) if low <= 0 <= high else None, f"attribution, {unit}", any_colour),
-        Table(("feature", "5 %", "median", "95 %", "rank correlation with the value", "rows beyond the axis"), tuple(rows), RANKED),
+        Table(
+            ("feature", "5 %", "median", "95 %", "rank correlation with the value", "rows outside the picture"), tuple(rows), RANKED, statistics=True
+        ),
     )

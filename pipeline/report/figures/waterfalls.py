@@ -7,7 +7,7 @@ from dataclasses import replace
 from ...arguments.choices import LOSS
 from ...display.waterfall import Step
 from ...finished.row_data import ROUNDED, ShownOutput, ShownRow, Wording, left_out, row_title, shown_steps
-from .figure import Figure, Table, Track, Tracks, draw_bar
+from .figure import Figure, Table, Track, Tracks, directions, draw_bar
 from .scale import NARROW, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_two
 
 STEPS = 8
@@ -57,7 +57,7 @@ def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: st
     ]
     if wording.additive:
         first = Track("base value", (), points=(axis.at(found.base),), text=begin)
-        last = Track(wording.total, (), points=(axis.at(found.total),), text=total)
+        last = Track(wording.word, (), points=(axis.at(found.total),), text=total)
         tracks = [first, *tracks, last]
     which, where = shorten_name(row_title(row), TITLE), shorten_name(row.file.rpartition("/")[2])
     output = f" of output {shorten_name(found.output)}" if found.output else ""
@@ -69,13 +69,14 @@ def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: st
     numbers = [("base value", begin), *numbers] if wording.additive else numbers
     return Figure(
         what,
-        f"R{which[1:]}: {wording.total}{output} {total}{missed}. {where}, row {row.file_row:,}.{more}",
+        f"R{which[1:]}: {wording.word}{output} {total}{f' {wording.unit}' if wording.unit else ''}{missed}. {where}, row {row.file_row:,}.{more}",
         Tracks(
             tuple(tracks),
             axis.ticks(4, NARROW),
             axis.at(0) if axis.low <= 0 <= axis.high else None,
-            wording.total if wording.additive else wording.column,
+            wording.total_unit if wording.additive else wording.column,
+            () if wording.ranks else directions(wording.total),
         ),
-        Table(("feature", wording.column), (*numbers, (wording.total, total))),
+        Table(("feature", wording.column), (*numbers, (wording.word, total))),
         small=True,
     )

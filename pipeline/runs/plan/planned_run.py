@@ -7,12 +7,11 @@ from leafledger.kernels.slices.buffers import Prepared
 
 from ...arguments.choices import CUDA, OWN, Device
 from ...cluster.card import choose_device, fit_device
-from ...dataset.columns.partition import read_groups
 from ...dataset.files.listing import Listing
 from ...display.text import count
 from ...errors import UsageError
 from ...methods.interaction_lists import choose_sets
-from ...methods.parameters import find_method, number_groups, place_features
+from ...methods.parameters import find_method, group_features, number_groups, place_features
 from ...methods.precision import check_precision
 from ...methods.tables import prepare_model
 from ...methods.unseen_categories import check_predictions
@@ -142,7 +141,7 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     asked_device, method = job.options.device, find_method(job.options.method)
     found = list_for(job, job.data, model, asked_columns(job))
     model = found.model
-    groups = read_groups(job.options.partition, model.features)
+    groups = group_features(method, job.options.partition, model.features)
     number_groups(method, dict(job.parameters), groups)  # refuses others, before a background is counted
     job = replace(job, parameters=tuple(place_features(method, dict(job.parameters), model.features).items()))
     Limit(job.options.max_rejected, len(found.files) + len(found.rejected)).check(found.rejected)

@@ -9,6 +9,7 @@ import numpy as np
 
 from leafledger.kernels.method.jackknife import N_GROUPS
 from leafledger.kernels.methods import METHODS
+from leafledger.kernels.slices.links import IDENTITY
 from leafledger.kernels.trees.binning import padded
 
 from ...arguments.choices import FILE, OWN
@@ -22,6 +23,7 @@ from ...methods.interaction_lists import choose_sets, count_kept
 from ...methods.output_space import choose_space
 from ...methods.worker_memory import CHUNK_BYTES, ENTRY_BYTES, Extent, Memory, max_group_rows, max_item_rows, max_slice_rows
 from ...models.model import Model
+from ...models.objectives import Margin
 from ..columns.reasons_file import plan_reasons
 from ..columns.top_attributions import read_top
 from ..job.job import Job
@@ -61,6 +63,7 @@ def draft_plan(job: Job, model: Model, groups: Groups, found: Listing, backgroun
         space=options.space,
         link=link,
         quantity=quantity,
+        predicts=model.objective.margin is Margin.LABEL and model.objective.link == IDENTITY,
         data=found.uri,
         background=options.background,
         background_digest=None if background is None else background.digest,
@@ -134,7 +137,8 @@ def project_memory(plan: Plan, tables: Extent, row: RowSize, found: Listing, bac
     held, gathered, n_groups = min(plan.slice_rows, largest), min(plan.group_rows, largest), -(-largest // plan.group_rows)
     read = [found] if background is None else [found, background]
     inputs = tables.n_used * (8 + 4 + 1 + 8)  # values, bins, kinds, columns as read
-    found_of_row = len(plan.outputs) * 8 * (6 + row.n_phi + n_pairs + tables.n_steps)  # margins and checks, attributions, interactions, paths
+    interacting = n_pairs * (1 + (plan.quantity is not None))  # with those of one weighted background
+    found_of_row = len(plan.outputs) * 8 * (6 + row.n_phi + interacting + tables.n_steps)  # margins and checks, attributions, interactions, paths
     chosen = n_written * 8 * row.n_phi * (plan.row_output is not None)  # those of the row's own output
     rounded = n_written * 8 * row.n_phi * 2 * (plan.wide and not plan.global_only)  # and encoded
     listed = n_written * row.n_kept * (2 * 8 + _mean_length(tables.pairs, plan.players))  # interactions, rounded and encoded, with names

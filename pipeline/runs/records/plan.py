@@ -19,7 +19,7 @@ from leafledger.kernels.reductions.summary import Summary, list_grouped
 from leafledger.kernels.set_indices import Sets
 from leafledger.kernels.slices.links import Link
 
-from ...arguments.choices import LOSS, Device, Precision, Space
+from ...arguments.choices import LOSS, MARGIN, Device, Precision, Space
 from ...dataset.columns import schema
 from ...dataset.columns.grouping import GroupColumn
 from ...dataset.columns.labels import LabelColumns
@@ -99,6 +99,7 @@ class Plan:
     rejected: tuple[Rejected, ...]  # files whose footers cannot be read
     sets: Sets | None = field(default=None, metadata={EMPTY: True})  # that interactions are of; None for pairs
     quantity: Quantity | None = field(default=None, metadata={EMPTY: True})  # that attributions are carried to, background row by background row
+    predicts: bool = field(default=False, compare=False, metadata={EMPTY: True})  # margins are predictions in the label's units: the model says so
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.items), "item"), count(len(self.features), "feature"), count(len(self.outputs), "output")
@@ -117,6 +118,11 @@ class Plan:
     def files(self) -> tuple[tuple[str, str], ...]:
         """URIs and etags of the files that rows are of, in their order."""
         return tuple(dict.fromkeys((piece.uri, piece.etag) for item in self.items for piece in item.pieces))
+
+    @property
+    def total(self) -> str:
+        """What people call the sum of base value and attributions: prediction, margin or loss."""
+        return "prediction" if self.space == MARGIN and self.predicts else TOTALS[self.space]
 
     @cached_property
     def columns(self) -> tuple[list[str], list[str], list[str]]:
@@ -301,7 +307,7 @@ def differences(old: Plan, new: Plan) -> str:
     changes = []
     for each in written_fields(Plan):
         was, now = getattr(old, each.name), getattr(new, each.name)
-        if was == now or each.name == "format_version":  # of another version, which is told
+        if was == now or not each.compare or each.name == "format_version":  # of another version, which is told
             continue
         if each.name == "items":
             changed = sorted({uri for uri, _ in {*old.files} ^ {*new.files}})

@@ -40,6 +40,7 @@ def test_of_groups_too(data, ensemble, index):
 @pytest.mark.parametrize("name", ["banzhaf", "beta"])
 @given(data=st.data(), ensemble=forests(max_trees=2))
 @settings(max_examples=10)
+@pytest.mark.usefixtures("walked")
 def test_methods_with_a_measure_of_their_own_keep_it(data, ensemble, name):
     """For sets of every size."""
     rows = data.draw(batches(ensemble, max_rows=1))
@@ -48,6 +49,7 @@ def test_methods_with_a_measure_of_their_own_keep_it(data, ensemble, name):
 
 
 @pytest.mark.parametrize("p", [0.0, 1e-12, 0.25, 1.0])
+@pytest.mark.usefixtures("walked")
 def test_measures_on_the_border_lose_nothing(p):
     """Of chains of five players, some of them without training weight."""
     rng = np.random.default_rng(1)
@@ -59,6 +61,7 @@ def test_measures_on_the_border_lose_nothing(p):
 
 @pytest.mark.parametrize("order", [1, 2, 3, 9])
 @pytest.mark.parametrize("index", [index for index, said in INDICES.items() if said.adds_up])
+@pytest.mark.usefixtures("walked")
 def test_long_paths_add_up(order, index):
     """Nine players: more points than a walk takes at once. Every row's sets add up to its margin less the base value."""
     rng = np.random.default_rng(order)
@@ -71,6 +74,7 @@ def test_long_paths_add_up(order, index):
     assert np.abs(sum(found.values()) + prepared.base[:, None] - margin).max() < ATOL * (10 + cancel)
 
 
+@pytest.mark.usefixtures("walked")
 def test_pairs_of_the_shapley_index_are_those_without_an_order():
     """By another walk."""
     rng = np.random.default_rng(7)

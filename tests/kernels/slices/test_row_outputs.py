@@ -62,7 +62,9 @@ def test_all_that_was_found_of_a_row_is_of_its_output():
     tables = np.zeros((0, 0))
     shapes = {"phi": (3, 2, 4), "pairs": (3, 1, 4), "path": (3, 0, 4), "margin": (3, 4), "ends": (3, 4, 4), "without": (5, 3, 2, 4)}
     filled = {name: RNG.normal(size=shape) for name, shape in shapes.items()}
-    buffers = Buffers(values=tables, bins=tables, kinds=tables, played=tables, labels=no_labels(4), n_rows=4, scratch=tables, **filled)
+    buffers = Buffers(
+        values=tables, bins=tables, kinds=tables, played=tables, labels=no_labels(4), n_rows=4, scratch=tables, scratch_pairs=tables, **filled
+    )
     output = np.array([1, 0, 2, 2])
     found = keep_outputs(buffers, output)
     for row, k in enumerate(output):

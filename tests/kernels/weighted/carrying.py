@@ -37,17 +37,28 @@ def measured(asked, background, parts=1, n_columns=None):
     return counted
 
 
-def prepare_carried(name, ensemble, background, quantity, group=None, kept=None, parts=1, errors=False):
+def prepare_carried(name, ensemble, background, quantity, group=None, kept=None, parts=1, errors=False, interactions=False, sets=None):
     """A method's tables; which subtrees are cut how finely may be said."""
     method = METHODS[name]
     with pytest.MonkeyPatch.context() as patch:
         if kept is not None:
             patch.setattr(marginal_query, "COARSE_TO_FINE", [kept])
-        asked = ask_background(ensemble, method, group, n_rows=len(background), budget=PLENTY, quantity=quantity, errors=errors)
+        order = 0 if sets is None else sets.order
+        asked = ask_background(
+            ensemble,
+            method,
+            group,
+            n_rows=len(background),
+            budget=PLENTY,
+            quantity=quantity,
+            errors=errors,
+            interactions=interactions,
+            order=order,
+        )
     parameters = {parameter.name: parameter.default for parameter in method.parameters}
     counted = measured(asked, background, parts)
     asked.check(counted, len(background))
-    prepared = prepare(ensemble, method, parameters, group, background=(asked, counted))
+    prepared = prepare(ensemble, method, parameters, group, background=(asked, counted), interactions=interactions, sets=sets)
     assert count_bytes(prepared) <= asked.n_bytes[0] + (1 << 20)
     return prepared
 

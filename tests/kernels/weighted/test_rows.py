@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from leafledger.kernels.batch import find_set_residuals
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.quotients.quantities import KINDS, Quantity
+from leafledger.kernels.set_indices import INDICES, Sets
 from leafledger.kernels.slices.buffers import BASE, NOT_WEIGHTED, REACH, RISE, TOTAL
 from leafledger.kernels.weighted.rows import find_carried_misses, find_mean, is_loss
-from tests import naive
+from tests import naive, naive_sets
+from tests.kernels.interacting import sets_of
 from tests.kernels.marginal.against import KEPT
 from tests.kernels.weighted.carrying import carry, defined, labels_for, prepare_carried, values_of
 from tests.strategies import batches, forests, partitions
@@ -38,7 +41,7 @@ def check(ensemble, rows, background, quantity, found, values, players):
         total, base = values_of(quantity, margins[i], label), values_of(quantity, others, label).mean(axis=0)
         assert_allclose(found.ends[:, TOTAL, i], total, rtol=1e-9, atol=1e-12)
         assert_allclose(found.ends[:, BASE, i], base, rtol=1e-9, atol=1e-12)
-    assert (find_carried_misses(found, n) <= RELATIVE).all()
+    assert (find_carried_misses(found.phi, found, n) <= RELATIVE).all()
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -51,6 +54,41 @@ def test_values_are_those_of_the_definition(data, ensemble, name):
     prepared = prepare_carried("shapley", ensemble, background, quantity, kept=kept, parts=data.draw(st.integers(1, 2)))
     found = carry("shapley", prepared, rows, labels_for(name, len(rows)))
     check(ensemble, rows, background, quantity, found, shapley(ensemble), prepared.players)
+
+
+def carried_sets(data, ensemble, name, sets, define):
+    """Interactions of a row or two carried to a quantity, beside ``define(v)`` of every background row's game alone, times its quotient."""
+    rows, background = data.draw(batches(ensemble, max_rows=2)), data.draw(batches(ensemble, max_rows=2))
+    kept, labels = data.draw(st.sampled_from(list(KEPT.values()))), labels_for(name, len(rows))
+    prepared = prepare_carried("shapley", ensemble, background, Quantity(name), kept=kept, interactions=True, sets=sets)
+    found = carry("shapley", prepared, rows, labels)
+    listed = sets_of(prepared)
+
+    def values(row, other):
+        games = [define(naive_sets.play(ensemble, row, k, other)) for k in range(ensemble.base.size)]
+        return np.array([[float(game[members]) for members in listed] for game in games]).reshape(len(games), len(listed))
+
+    expected = defined(ensemble, rows, background, Quantity(name), labels, values)
+    scale = np.maximum(found.ends[:, REACH, : len(rows)].T, np.finfo(float).tiny)
+    assert (np.abs(found.pairs[:, :, : len(rows)].transpose(2, 0, 1) - expected) <= 10 * RELATIVE * scale[:, :, None]).all()
+    return find_set_residuals(prepared, found, len(rows))
+
+
+@pytest.mark.parametrize("name", KINDS)
+@given(data=st.data(), ensemble=forests(max_trees=2, max_features=4), index=st.sampled_from(sorted(INDICES)), order=st.integers(1, 3))
+@settings(max_examples=15)
+def test_interactions_of_sets_are_carried_alike(data, ensemble, name, index, order):
+    """Every index, by enumeration for each background row; those that add up to margins add up to the quantity."""
+    residuals = carried_sets(data, ensemble, name, Sets(order, index), lambda v: naive_sets.by_index(v, ensemble.n_features, index, order))
+    assert len(residuals) == (ensemble.base.size if INDICES[index].adds_up else 0)
+    assert (residuals <= RELATIVE).all()
+
+
+@given(data=st.data(), ensemble=forests(max_trees=2, max_features=4))
+@settings(max_examples=15)
+def test_interactions_of_pairs_are_carried_alike(data, ensemble):
+    """Without an order: the Shapley interaction index of two."""
+    carried_sets(data, ensemble, "sigmoid", None, lambda v: naive_sets.by_index(v, ensemble.n_features, "SII", 2))
 
 
 @pytest.mark.parametrize("name", ["owen", "two_step"])

@@ -68,3 +68,12 @@ def test_values_are_python_s():
     assert plain(np.float32(0.5)) == 0.5
     assert type(plain(np.int64(3))) is int
     assert plain("x") == "x"
+
+
+def test_what_rounding_leaves_prints_as_nothing():
+    """Beside the numbers that it is added to; the record keeps it, and small numbers of a small row stay."""
+    way = Waterfall("row 1", 3.0, (Step("a", None, 1.0), Step("b", None, 6.1954e-19), Step("c", None, -0.0)), 4.0, "margin")
+    assert [line.split()[:2] for line in str(way).splitlines()[3:5]] == [["b", "+0"], ["c", "+0"]]
+    assert "e-19" not in way._repr_html_()
+    assert way.steps[1].phi == 6.1954e-19
+    assert "6.1954e-19" in str(Waterfall("row 1", 0.0, (Step("b", None, 6.1954e-19),), 6.1954e-19, "margin"))

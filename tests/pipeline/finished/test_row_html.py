@@ -13,7 +13,7 @@ from tests.pipeline.showing import one, shown
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\" ' & \x00\x1b[31m\u202e"
 
 
-TAGS = {"html", "head", "meta", "title", "style", "body", "div", "section", "h2", "h3", "p", "table", "tr", "td", "i"}
+TAGS = {"strong", "html", "head", "meta", "title", "style", "body", "div", "section", "h2", "h3", "p", "table", "tr", "td", "i"}
 TAGS |= {"details", "summary", "footer", "br"}
 
 

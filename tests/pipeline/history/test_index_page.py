@@ -52,7 +52,7 @@ RUNS = (
 )
 LINES = (Line(NASTY, (0.5, None, 0.25, 0.75)), Line("b", (None, 0.0, 0.0, None)))
 KIND = Kind(NASTY, NASTY, "{}", "margin", "", "without a background", (NASTY, "b"))
-FOUND = Importances(RUNS, (OutputLines(NASTY, LINES, 30), OutputLines("b", LINES, 2)), 12, 1, KIND)
+FOUND = Importances(RUNS, (OutputLines(NASTY, LINES, 30, (20.0, None, -10.0, 50.0)), OutputLines("b", LINES, 2)), 12, 1, KIND, total="prediction")
 
 
 def test_the_page_is_well_formed_and_names_are_text():
@@ -71,11 +71,13 @@ def test_the_page_is_well_formed_and_names_are_text():
 def test_what_a_reader_sees():
     """Counts, states, alarms, what is left out, and a link to each report."""
     text = write_index("/nights", RUNS, FOUND, "/nights/index.html")
-    for said in ("5 runs in /nights", "2 finished, 2 unfinished, 1 damaged", "3 of 40 parts", "2 alarms", "28 more features", "10 more outputs"):
+    counted = ("5 runs in nights", "2 finished, 2 unfinished, 1 damaged: /nights", "28 more features", "10 more outputs")
+    for said in (*counted, "3 of 40 parts", "2 alarms"):
         assert said in text
     assert "None" not in text
     assert "1 finished run of other jobs, methods, spaces, backgrounds or outputs, or without importances, left out" in text
-    assert "space margin, without a background, from 2026-03-02 to 2026-03-02." in text
+    assert "space margin, without a background; the bottom is 0, or the lowest if that is below." in text
+    assert "<h2>2026-03-02</h2>" in text
     links = Page(text).links
     assert [unquote(link) for link in links] == [f"./{NASTY}/report/index.html", "./2026-03-01/report/index.html"]
 
@@ -83,7 +85,7 @@ def test_what_a_reader_sees():
 def test_a_column_that_no_run_has_anything_in_is_left_out():
     """Of what one has, the others have a dash; drift stands among the first, which a phone shows."""
     heads = re.findall(r'<th scope="col"[^>]*>([^<]*)', write_index("/nights", RUNS, Importances((), (), 0, 0), "/nights/index.html"))
-    assert heads == ["date", "run", "state", "drift", "rows", "rejected", "R²", "residual", "method", "model"]
+    assert heads == ["date", "run", "state", "drift", "rows", "rejected", "R²", "adds up", "method", "model"]
     text = write_index("/nights", (night("a", date=None), night("b", date=None, r2=0.5)), Importances((), (), 0, 0), "/nights/index.html")
     assert re.findall(r'<th scope="col"[^>]*>([^<]*)', text) == ["run", "state", "rows", "R²", "method"]
     assert text.count('<td class="n">–</td>') == 1
@@ -97,6 +99,15 @@ def test_lines_break_where_a_run_lacks_the_feature():
     assert '<polyline points="81.0,33.0 159.0,33.0"/>' in text
 
 
+def test_the_mean_prediction_has_a_line_of_its_own():
+    """Down to the lowest, where that is below 0; a number for each end and extreme; outputs that have none have no line."""
+    text = write_index("/nights", RUNS, FOUND, "/nights/index.html")
+    assert text.count('<th scope="row">mean prediction</th>') == 1
+    row = text.partition('<th scope="row">mean prediction</th>')[2].partition("</tr>")[0]
+    assert '<polyline points="159.0,33.0 237.0,3.0"/>' in row
+    assert re.findall(r'<td class="n">([^<]*)', row) == ["20", "-10", "50", "50"]
+
+
 def test_names_that_are_no_utf_8(tmp_path):
     """The page is, and links to the bytes that the name has."""
     run = night("2026-03-01\udcff", report=True)
@@ -107,7 +118,7 @@ def test_names_that_are_no_utf_8(tmp_path):
 
 def test_no_runs_at_all():
     text = write_index("/nights", (), Importances((), (), 0, 0), "/nights/index.html")
-    assert "0 runs in /nights" in text
+    assert "0 runs in nights" in text
     assert Page(text).open == []
 
 

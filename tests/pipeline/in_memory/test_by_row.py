@@ -248,7 +248,6 @@ def test_prepared_explainers_carry_row_by_row(tmp_path):
             "the label is 2, expected a number from 0 to 1, as the model's loss",
         ),
         ({"space": "probability", "background": "rows", "label": 1.0}, UsageError, "takes no labels and weights; method 'r2' does, and space 'loss'"),
-        ({"space": "loss", "background": "rows", "label": 1.0, "interactions": 3}, UsageError, "has no interactions"),
         (
             {"space": "loss", "background": "rows", "label": 1.0, "method": "banzhaf"},
             UsageError,

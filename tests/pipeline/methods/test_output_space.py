@@ -48,6 +48,7 @@ def test_the_link_is_the_objective_s():
             assert [choose_link(space, of(margin, link, outputs=("a", "b")), SHAPLEY, {}, False) for space in SPACES[:3]] == [None, link, link]
     assert choose_link("response", of(Margin.OTHER, EXP), SHAPLEY, {}, False) == EXP
     assert choose_link("response", MODEL, METHODS["owen"], OWEN, False) == Link("identity")
+    assert choose_link("response", MODEL, METHODS["shapley"], {}, True) == Link("identity")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,15 @@ def test_the_link_is_the_objective_s():
         ("response", MODEL, "banzhaf", False, UsageError, "what method 'banzhaf' finds need not add up; expected one of shapley"),
         ("response", MODEL, "r2", False, UsageError, "what method 'r2' finds need not add up"),
         ("response", MODEL, "ranker", False, UsageError, "what method 'ranker' finds need not add up"),
-        ("response", MODEL, "shapley", True, UsageError, "has no interactions, which are of margins"),
+        (
+            "response",
+            of(Margin.OTHER, EXP),
+            "shapley",
+            True,
+            UsageError,
+            "expected rows of a background and a prediction that is a function of one margin, got link 'exp' without such rows",
+        ),
+        ("response", of(Margin.CLASSES, SOFTMAX, outputs=("a", "b")), "shapley", True, UsageError, "got several classes without such rows"),
         (
             "probability",
             of(Margin.CLASSES, SOFTMAX, only_output=1),
@@ -96,7 +105,7 @@ def test_the_link_is_the_objective_s():
         ),
         ("loss", of(Margin.CLASS, SIGMOID, "binary"), "shapley", False, UsageError, "give a background of rows"),
         ("loss", of(Margin.CLASS, SIGMOID, "binary"), "banzhaf", False, UsageError, "shares out losses, but what method 'banzhaf' finds"),
-        ("loss", of(Margin.CLASS, SIGMOID, "binary"), "shapley", True, UsageError, "has no interactions, which are of margins"),
+        ("loss", of(Margin.CLASS, SIGMOID, "binary"), "shapley", True, UsageError, "give a background of rows"),
     ],
 )
 def test_what_has_no_meaning_is_refused(space, model, method, interactions, error, says):

@@ -6,11 +6,14 @@ import sys
 
 import catboost
 import lightgbm
+import mlflow
 import numpy as np
 import pytest
 import xgboost
 from numpy.testing import assert_allclose
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from leafledger import attribute, load_ensemble
 from leafledger.pipeline.errors import InvalidModel, StorageError, UnsupportedModel, UsageError
@@ -155,6 +158,21 @@ def test_pickles_are_refused_with_what_to_log_instead(capsys):
     with pytest.raises(UnsupportedModel, match=r"is a pickle, which is not read; log the model by mlflow\.sklearn\.log_model\(model, …, seri"):
         load_ensemble(f"models:/{forest.model_id}")
     assert "run" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("stored", ["cloudpickle", "skops"])
+def test_of_a_pipeline_the_two_lines_are_told(stored):
+    """Who trusts it loads it, and gives the object; what is read without running it is no object of scikit-learn."""
+    model = make_pipeline(StandardScaler(), RandomForestRegressor(2, max_depth=2, random_state=0)).fit(ROWS, TARGET)
+    trusted = {"skops_trusted_types": ["sklearn.tree._tree.Tree"]} if stored == "skops" else {}
+    uri = f"models:/{log('sklearn', model, serialization_format=stored, **trusted).model_id}"
+    with pytest.raises(UnsupportedModel) as refusal:
+        load_ensemble(uri)
+    said = str(refusal.value)
+    assert "mlflow.sklearn.load_model(" in said
+    assert "leafledger.attribute(model, rows)" in said
+    found = attribute(mlflow.sklearn.load_model(uri), ROWS)
+    assert_allclose(found.margin[:, 0], model.predict(ROWS))
 
 
 def write_description(folder, text):

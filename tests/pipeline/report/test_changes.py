@@ -2,8 +2,12 @@
 
 import pytest
 
+from leafledger.pipeline.finished.names import Name, Names
 from leafledger.pipeline.report import changes
-from leafledger.pipeline.report.changes import say_change, write_changes
+from leafledger.pipeline.report.changes import list_alarms, rename_document, say_change, write_changes, write_headline_of_change
+from leafledger.pipeline.report.vocabulary import Vocabulary
+
+WORDS = Vocabulary(Names(row="flight", rows="flights"), "margin", "prediction", "min")
 
 
 def shift(kind, feature, change, **more):
@@ -35,80 +39,111 @@ def found(**more):
 
 
 def test_the_change_is_said_with_its_error():
-    said = say_change(found())
-    assert said == "Compared with monday (100 rows), the mean margin is 4, it was 1 (change +3, standard error 0.5). 1 alarm: see what changed."
-    assert say_change(found(alarms=[])).endswith("No threshold is crossed.")
-    unknown = say_change(found(outputs=[found()["outputs"][0] | {"mean": None, "reference_mean": None, "standard_error": None}]))
-    assert unknown == "Compared with monday (100 rows), what the mean margin is, is not known. 1 alarm: see what changed."
+    assert say_change(found(), WORDS) == "The mean prediction is 4 min; in monday it was 1 min (+3 ± 1 min)."
+    unknown = say_change(found(outputs=[found()["outputs"][0] | {"mean": None, "reference_mean": None, "standard_error": None}]), WORDS)
+    assert unknown == "Compared with monday: the mean prediction is not known."
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({}, "The mean prediction rose from 1 min to 4 min, mostly by a"),
+        ({"features": None}, "The mean prediction rose from 1 min to 4 min"),
+        ({"mean": -2.0, "change": -3.0}, "The mean prediction fell from 1 min to −2 min"),
+        ({"mean": 1.5, "change": 0.5}, "The mean prediction stayed at about 1.5 min, but other things changed"),
+    ],
+)
+def test_the_headline_is_what_the_mean_did(change, said):
+    """And the feature that made at least half of it, the same way; what is within its error stayed."""
+    assert write_headline_of_change(found(outputs=[found()["outputs"][0] | change]), WORDS) == said
+
+
+def test_a_calm_night_has_no_headline_of_a_change():
+    assert write_headline_of_change(found(alarms=[], shifts=[]), WORDS) is None
+    assert write_changes(found(alarms=[], shifts=[]), WORDS).text == ("No threshold of an alarm is crossed.",)
 
 
 def test_means_that_differ_read_differently():
-    """Days as whole numbers had both the mean 2.03e+07."""
-    days = shift("value", "day", 0.0, reference_mean=20260302.0, mean=20260303.0, distance=1.0, drifted=True)
-    section = write_changes(found(shifts=[days]))
-    assert any(item.endswith("; mean 20,260,303, was 20,260,302 (PSI 0.1, by chance 0.1)") for item in section.items)
-    assert section.figures[-1].table.rows[0][7:9] == ("20,260,302", "20,260,303")
-    assert "is 1.00001, it was 1 (" in say_change(found(outputs=[found()["outputs"][0] | {"mean": 1.00001}]))
+    """Days as whole numbers had both the mean 2.03e+07; that all rows have another one is expected of them."""
+    days = shift("value", "day", 0.0, reference_mean=20260302.0, mean=20260303.0, distance=1.0, drifted=True, standard_error=0.0)
+    section = write_changes(found(shifts=[days]), WORDS)
+    assert section.items[0] == "day: all flights have 20,260,303, before all had 20,260,302; ignore it where that is so by construction."
+    assert section.figures[-1].table.rows[0][3:5] == ("20,260,302", "20,260,303")
+    assert "is 1.00001 min; in monday it was 1 min" in say_change(found(outputs=[found()["outputs"][0] | {"mean": 1.00001}]), WORDS)
 
 
 def test_steps_go_from_the_mean_before_to_the_mean_now():
-    section = write_changes(found())
+    section = write_changes(found(), WORDS)
     assert section.items == (
+        "a: its values differ by at least 20% (mean 1, before 1). It moved the mean prediction by +5 min.",
         "90 rows, there were 100",
-        "Alarm: value of a: at least 20% of the rows have another one; mean 1, was 1 (PSI 0.1, by chance 0.1)",
     )
     why, shares, moved = section.figures
+    assert why.description.startswith("How much each feature contributed to the change from 1 min to 4 min, most by a (+5 min).")
     before, first, second, now = why.drawing.tracks
     assert (first.label, second.label) == ("a", "b")
     assert before.points[0] == first.marks[0].start == 0
     assert first.marks[0].width == 100
     assert now.points[0] == second.marks[0].start == pytest.approx(60)
+    assert why.drawing.keys == (("up", "raises it"), ("down", "lowers it"))
     assert [track.points for track in shares.drawing.tracks] == [(pytest.approx(33.33),)] * 2
     assert [(track.label, track.marks[0].kind) for track in moved.drawing.tracks] == [
-        ("value of a", "up"),
+        ("values of a", "up"),
         ("attribution of b", "before"),
         ("attribution of a", "before"),
     ]
 
 
-def test_alarms_are_in_the_words_of_the_figures(monkeypatch):
-    """The order of the features first, groups last, both as they are said elsewhere; what is not known is left out."""
-    monkeypatch.setattr(changes, "ALARMS", 6)
-    outputs = [{**found()["outputs"][0], "ndcg": ndcg} for ndcg in (0.8, None)]
+def test_alarms_that_move_predictions_most_come_first():
+    """The prediction itself, then features, a line for each, by what they moved; the order of features and groups last, as said elsewhere."""
     shifts = [
-        shift("phi", "b", -2.5, distance=0.4, drifted=True, psi=None),
+        shift("phi", "b", -2.5, distance=0.4, drifted=True),
         shift("phi", "a", 1.0, drifted=True, distance=1.0),
-        shift("missing", "a", -0.75, drifted=True),
-        shift("value", "c", 0.0, drifted=True, reference_mean=None, mean=None, psi=0.03271, psi_expected=7.7e-5),
+        shift("missing", "b", -0.75, drifted=True, reference_mean=1.0, mean=0.25),
+        shift("value", "c", 0.0, drifted=True, reference_mean=None, mean=None),
+        shift("margin", "", 3.0, drifted=True),
+        shift("mean margin", "", 3.0, drifted=True, distance=0.5),
+        shift("value", "d", 0.0),
     ]
-    said = ["order", "phi of b", "phi of a", "missing of a", "value of c", "x=1: value of a"]
-    items = write_changes(found(outputs=outputs, shifts=shifts, alarms=said)).items
-    assert items[1:] == (
-        "Alarm: order",
-        "Alarm: attribution of b, output 0: at least 40% of the rows have another one; mean −1.5, was 1",
-        "Alarm: attribution of a, output 0: all rows have another one; mean 2, was 1 (PSI 0.1, by chance 0.1)",
-        "Alarm: missing values of a, output 0: 25% of the rows, were 100%",
-        "Alarm: value of c: at least 10% of the rows have another one (PSI 0.0327, by chance 7.7e-05)",
-        "Alarm: x=1: value of a",
-    )
-    assert [track.label for track in write_changes(found(shifts=shifts[:1])).figures[-1].drawing.tracks] == ["attribution of b"]
+    said = ["of the six that drifted"] * 6 + ["order", "x=1: value of a"]
+    lines = list_alarms(found(shifts=shifts, alarms=said), WORDS)
+    assert lines == [
+        "prediction: mean 4 min, before 1 min; at least 10% of the flights differ",
+        (
+            "b: its attributions differ by at least 40% (mean −1.5 min, before 1 min); 25% of the flights have none (before: 100%). "
+            "It moved the mean prediction by −2.5 min."
+        ),
+        "a: its attributions differ by at least 100% (mean 2 min, before 1 min). It moved the mean prediction by +1 min.",
+        "c: its values differ by at least 10%.",
+        "order",
+        "x=1: value of a",
+    ]
+
+
+def test_features_are_called_by_their_titles():
+    """In alarms, figures and the headline; what is ignored is said once."""
+    called = rename_document(found(), Names({"a": Name("departure delay", "min")}))
+    assert write_headline_of_change(called, WORDS).endswith(", mostly by departure delay")
+    assert list_alarms(called, WORDS)[0].startswith("departure delay: its values differ")
+    ignoring = called | {"thresholds": {"ndcg": 0.9, "ignore": ["month"]}}
+    assert write_changes(ignoring, WORDS).text[1] == "Not judged, since known to change: month."
 
 
 def test_long_lists_are_cut_and_counted():
-    items = write_changes(found(alarms=["x" * 1000] * 100, shifts=[])).items
-    assert len(items) == 7
-    assert len(items[1]) <= 300
-    assert items[-1] == "… and 95 more alarms; after/drift.json has all"  # of groups too, of which no figure tells
+    items = write_changes(found(alarms=["x" * 1000] * 100, shifts=[]), WORDS).items
+    assert len(items) == changes.ALARMS + 2
+    assert len(items[0]) <= 300
+    assert items[-2] == "… and 92 more alarms; after/drift.json has all"  # of groups too, of which no figure tells
 
 
 def test_attributions_that_do_not_add_up_are_not_drawn_as_steps():
     """What they changed by is no part of the change of the mean: of the other figures alone."""
     split = {**found()["outputs"][0], "base": None, "features": None, "rounding": None}
-    titles = [figure.title for figure in write_changes(found(outputs=[split])).figures]
-    assert titles == ["How much each feature matters, before and now", "Which columns moved"]
+    titles = [figure.title for figure in write_changes(found(outputs=[split]), WORDS).figures]
+    assert titles == ["How much each feature matters, before and now", "How different each column is"]
 
 
 def test_what_is_not_known_is_not_drawn():
     split = {**found()["outputs"][0], "reference_mean": None, "mean": None, "change": None, "standard_error": None}
-    assert [figure.title for figure in write_changes(found(outputs=[split], shifts=[])).figures] == []
-    assert "what the mean margin is, is not known." in say_change(found(outputs=[split]))
+    assert [figure.title for figure in write_changes(found(outputs=[split], shifts=[]), WORDS).figures] == []
+    assert say_change(found(outputs=[split]), WORDS).endswith("the mean prediction is not known.")

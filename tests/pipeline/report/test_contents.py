@@ -29,7 +29,7 @@ LIMITS = Limits(3, 20, 6)
 def test_the_sections_are_those_of_the_run(reported):
     run = read_run(reported)
     page = compose(Material(run, read_summaries(run), {}, ()), LIMITS)
-    assert [section.id for section in page.sections] == ["output-1", "inputs", "provenance"]
+    assert [section.id for section in page.sections] == ["output-1", "inputs", "glossary", "provenance"]
     assert [figure.title for figure in page.sections[0].figures] == [
         "How much each feature moves predictions",
         "Which features act together",

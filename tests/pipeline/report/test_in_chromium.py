@@ -76,7 +76,8 @@ def test_nothing_overflows(tab, page, width):
 def test_links_lead_to_sections(tab, page):
     tab.resize(800)
     tab.open(page)
-    assert tab.evaluate("[...document.querySelectorAll('a')].map(link => link.getAttribute('href')).filter(to => !document.querySelector(to))") == []
+    inner = "[...document.querySelectorAll('a')].map(link => link.getAttribute('href')).filter(to => to.startsWith('#'))"
+    assert tab.evaluate(f"{inner}.filter(to => !document.querySelector(to))") == []
     last = "document.querySelector('nav li:last-child a')"
     tab.evaluate(f"{last}.click()")
     assert tab.evaluate("location.hash") == "#provenance"
@@ -122,4 +123,17 @@ def test_paper_has_the_figures_and_no_contents(tab, page):
     tab.resize(800, media="print")
     assert tab.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
     assert tab.evaluate("[...document.querySelectorAll('figure .drawing')].every(each => each.getBoundingClientRect().height > 30)")
+    shown = "[...document.querySelectorAll('details')].every(each => each.querySelector('table').getBoundingClientRect().height > 10)"
+    assert tab.evaluate(shown)  # the numbers of figures are printed
     tab.resize(800)
+
+
+def test_wide_tables_say_on_a_phone_that_they_scroll(tab, page):
+    said = "[...document.querySelectorAll('.swipe')].filter(each => each.checkVisibility()).length"
+    tab.open(page)
+    tab.resize(800)
+    tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+    assert tab.evaluate(said) == 0
+    tab.resize(390)
+    wide = "[...document.querySelectorAll('table')].filter(each => each.querySelectorAll('thead th').length > 4).length"
+    assert tab.evaluate(said) == tab.evaluate(wide)

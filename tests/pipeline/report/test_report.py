@@ -93,14 +93,15 @@ def test_a_rare_value_is_reported_by_its_own_rows(tmp_path):
 def test_everything_of_the_run_is_on_the_page(reported):
     page = written(reported)
     titles = re.findall(r"<h3 id=[^>]*>([^<]*)", page)
-    assert titles[:2] == ["How much each feature moves predictions", "Which way features move predictions"]
+    first = ["Where values are missing or new", "Distribution of the prediction", "How much each feature moves predictions"]
+    assert titles[:4] == [*first, "Which way features move predictions"]  # missing values move predictions here
     assert {"How delay acts", "How carrier acts", "Which features act together"} <= set(titles)
-    assert titles[-4:-1] == ["Highest margin", "Lowest margin", "Median margin"]
+    assert titles[-3:] == ["Highest prediction", "Lowest prediction", "A typical row: the median prediction"]
 
 
 def test_classes_have_a_section_each(classes):
     page = written(classes)
-    assert re.findall(r'<section id="([^"]*)"', page) == ["output-1", "output-2", "output-3", "rows", "inputs", "provenance"]
+    assert re.findall(r'<section id="([^"]*)"', page) == ["output-1", "output-2", "output-3", "rows", "inputs", "glossary", "provenance"]
     assert "explain --values keeps them" in page
 
 
@@ -144,7 +145,7 @@ def test_where_nothing_moves_predictions_the_page_says_so_and_draws_no_zeros(tmp
     """A model that was trained on a single class has no splits."""
     frame = pd.DataFrame(np.random.default_rng(1).normal(size=(200, 3)), columns=["a", "b", "c"])
     page = written(trained(tmp_path, frame, np.ones(200)))
-    assert "No feature moves the margin" in page
+    assert "No feature moves the prediction" in page
     assert "Which way features move predictions" not in page
 
 
@@ -154,7 +155,7 @@ def test_rows_without_any_value_have_a_page(example, tmp_path):
     (tmp_path / "data").mkdir()
     frame.astype({"delay": float, "distance": float, "carrier": "string"}).to_parquet(tmp_path / "data/x.parquet", index=False)
     explain(example.model, tmp_path / "data", tmp_path / "run", values=True, scheduler="serial")
-    assert "Where values are missing or unseen" in written(tmp_path / "run")
+    assert "Where values are missing or new" in written(tmp_path / "run")
 
 
 def test_where_all_shares_are_small_the_first_features_are_drawn_all_the_same(reported, tmp_path):
@@ -174,8 +175,8 @@ def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
     """Against another run, and afterwards without naming it again, the page is the same."""
     explain(example.model, f"{example.data}/month=1", tmp_path / "run", values=True, scheduler="serial")
     against = written(tmp_path / "run", against=reported)
-    assert re.findall(r'<section id="([^"]*)"', against)[:2] == ["changes", "output-1"]
-    assert re.search(r'<p class="lede">Compared with run \(3,000 rows\), the mean margin is ', against)
+    assert re.findall(r'<section id="([^"]*)"', against)[:2] == ["changes", "inputs"]  # of which a value in a hundred is missing
+    assert re.search(r'<p class="lede">The mean prediction is [^;]*; in run it was ', against)
     assert written(tmp_path / "run") == against
 
 
@@ -202,7 +203,7 @@ def test_a_comparison_that_is_none_is_made_again(example, reported, tmp_path):
     copy, other = copied(reported, tmp_path), tmp_path / "other"
     explain(example.model, f"{example.data}/month=1", other, values=True, scheduler="serial")
     write_derived(str(copy), read_run(copy).manifest.sha256, {"after/drift.json": b"{"})
-    assert "Compared with other" in written(copy, against=other)
+    assert "compared with other" in written(copy, against=other)
     assert json.loads((copy / "after/drift.json").read_bytes())["reference"] == str(other)
 
 
@@ -250,7 +251,7 @@ def test_a_row_is_drawn_whatever_its_id_is(example, tmp_path, ids, said):
     table = pa.Table.from_pandas(example.frame.head(1), preserve_index=False).append_column("id", ids)
     pq.write_table(table, tmp_path / "data.parquet")
     explain(example.model, tmp_path / "data.parquet", tmp_path / "run", ids=["id"], scheduler="serial")
-    assert f"Row id = {said}: margin " in written(tmp_path / "run")
+    assert f"Row id = {said}: prediction " in written(tmp_path / "run")
 
 
 @pytest.mark.slow

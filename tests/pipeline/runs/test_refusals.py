@@ -35,7 +35,7 @@ from leafledger.pipeline.methods import worker_memory as sizes
             "parameter 'sizes' is a ndarray, expected finite",
         ),
         ({"method": "owen"}, UsageError, "method 'owen' needs a partition of the features"),
-        ({"method": "asymmetric", "parameters": {"sequence": "delay"}}, UsageError, "method 'asymmetric' needs a partition of the features"),
+        ({"method": "asymmetric", "parameters": {"sequence": "delay"}}, UsageError, "parameter 'sequence' lacks 'distance' and 2 more, expected"),
         ({"method": "asymmetric", "partition": {}}, UsageError, "method 'asymmetric' needs parameter 'sequence': every group, and every feature"),
         ({"partition": {"flight": ["delays"]}}, UsageError, "partition: group 'flight' names 'delays', which is no feature of the model"),
         ({"partition": "groups.json"}, StorageError, "groups.json: cannot read: no such file or object"),

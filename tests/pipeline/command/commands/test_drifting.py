@@ -31,12 +31,12 @@ def test_drift_is_shown_and_has_an_exit_code(nights, capsys):
     assert capsys.readouterr() == ("", "")
     assert main(["drift", str(nights / "b"), "--against", str(nights / "a")]) == 4
     out, _ = capsys.readouterr()
-    assert "drift: value of delay: mean" in out
-    assert "mean margin" in out
-    assert "drifted" in out
+    assert "drift: value of delay: differs by " in out
+    assert "mean prediction" in out
+    assert " alarm" in out
     assert main(["drift", str(nights / "c"), "--against", str(nights / "a"), "--both-ways"]) == 0
     out, _ = capsys.readouterr()
-    assert "0 alarms in" in out
+    assert "0 alarms; compared were the prediction, 4 attributions" in out
     assert "the data did +0, the model did +0" in out
 
 
@@ -54,7 +54,7 @@ def test_names_have_room_beside_any_numbers(nights, capsys, tmp_path):
 
 def test_json_is_one_document(nights, capsys, tmp_path):
     """The same as drift.json, which has the number of its format besides; thresholds come from a file."""
-    (tmp_path / "t.toml").write_text("distance = 1.0\nshare = 1.0\nndcg = 0.0\n")
+    (tmp_path / "t.toml").write_text("distance = 1.0\nshare = 1.0\nmean = 9.0\nndcg = 0.0\n")
     asked = ["drift", str(nights / "b"), "--against", str(nights / "a"), "--json", "--quiet"]
     assert main(asked) == 4
     kept = json.loads((nights / "b" / "after" / "drift.json").read_text())
@@ -81,7 +81,7 @@ def test_groups_are_shown_first_those_that_are_new(nights, example, capsys):
     out, _ = capsys.readouterr()
     assert out.splitlines()[1].startswith("differs: groups by carrier, month that are new: carrier=[b]<i>, month=")
     assert "within groups" in out
-    assert re.search(r" alarms? in \d+ columns and \d+ groups$", out.rstrip())
+    assert re.search(r" alarms?; compared were the prediction, 4 attributions, .* and \d+ groups$", out.rstrip())
     assert "│ carrier=[b]<i>, month=" in out
     assert "drift: groups of carrier, month" not in out  # they moved by less than the threshold
     assert main(["drift", str(nights / "d"), "--against", str(nights / "a"), "--by", "flight"]) == 2

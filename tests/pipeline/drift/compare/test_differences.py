@@ -60,7 +60,7 @@ def test_differences_are_said(make, example, tmp_path):
         "features whose categories in the model changed: carrier",
         "iterations of the model were all, they are 0:3",
         "precision was float32, it is float64",
-        "2,000 rows, there were 3,000",
+        "2,000 rows, 33% fewer than before (3,000)",
         "has no values of features, which are not compared",
     ):
         assert said in found

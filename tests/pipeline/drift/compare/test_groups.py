@@ -99,7 +99,7 @@ def test_all_tests_are_corrected_together(compared, nights):
 def test_thresholds_are_those_of_every_group(compared, nights):
     """Alarms name the group; with a threshold that nothing crosses there are none."""
     lines = [line for line in compared.alarms if line.startswith("carrier=AA: ")]
-    assert any(line.startswith("carrier=AA: value of delay: mean ") for line in lines)
+    assert any(line.startswith("carrier=AA: value of delay: differs by ") for line in lines)
     assert len(lines) == sum(shift.drifted for shift in compared.groups[1].shifts)
     assert not drift(nights[1], against=nights[0], by=["carrier"], thresholds={"false_discovery_rate": 0, "ndcg": 0}).crossed
     orders = drift(nights[1], against=nights[0], by=["carrier"], thresholds={"false_discovery_rate": 0, "ndcg": 1.0}).alarms
@@ -176,7 +176,7 @@ def test_a_night_without_rows(example, nights, tmp_path):
         found = drift(run, against=against, by="carrier")
         assert {group.state for group in found.groups} == {state}
         json.loads(found.text, parse_constant=refuse_constants)
-        assert found.alarms == (("no rows, were 3,000",) if state == "gone" else ())
+        assert found.alarms == (("no rows, before 3,000",) if state == "gone" else ())
 
 
 def test_columns_that_do_not_fit_are_refused(example, nights, frames, tmp_path):

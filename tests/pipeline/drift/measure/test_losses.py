@@ -9,7 +9,7 @@ from scipy import stats
 
 from leafledger import drift
 from leafledger.pipeline.drift.compare.alarm_thresholds import Thresholds
-from leafledger.pipeline.drift.compare.shifts import FEW_LOSSES, judge, shift_loss
+from leafledger.pipeline.drift.compare.shifts import FEW, judge, shift_loss
 from leafledger.pipeline.drift.compare.split import Night
 from leafledger.pipeline.drift.measure.means import Means
 from leafledger.pipeline.errors import UnlikeRuns, UsageError
@@ -136,8 +136,8 @@ def test_nights_without_drift_have_few_alarms():
     rng = np.random.default_rng(7)
     rises = [make_rise(rng.gamma(0.5, size=n), rng.gamma(0.5, size=n)) for n in (60, 500) for _ in range(1000)]
     assert sum(judge([each], Thresholds())[0].drifted for each in rises) <= stats.binom.ppf(0.999, len(rises), 0.01)
-    assert np.isnan(make_rise(rng.gamma(0.5, size=FEW_LOSSES - 1), rng.gamma(9.0, size=5000)).p)
-    assert judge([make_rise(rng.gamma(0.5, size=FEW_LOSSES), rng.gamma(1.0, size=500))], Thresholds())[0].drifted
+    assert np.isnan(make_rise(rng.gamma(0.5, size=FEW - 1), rng.gamma(9.0, size=5000)).p)
+    assert judge([make_rise(rng.gamma(0.5, size=FEW), rng.gamma(1.0, size=500))], Thresholds())[0].drifted
     assert shift_loss("margin", "0", (NOTHING, NOTHING)) == []
 
 

@@ -167,7 +167,7 @@ def test_what_there_is_no_such_thing_of_is_refused():
     for row in (5, -6, 1.0, True):
         with pytest.raises(UsageError, match=r"^row is .*, expected a position of 5 rows$"):
             found.waterfall(row, 0)
-    for output in (None, "3", 3, -1, True):
+    for output in ("3", 3, -1, True):
         with pytest.raises(UsageError, match=r"^output is .*, expected one of 0, 1, 2, or a position$"):
             found.waterfall(0, output)
     for call in (lambda: ranked.top(2), ranked.waterfall, ranked.to_shap):

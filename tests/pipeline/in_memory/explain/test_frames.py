@@ -1,15 +1,21 @@
-"""Interactions as matrices and frames: beside shap and XGBoost, and as they are defined here."""
+"""Interactions as matrices and frames: beside shap and XGBoost, and as they are defined here; attributions for Polars."""
+
+import sys
+from dataclasses import replace
 
 import lightgbm
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 import shap
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
+from polars.testing import assert_frame_equal
 
 from leafledger import attribute
 from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.in_memory.explain.frames import show_rows
 
 RNG = np.random.default_rng(11)
 FRAME = pd.DataFrame(RNG.normal(size=(80, 4)).round(1), columns=list("abcd"), index=[f"row {i}" for i in range(80)])
@@ -99,3 +105,27 @@ def test_what_was_not_asked_for_is_refused():
         found.to_frame(interactions="all")
     with pytest.raises(UsageError, match="halves is 2, expected True or False"):
         attribute(TREES, FRAME, interactions="all").interaction_matrix(2)
+
+
+def test_polars_gets_what_arrow_gets():
+    """With ids of the rows it was given; and a line where Polars is not installed."""
+    found = attribute(TREES, polars.from_pandas(FRAME).with_columns(customer=polars.int_range(80)))
+    table = found.to_polars("customer")
+    assert table.columns == ["customer", "margin", "phi_a", "phi_b", "phi_c", "phi_d"]
+    assert_frame_equal(table, polars.from_arrow(found.to_arrow("customer")))
+    assert_array_equal(table["phi_b"].to_numpy(), found["b"])
+
+
+def test_without_polars_the_line_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(UsageError, match=r"^to_polars needs polars: pip install polars$"):
+        attribute(TREES, FRAME).to_polars()
+
+
+def test_a_notebook_s_table_has_values_beside_attributions():
+    """Missing ones by this word; what rounding leaves is 0."""
+    frame = FRAME[:3].assign(a=[np.nan, 20261128.0, 1.5])
+    html = attribute(TREES, frame)._repr_html_()
+    assert all(text in html for text in ("(missing)", "(20261128)", "(1.5)"))
+    assert "0 (" in show_rows(replace(attribute(TREES, frame), phi=np.full((3, 1, 4), 1e-19)))
+    assert "e-19" not in show_rows(replace(attribute(TREES, frame), phi=np.full((3, 1, 4), 1e-19)))

@@ -112,7 +112,7 @@ def test_a_field_holds_the_means_and_says_how_many_rows_it_does_not():
     phi[1], x[1] = 900, 5
     figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(0, 10, 41).tolist())), x, phi)
     assert {row[0]: number(row[3]) for row in figure.table.rows}["missing"] == 60
-    assert " 1 row lies outside the field." in figure.description
+    assert " 1 row is outside the picture. On the left, 10 rows without a value: mean +60." in figure.description
     (low, *_, high), path = figure.drawing.upright, figure.drawing.lines[0].path
     first = float(path.removeprefix("M").split("h")[0].split()[1])
     at = number(low.text) + (number(high.text) - number(low.text)) * (100 - first / 40 * 100 - low.at) / (high.at - low.at)

@@ -54,7 +54,7 @@ def test_the_table_says_which_way_attributions_go():
     assert {shape.kind for shape in figure.drawing.strips[2].shapes} == {"unknown"}
 
 
-@pytest.mark.parametrize(("n", "said"), [(1, "1 attribution lies beyond the axis"), (2, "2 attributions lie beyond the axis")])
+@pytest.mark.parametrize(("n", "said"), [(1, "1 attribution is outside the picture"), (2, "2 attributions are outside the picture")])
 def test_what_lies_beyond_the_axis_is_counted(n, said):
     asked, counts = counted(np.concatenate((np.zeros(9), np.full(n, 5.0))))
     assert said in draw_swarm(["x"], [asked], [counts], "margin").description

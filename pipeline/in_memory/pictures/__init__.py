@@ -1,0 +1,1 @@
+"""Pictures of attributions: what a notebook holds of them, and what can be drawn."""

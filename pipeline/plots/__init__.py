@@ -1,0 +1,1 @@
+"""Pictures of attributions in memory, by the figures of a report."""

@@ -1,0 +1,86 @@
+"""The report's section on data quality: missing values and new categories, and by how much they move predictions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leafledger.kernels.methods import METHODS
+
+from ..arguments.choices import LOSS
+from ..drift.compare.shifts import MISSING
+from ..finished.finished_run import FinishedRun
+from .counts.counts import MISSING as MISSING_BIN
+from .counts.counts import CountedColumn, Counts
+from .figures.bars import draw_inputs, tabulate_inputs
+from .figures.scale import shorten_name, write_share
+from .figures.spread import find_spread
+from .page import Section
+from .vocabulary import Vocabulary
+
+FEW = 30  # rows without a value below which their mean attribution is not told
+SHARE = 0.02  # of the importance of all features: smaller effects are not told
+MOST = 4
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class MissingEffect:
+    """What the rows without a value of a feature do to predictions."""
+
+    feature: str
+    share: float  # of all rows
+    phi: float  # their mean attribution
+    other: float  # mean attribution of the rows that have a value
+
+
+def find_missing_effects(names: Sequence[str], asked: Sequence[CountedColumn], counts: Sequence[Counts]) -> list[MissingEffect]:
+    """Measure the attributions of rows without a value, the largest effect on the mean first."""
+    found = []
+    for name, column, each in zip(names, asked, counts, strict=True):
+        if column.values is None:
+            continue
+        missing, there = find_spread(column, each, slice(MISSING_BIN, MISSING_BIN + 1)), find_spread(column, each, slice(MISSING_BIN + 1, None))
+        if missing.n >= FEW and there.n:
+            found.append(MissingEffect(name, missing.n / (missing.n + there.n), missing.mean, there.mean))
+    return sorted(found, key=lambda each: -abs(each.share * (each.phi - each.other)))
+
+
+def _share_before(found: Mapping[str, Any] | None, feature: str) -> float | None:
+    shifts = () if found is None else found["shifts"]
+    return next((shift["reference_mean"] for shift in shifts if shift["kind"] == MISSING and shift["feature"] == feature), None)
+
+
+def say_missing(effect: MissingEffect, found: Mapping[str, Any] | None, reference: str, words: Vocabulary) -> str:
+    """Say what missing values do to predictions, and how much of a change since another run comes of them."""
+    rows, before = words.names.rows, _share_before(found, effect.feature)
+    was = "" if before is None else f", in {reference} {write_share(before) if before else 'none'}"
+    apart = effect.phi - effect.other
+    said = f"{write_share(effect.share)} of the {rows} have no {shorten_name(effect.feature)}{was}."
+    said += f" That moves their {words.total} by {words.write(effect.phi, True)} each, while other {rows} have {words.write(effect.other, True)}"
+    grown = effect.share - (before or 0.0)
+    if before is not None and found is not None and len(found["outputs"]) == 1 and found["outputs"][0]["mean"] is not None and grown:
+        change = found["outputs"][0]["change"]
+        if change and 0 < grown * apart / change <= 1.05 and abs(grown * apart / change) >= SHARE:
+            return f"{said}: about {words.write(grown * apart, True)} of the change of the mean by {words.write(change, True)}."
+    return f"{said}: about {words.write(effect.share * apart, True)} on the mean {words.total}."
+
+
+def list_missing(
+    effects: Sequence[MissingEffect], total: float, found: Mapping[str, Any] | None, reference: str, words: Vocabulary
+) -> tuple[str, ...]:
+    """List what missing values do to predictions, where that is not small beside the importance of all features."""
+    large = [each for each in effects if abs(each.share * (each.phi - each.other)) >= SHARE * total]
+    return tuple(say_missing(each, found, reference, words) for each in large[:MOST])
+
+
+def write_quality(run: FinishedRun, rows: Sequence[Row] | None, effects: Sequence[str], most: int) -> Section | None:
+    """Write the section on the values that came in."""
+    if not rows:
+        return None
+    figure = draw_inputs(rows, most)
+    told = () if not METHODS[run.plan.method].attributes or run.plan.space == LOSS else tuple(effects)
+    if figure is not None:
+        return Section("inputs", "Data quality", items=told, figures=(figure,))
+    unseen = "none is a category that it does not know" + ", of those features whose categories it tells" * any(row["unseen"] is None for row in rows)
+    text = f"No value of a feature that the model uses is missing, and {unseen}."
+    return Section("inputs", "Data quality", (text,), tables=(("Values that the model uses", tabulate_inputs(rows, most)),))

@@ -1,0 +1,199 @@
+"""Explainers as models of MLflow: saved, logged, and loaded as its ``pyfunc``, which serves them by REST and in Spark."""
+
+from importlib.metadata import version
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..arguments.readers import shorten
+from ..errors import UsageError
+from ..extras import needing
+from ..stores import storage
+from .recipe import Recipe, answer, open_explainer, write_explainer
+
+LOADER = "leafledger.mlflow"  # module that MLflow imports to load a model, in a checkout as in a wheel
+FOLDER = "explainer"  # below MLflow's "data"
+EXAMPLE_ROWS = 5
+
+
+class ServedExplainer:
+    """What ``mlflow.pyfunc.load_model`` returns a wrapper of: ``predict(frame)`` gives a frame with a row for every row."""
+
+    def __init__(self, folder: Path) -> None:
+        self.recipe, self.explainer = open_explainer(folder)
+
+    def predict(self, rows: Any, params: Any = None) -> Any:
+        """Explain rows.
+
+        Parameters
+        ----------
+        rows : pandas.DataFrame
+            Columns as in the model's signature.
+        params : dict, optional
+            MLflow's; there are none.
+
+        Returns
+        -------
+        pandas.DataFrame
+            See `leafledger.mlflow.save_explainer`.
+        """
+        if params:
+            raise UsageError(f"params are {shorten(params)}, expected none: how rows are explained was said when the explainer was logged")
+        return answer(self.recipe, self.explainer, rows).to_pandas().set_axis(rows.index)
+
+
+def _load_pyfunc(path: str) -> ServedExplainer:
+    """Load an explainer for MLflow, by this name."""
+    return ServedExplainer(Path(path))
+
+
+def _take_example(example: Any, background: Any) -> Any:
+    """Take the first rows as a pandas frame, categories by their values, since MLflow's signatures have no categories."""
+    import pandas as pd
+
+    given = background if example is None else example
+    if given is None or isinstance(given, str):
+        raise UsageError("example is missing, expected some rows, a data frame or Arrow table: their names and types become the model's signature")
+    if not isinstance(given, pd.DataFrame | pa.Table):
+        raise UsageError(f"example is {shorten(given)}, expected a pandas data frame or an Arrow table")
+    frame = (given.to_pandas() if isinstance(given, pa.Table) else given).head(EXAMPLE_ROWS).reset_index(drop=True)
+    return frame.astype({name: object for name, dtype in frame.dtypes.items() if isinstance(dtype, pd.CategoricalDtype)})
+
+
+def _describe(recipe: Recipe, explainer: Any, example: Any) -> dict[str, Any]:
+    """What MLmodel says of the explainer, for people and programs that read no recipe."""
+    found = explainer(example)
+    base = found.base.reshape(-1).tolist() if found.base.ndim == 1 else None
+    said = {"version": recipe.leafledger, "method": recipe.method, "game": recipe.game, "outputs": [*found.outputs], "base": base}
+    return {"leafledger": said | {"library": recipe.library, "model": recipe.digest}}
+
+
+def _saved(save: Any, model: Any, method: str, example: Any, background: Any, ids: Any, top: int | None, requirements: Any, asked: Any) -> Any:
+    """Write an explainer, explain the example, and let MLflow save the folder."""
+    with needing("an explainer in MLflow", "mlflow"):
+        from mlflow.models import infer_signature
+    rows = _take_example(example, background)
+    with storage.scratch() as above:
+        folder = above / FOLDER
+        folder.mkdir()
+        recipe, explainer = write_explainer(folder, model, method, background, ids, top, asked)
+        found = answer(recipe, explainer, rows).to_pandas()
+        return save(
+            loader_module=LOADER,
+            data_path=str(folder),
+            signature=infer_signature(rows, found),
+            input_example=rows,
+            pip_requirements=[f"leafledger[mlflow]=={version('leafledger')}"] if requirements is None else requirements,
+            metadata=_describe(recipe, explainer, rows),
+        )
+
+
+def save_explainer(
+    model: Any,
+    path: str | PathLike,
+    method: str = "shapley",
+    *,
+    example: Any = None,
+    background: Any = None,
+    ids: Any = (),
+    top: int | None = None,
+    pip_requirements: Any = None,
+    **asked: Any,
+) -> None:
+    """Save an explainer as a model of MLflow, a ``pyfunc`` without a pickle: the model's file, background, tables, and a recipe in JSON.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        What is explained, as `leafledger.prepare` takes it.
+    path : str or path
+        Of the folder, which must not be there yet.
+    method : str
+        One of `METHODS`.
+    example : data frame or Arrow table, optional
+        Rows as they will come; the first five are kept. Their names and types become the signature, so that a column of integers takes no missing
+        values later. By default the background.
+    background : data frame, Arrow table, array or "model", optional
+        As `leafledger.prepare` takes it. Its rows are kept beside the model.
+    ids : str or sequence of str
+        Columns of the rows that come first in the answer.
+    top : int, optional
+        Answer with so many of the largest attributions of a row, as columns ``feature_1``, ``phi_1``, ``value_1``, …, where the model has one output
+        or `output` names one. By default with all: the columns of `Attributions.to_arrow`.
+    pip_requirements : list of str, optional
+        What MLflow installs where it makes an environment; by default this version of leafledger with its extra ``mlflow``.
+    **asked : Any
+        ``parameters``, ``partition``, ``interactions``, ``order``, ``index``, ``combinations``, ``background_errors``, ``allow_unseen``, ``output``
+        and ``space``, as `leafledger.prepare` takes them.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+
+    def save(**given: Any) -> None:
+        from mlflow import pyfunc
+
+        pyfunc.save_model(str(path), **given)
+
+    _saved(save, model, method, example, background, ids, top, pip_requirements, asked)
+
+
+def log_explainer(
+    model: Any,
+    name: str = "explainer",
+    method: str = "shapley",
+    *,
+    example: Any = None,
+    background: Any = None,
+    ids: Any = (),
+    top: int | None = None,
+    pip_requirements: Any = None,
+    registered_model_name: str | None = None,
+    **asked: Any,
+) -> Any:
+    """Log an explainer in MLflow, in the active run or one of its own, see `save_explainer`.
+
+    Parameters
+    ----------
+    model : Model, str, path or model object
+        As `save_explainer` takes it.
+    name : str
+        Of the logged model.
+    method : str
+        As `save_explainer` takes it.
+    example : data frame or Arrow table, optional
+        As `save_explainer` takes it.
+    background : data frame, Arrow table, array or "model", optional
+        As `save_explainer` takes it.
+    ids : str or sequence of str
+        As `save_explainer` takes it.
+    top : int, optional
+        As `save_explainer` takes it.
+    pip_requirements : list of str, optional
+        As `save_explainer` takes it.
+    registered_model_name : str, optional
+        Also register it by this name.
+    **asked : Any
+        As `save_explainer` takes it.
+
+    Returns
+    -------
+    mlflow.models.model.ModelInfo
+        What MLflow says of it; ``model_uri`` is in it.
+
+    Raises
+    ------
+    LeafledgerError
+        One line: what was got, what was expected, where.
+    """
+
+    def save(**given: Any) -> Any:
+        from mlflow import pyfunc
+
+        return pyfunc.log_model(name=name, registered_model_name=registered_model_name, **given)
+
+    return _saved(save, model, method, example, background, ids, top, pip_requirements, asked)

@@ -1,0 +1,185 @@
+"""A Pipeline is explained by the columns of the data: its last step's values in groups, and beside them what the rows held before the first step."""
+
+import pickle
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import polars
+import pyarrow as pa
+import pytest
+import xgboost
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.compose import ColumnTransformer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+
+from leafledger import attribute, encoder_groups, load_ensemble
+from leafledger.pipeline.errors import SchemaMismatch, UnsupportedModel, UsageError
+
+RNG = np.random.default_rng(14)
+N = 200
+FRAME = pd.DataFrame(
+    {
+        "age": np.where(np.arange(N) % 11 == 0, np.nan, RNG.integers(18, 80, N)),
+        "income": RNG.normal(17000, 3000, N).round(),
+        "job": RNG.choice(["cook", "nurse", "clerk"], N),
+        "city": RNG.choice(["Oslo", "Rome"], N),
+        "unused": 1,
+    },
+    index=[f"customer {i}" for i in range(N)],
+)
+TARGET = FRAME["age"].fillna(50) / 10 + 3 * (FRAME["job"] == "cook") + (FRAME["city"] == "Rome") * FRAME["income"] / 9000
+NUMBERS = make_pipeline(SimpleImputer(), StandardScaler())
+LASTS = {
+    "forest": RandomForestRegressor(5, max_depth=4, random_state=0),
+    "lightgbm": lightgbm.LGBMRegressor(n_estimators=8, verbose=-1, n_jobs=1),
+    "xgboost": xgboost.XGBRegressor(n_estimators=8, max_depth=3, n_jobs=1),
+}
+
+
+def steps(**given):
+    """Scaled numbers and encoded texts; a column is dropped."""
+    return ColumnTransformer([("numbers", NUMBERS, ["age", "income"]), ("texts", OneHotEncoder(**given), ["job", "city"])])
+
+
+def fit(last, target=TARGET):
+    """A Pipeline with such a last step."""
+    return make_pipeline(steps(), last).fit(FRAME, target)
+
+
+FOREST = fit(LASTS["forest"])
+
+
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize("last", LASTS)
+def test_values_are_the_last_step_s_and_add_up_to_predict(last):
+    """In groups by the columns of the data, to the last bit; to what the whole Pipeline predicts."""
+    model = fit(LASTS[last])
+    found = attribute(model, FRAME)
+    by_hand = attribute(model[-1], model[:-1].transform(FRAME), partition=encoder_groups(model))
+    assert_array_equal(found.phi, by_hand.phi)
+    assert found.names == ("age", "income", "job", "city")
+    assert_allclose(found.phi.sum(axis=2)[:, 0] + found.base[0], model.predict(FRAME), rtol=1e-5)
+
+
+def test_rows_have_the_values_that_were_given():
+    """Not the scaled ones, and of an encoded column its category; labels of the rows stay."""
+    found = attribute(FOREST, FRAME)
+    for name in found.names:
+        assert_array_equal(found.values(name), FRAME[name].to_numpy())
+    assert found.index.tolist() == FRAME.index.tolist()
+    labels = {step.label for step in found.waterfall(3).steps}
+    row = FRAME.iloc[3]
+    assert labels == {f"age = {row['age']:g}", f"income = {row['income']:g}", f"job = {row['job']}", f"city = {row['city']}"}
+    assert set(found[5:9].top(9)["value"].astype(str)) >= {FRAME["job"].iloc[5], FRAME["city"].iloc[6]}
+    assert found.to_arrow("unused")["unused"].to_pylist() == [1] * N
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        lambda: FRAME[:1].reset_index(drop=True),
+        lambda: FRAME.iloc[0].to_dict(),
+        lambda: [FRAME.iloc[0].to_dict()],
+        lambda: FRAME.iloc[0],
+        lambda: pa.Table.from_pandas(FRAME[:1], preserve_index=False),
+        lambda: polars.from_pandas(FRAME[:1]),
+        lambda: FRAME[:1][["unused", "city", "job", "income", "age"]],
+    ],
+    ids=["frame", "dict", "records", "Series", "Arrow", "Polars", "other order"],
+)
+def test_rows_come_in_every_form(given):
+    assert_array_equal(attribute(FOREST, given()).phi, attribute(FOREST, FRAME[:1]).phi)
+
+
+def test_groups_of_columns_are_groups_of_what_was_made_of_them():
+    """By name; what they are called and have is of the data."""
+    found = attribute(FOREST, FRAME, partition={"person": ["age", "job"]})
+    groups = encoder_groups(FOREST)
+    wanted = {"person": groups["age"] + groups["job"], "income": groups["income"], "city": groups["city"]}
+    by_hand = attribute(FOREST[-1], FOREST[:-1].transform(FRAME), partition=wanted)
+    assert_array_equal(found["person"], by_hand["person"])
+    assert found.groups == (("person", ("age", "job")), ("income", ("income",)), ("city", ("city",)))
+    with pytest.raises(UsageError, match=r"^partition: group 'g' names 'ago', which is no feature of the model; did you mean 'age'\?$"):
+        attribute(FOREST, FRAME, partition={"g": ["ago"]})
+
+
+def test_a_background_is_of_the_data_too():
+    """And a label, or a weight, may be one of its columns."""
+    found = attribute(FOREST, FRAME[:20], background=FRAME[50:90])
+    made = FOREST[:-1].transform(FRAME)
+    by_hand = attribute(FOREST[-1], made[:20], background=made[50:90], partition=encoder_groups(FOREST))
+    assert_array_equal(found.phi, by_hand.phi)
+    labelled = FRAME.assign(price=TARGET, weight=2.0)
+    boosted = fit(lightgbm.LGBMRegressor(n_estimators=4, verbose=-1, n_jobs=1))
+    shares = attribute(boosted, labelled, "r2", label="price", weight="weight")
+    assert_allclose(shares.phi, attribute(boosted, FRAME, "r2", label=TARGET.to_numpy()).phi)
+    with pytest.raises(UsageError, match=r"^label is 'prize', which is no column of the rows; did you mean 'price'\?$"):
+        attribute(boosted, labelled, "r2", label="prize")
+
+
+def test_interactions_and_classes_are_those_of_the_columns():
+    model = fit(RandomForestClassifier(5, max_depth=4, random_state=0), np.digitize(TARGET, [5, 7]))
+    found = attribute(model, FRAME, interactions="all")
+    assert found["job", "age"].shape == (N, 3)
+    assert found.waterfall(4).title == f"row customer 4, output {model.predict(FRAME)[4]}"
+
+
+def test_a_search_and_a_sparse_step_are_followed():
+    search = GridSearchCV(
+        make_pipeline(steps(sparse_output=True), RandomForestRegressor(3, random_state=0)), {"randomforestregressor__max_depth": [3]}
+    )
+    search.fit(FRAME, TARGET)
+    assert_array_equal(attribute(search, FRAME).phi, attribute(search.best_estimator_, FRAME).phi)
+
+
+def test_columns_without_names_go_by_position():
+    """Of a matrix, which the first step was fitted on; a frame is taken as it stands."""
+    matrix = FRAME[["age", "income"]].to_numpy()
+    model = make_pipeline(SimpleImputer(), RandomForestRegressor(3, max_depth=3, random_state=0)).fit(matrix, TARGET)
+    found = attribute(model, matrix)
+    assert found.names == ("0", "1")
+    assert_array_equal(found.values("1"), matrix[:, 1])
+    frame = attribute(model, FRAME[["age", "income"]])
+    assert_array_equal(frame.phi, found.phi)
+    assert_array_equal(frame.values("1"), matrix[:, 1])
+
+
+def test_a_matrix_has_all_columns_of_the_first_step():
+    """Also where one of them is dropped: values are those of the column by its place."""
+    matrix = np.column_stack((np.zeros(N), FRAME["income"], FRAME["age"]))
+    keep = ColumnTransformer([("same", "passthrough", [2, 1])])
+    model = make_pipeline(keep, lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1)).fit(matrix, TARGET)
+    found = attribute(model, matrix)
+    assert found.names == ("2", "1")
+    assert_array_equal(found.values("2"), matrix[:, 2])
+    assert_array_equal(found.values("1"), matrix[:, 1])
+
+
+def test_what_cannot_be_followed_is_refused_with_the_line_to_write():
+    """Steps that mix columns, methods without values of groups, rows that the steps refuse; and where no rows are given, as before."""
+    mixed = make_pipeline(SimpleImputer(), PCA(2), RandomForestRegressor(2, random_state=0)).fit(FRAME[["age", "income"]], TARGET)
+    line = r"leafledger\.attribute\(model\[-1\], model\[:-1\]\.transform\(rows\)\)$"
+    with pytest.raises(UnsupportedModel, match=rf"^PCA may make columns of several others, .*; transform rows yourself, and .*: {line}"):
+        attribute(mixed, FRAME[["age", "income"]])
+    with pytest.raises(UsageError, match=rf"^method 'owen' has no values of groups, which columns of a Pipeline are: .*{line}"):
+        attribute(FOREST, FRAME, "owen")
+    with pytest.raises(SchemaMismatch, match=r"^rows: the Pipeline cannot transform them: .*income"):
+        attribute(FOREST, FRAME.drop(columns="income"))
+    with pytest.raises(SchemaMismatch, match=r"^rows of the background: the Pipeline cannot transform them: .*job"):
+        attribute(FOREST, FRAME, background=FRAME.drop(columns="job"))
+    with pytest.raises(UnsupportedModel, match=r"^Pipeline is no sum of trees: leafledger\.attribute\(model, rows\) takes the object"):
+        load_ensemble(FOREST)
+
+
+def test_a_frame_with_ordinal_codes_keeps_its_texts():
+    """Where every column stays one, it is called as before, with its own values."""
+    model = make_pipeline(OrdinalEncoder(), RandomForestRegressor(3, max_depth=3, random_state=0)).fit(FRAME[["job", "city"]], TARGET)
+    found = attribute(pickle.loads(pickle.dumps(model)), FRAME)
+    assert found.names == ("job", "city")
+    assert found.values("job").tolist() == FRAME["job"].tolist()

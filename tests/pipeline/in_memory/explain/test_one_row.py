@@ -1,0 +1,41 @@
+"""A row's waterfall goes to the class that is predicted for it, unless another one is asked for."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+
+from leafledger import attribute
+from leafledger.pipeline.errors import UsageError
+
+RNG = np.random.default_rng(7)
+ROWS = RNG.normal(size=(60, 3))
+LABELS = np.digitize(ROWS[:, 0] + ROWS[:, 1], [-0.5, 0.5])
+FOREST = RandomForestClassifier(5, max_depth=4, random_state=0).fit(ROWS, LABELS)
+
+
+@pytest.mark.parametrize("space", ["margin", "probability"])
+def test_a_waterfall_takes_the_predicted_class(space):
+    found = attribute(FOREST, ROWS, space=space)
+    for row, label in enumerate(FOREST.predict(ROWS)):
+        way = found.waterfall(row)
+        assert way.title == f"row {row}, output {label}"
+        assert way.total == found.prediction[row, label]
+        assert way.base + sum(step.phi for step in way.steps) == pytest.approx(way.total)
+    assert found.waterfall(0, 2).title == "row 0, output 2"
+
+
+def test_of_several_targets_none_is_predicted():
+    targets = RandomForestRegressor(3, max_depth=3, random_state=0).fit(ROWS, ROWS[:, :2])
+    with pytest.raises(UsageError, match=r"^output is None, expected one of 0, 1, or a position$"):
+        attribute(targets, ROWS).waterfall()
+
+
+def test_a_notebook_shows_the_predicted_class_with_the_values_beside():
+    """Of every row its own; of several targets the first."""
+    html = attribute(FOREST, ROWS)._repr_html_()
+    assert "of the predicted class; values in brackets" in html
+    for row, label in enumerate(FOREST.predict(ROWS[:5])):
+        assert f"<tr><td>{row}</td><td>{label}</td>" in html
+        assert f"({ROWS[row, 0]:.5g})" in html
+    targets = RandomForestRegressor(3, max_depth=3, random_state=0).fit(ROWS, ROWS[:, :2])
+    assert ", first output; values in brackets" in attribute(targets, ROWS)._repr_html_()

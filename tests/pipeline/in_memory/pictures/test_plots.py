@@ -1,0 +1,16 @@
+"""What can be drawn of attributions, as editors complete it."""
+
+import inspect
+
+from leafledger import Picture, Plots, attribute
+from tests.pipeline.plots.models import FRAME, MODEL
+
+
+def test_every_plot_returns_a_picture():
+    """Of the kinds that shap's users know, and no others."""
+    found = attribute(MODEL, FRAME[:60], interactions="all")
+    asked = {"scatter": ("age",)}
+    kinds = [name for name, _ in inspect.getmembers(Plots, inspect.isfunction) if not name.startswith("_")]
+    assert kinds == ["bar", "beeswarm", "heatmap", "interactions", "scatter", "waterfall"]
+    for kind in kinds:
+        assert isinstance(getattr(found.plot, kind)(*asked.get(kind, ())), Picture)

@@ -1,0 +1,72 @@
+"""Figures of a report as SVG: every kind of drawing has its marks, labels and legend, and several stand one below the other."""
+
+from xml.etree import ElementTree
+
+import pytest
+
+from leafledger.pipeline.plots.svg import KINDS, TRACK, draw_picture
+from leafledger.pipeline.report.figures.figure import Drawing, Figure, Matrix, Plane, Shape, Strip, Strips, Table, Track, Tracks, draw_bar
+from leafledger.pipeline.report.figures.scale import Axis
+from tests.pipeline.plots.drawn import SVG, count, said, texts
+
+AXIS = Axis(0.0, 10.0)
+NOTHING = Table((), ())
+
+
+def tracks(*names):
+    """Bars, one for each name."""
+    drawn = tuple(Track(name, (draw_bar(AXIS, 0, 5, "plain"),), text=f"n{i}") for i, name in enumerate(names))
+    return Figure("Bars", "They are bars.", Tracks(drawn, AXIS.ticks(), 0.0, "size"), NOTHING)
+
+
+def test_every_kind_of_drawing_is_drawn():
+    assert set(KINDS) == set(Drawing.__args__)
+
+
+def test_bars_have_labels_and_numbers_in_order():
+    svg = draw_picture(tracks("a", "b", "c"))
+    assert [text for text in texts(svg) if text in "abc"] == ["a", "b", "c"]
+    assert [text for text in texts(svg) if text.startswith("n")] == ["n0", "n1", "n2"]
+    assert count(svg, "rect", "plain") == 3
+    assert said(svg) == ("Bars", "They are bars.")
+
+
+def test_long_labels_are_shortened_and_stay_different():
+    names = ("od280/od315_of_diluted_wines", "od280/od316_of_diluted_wines")
+    labels = [text for text in texts(draw_picture(tracks(*names))) if text.startswith("od280")]
+    assert len(set(labels)) == 2
+    assert max(map(len, labels)) <= 27
+
+
+def test_pictures_of_several_figures_stand_below_each_other():
+    one, two = draw_picture(tracks("a")), draw_picture(tracks("a"), tracks("b", "c"))
+    heights = [int(ElementTree.fromstring(svg).get("height")) for svg in (one, two)]
+    assert heights[1] == 2 * heights[0] + TRACK
+    groups = [group.get("transform") for group in ElementTree.fromstring(two).findall(f"{SVG}g")]
+    assert groups == ["translate(0 0)", f"translate(0 {heights[0]})"]
+    assert two.count("<style>") == 1
+
+
+def test_a_matrix_has_a_cell_for_every_pair():
+    """Those without interaction are empty; a name is numbered like its column."""
+    matrix = Matrix(("a", "b", "c"), ((-1,), (6, -1), (0, 2, -1)), "0", "1.5")
+    svg = draw_picture(Figure("Pairs", "", matrix, NOTHING))
+    assert count(svg, "rect", "rule") == 3
+    assert count(svg, "path", "d6") == 1 + 1  # one in the legend
+    assert count(svg, "path", "d2") == 1 + 1
+    assert [text for text in texts(svg) if text[-1] in "abc"] == ["1  a", "2  b", "3  c"]
+    assert texts(svg)[-2:] == ["0", "1.5"]
+
+
+@pytest.mark.parametrize(("grey", "swatches"), [("missing", 1), ("", 0)])
+def test_a_legend_says_what_colours_mean(grey, swatches):
+    strips = Strips((Strip("a", (Shape("v3", "M0 0h1v1z"),)),), 10, AXIS.ticks(), None, "size", coloured=True, shades=("−1", "+1", grey))
+    plane = Plane(
+        10, 10, (), (Shape("mean", "M0 0"), Shape("l1", "M0 1")), (), (), None, "x", "y", (("mean", "Oslo"), ("l1", "Rome")), ("−1", "+1", grey)
+    )
+    for drawing in (strips, plane):
+        svg = draw_picture(Figure("Colours", "", drawing, NOTHING))
+        assert {"−1", "+1", grey} <= set(texts(svg))
+        assert count(svg, "path", "unknown") == swatches
+        assert count(svg, "path", *(f"v{level}" for level in range(9))) == 9 + (drawing is strips)
+    assert {"Oslo", "Rome"} <= set(texts(svg))

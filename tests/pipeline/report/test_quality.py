@@ -1,0 +1,61 @@
+"""Missing values are told with what they do to predictions, by the attributions of the rows that lack them."""
+
+import shutil
+
+import lightgbm
+import numpy as np
+import pandas as pd
+import pytest
+
+from leafledger import explain, read_run, report
+from leafledger.pipeline.report.figures.scale import write_number, write_share
+
+N = 1000
+
+
+@pytest.fixture(scope="module")
+def nights(tmp_path_factory):
+    """A night without missing values, and one with a tenth of them in one column."""
+    folder, rng = tmp_path_factory.mktemp("lacking"), np.random.default_rng(2)
+    rows = pd.DataFrame(rng.normal(size=(N, 2)), columns=["late", "far"])
+    seen = rows.mask(rng.random((N, 2)) < [0.1, 0.0])
+    label = np.where(seen["late"].isna(), 100.0, 0.0) + rows["far"]
+    settings = {"verbosity": -1, "num_threads": 1, "seed": 1}
+    lightgbm.train(settings, lightgbm.Dataset(seen, label), 30).save_model(folder / "model.txt")
+    for name, night in (("before", rows), ("now", seen)):
+        night.to_parquet(folder / f"{name}.parquet")
+        explain(folder / "model.txt", folder / f"{name}.parquet", folder / name, values=True, scheduler="serial")
+    return folder
+
+
+def test_what_missing_values_do_is_said_in_units_of_the_prediction(nights):
+    """The mean attribution of the rows without a value, and of the others, are those of the parts; and their part of the change of the mean."""
+    report(nights / "now", against=nights / "before", scheduler="serial")
+    page = (nights / "now/report/index.html").read_text()
+    frame = read_run(nights / "now").attributions().to_pandas()
+    missing = frame["value_late"].isna()
+    phi, other = frame["phi_late"][missing].mean(), frame["phi_late"][~missing].mean()
+    before = read_run(nights / "before").attributions().to_pandas()
+    whole = frame["margin"].mean() - before["margin"].mean()
+    said = f"{write_share(missing.mean())} of the rows have no late, in before none."
+    assert said in page
+    assert f"That moves their prediction by {write_number(phi, True, 3)} each, while other rows have {write_number(other, True, 3)}" in page
+    part = write_number(missing.mean() * (phi - other), True, 3)
+    assert f"about {part} of the change of the mean by {write_number(whole, True, 3)}." in page
+    assert "<h1>The mean prediction rose from " in page
+    assert ", mostly by late</h1>" in page
+
+
+def test_without_another_run_they_are_told_on_the_mean(nights, tmp_path):
+    alone = shutil.copytree(nights / "now", tmp_path / "alone", ignore=shutil.ignore_patterns("after*", "report"))
+    report(alone, scheduler="serial")
+    page = (alone / "report/index.html").read_text()
+    assert "of the rows have no late. That moves" in page
+    assert " on the mean prediction." in page
+
+
+def test_nothing_is_said_where_nothing_is_missing(nights):
+    report(nights / "before", scheduler="serial")
+    page = (nights / "before/report/index.html").read_text()
+    assert "No value of a feature that the model uses is missing" in page
+    assert "That moves their" not in page
