@@ -69,7 +69,7 @@ PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 test: setup
 	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
-# What one runs while working, a few minutes: no servers, clusters or pages, two cases of each test, few drawn examples.
+# What one runs while working, a few minutes: no servers, clusters or pages, the first case of each test, few drawn examples.
 test-quick: setup
 	$(BIN)/python -m pytest --quick --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 

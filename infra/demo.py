@@ -204,8 +204,8 @@ def explain_losses(model: Path, data: Path, folder: Path) -> Table:
     from leafledger import explain as explain_run
 
     table = Table(title="month against month: the mean loss in squared minutes, and which feature made the predictions worse, or better")
-    for heading in ("month", "mean loss", "change", "most of it", "labels"):
-        table.add_column(heading, justify="left" if heading in ("month", "most of it") else "right")
+    for heading in ("month", "mean loss", "change", "most by", "labels", "other features"):
+        table.add_column(heading, justify="left" if heading in ("month", "most by") else "right")
     runs = [folder / f"2013-{month:02}" for month in LOSSES]
     for month, run in zip(LOSSES, runs, strict=True):
         background = str(data / f"month={TRAINED[-1]}")
@@ -216,7 +216,9 @@ def explain_losses(model: Path, data: Path, folder: Path) -> Table:
         (whole,) = found.outputs
         way = 1 if whole.change > 0 else -1
         first = max((each for each in found.shifts if each.kind == "phi"), key=lambda each: way * each.change)
-        table.add_row(run.name, f"{whole.mean:.0f}", f"{whole.change:+.0f}", f"{first.feature} {first.change:+.0f}", f"{whole.base or 0.0:+.0f}")
+        rest = (whole.features or 0.0) - first.change
+        most = f"{first.feature} {first.change:+.0f}"
+        table.add_row(run.name, f"{whole.mean:.0f}", f"{whole.change:+.0f}", most, f"{whole.base or 0.0:+.0f}", f"{rest:+.0f}")
     return table
 
 

@@ -9,8 +9,10 @@ from leafledger.kernels.effects.axes import Nodes, Runs, find_runs, list_nodes
 from leafledger.kernels.trees.binning import BinTables
 from leafledger.kernels.trees.forest import Forest, make_forest
 
+from ..arguments.readers import shorten
 from ..dataset.columns.partition import Groups
 from ..dataset.columns.players import number_players
+from ..errors import UsageError
 from ..methods.tables import refuse_statistics
 from ..models.model import Model
 from .named_axis import NamedAxis, choose_names, choose_pairs, name_axis
@@ -73,6 +75,8 @@ def ask_effects(model: Model, groups: Groups, features: Any, pairs: Any, what: s
     """Find the axes that are asked for, of all features where none is said; refuse what is not there, and models with target statistics."""
     refuse_statistics(model, what)
     names, chosen = choose_names(features, model, groups), choose_pairs(pairs, model, groups)
+    if not names and not chosen:
+        raise UsageError(f"features are {shorten(features)}, expected at least one, or None for all")
     bins, forest = make_forest(model.ensemble, number_players(model, groups).numbers)
     more = dict.fromkeys(name for pair in chosen for name in pair if name not in names)
     axes = tuple(name_axis(model, bins, forest, groups, name) for name in (*names, *more))

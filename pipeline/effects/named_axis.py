@@ -194,8 +194,6 @@ def choose_names(given: Any, model: Model, groups: Groups) -> tuple[str, ...]:
         return known
     places = {name: j for j, name in enumerate(known)}
     listed = [given] if isinstance(given, str) or not hasattr(given, "__iter__") else [*given]
-    if not listed:
-        raise UsageError(f"features are {shorten(given)}, expected at least one, or None for all")
     return read_names("features", [_find(name_at(each, places, "features"), known, groups, "features") for each in listed], "names of features")
 
 

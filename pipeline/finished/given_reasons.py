@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 LETTERS = Path(__file__).parent / "letters"
 OWN = {"text": "letter.txt.jinja", "html": "letter.html.jinja"}  # templates that come along
 MARKUP = (".html", ".htm")  # endings of templates whose values are escaped
-FORMULAS = ("=", "+", "-", "@", "\t", "\r")  # beginnings of texts that a spreadsheet would run
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # beginnings of texts that a spreadsheet would run
 NAME = 150  # characters of a letter's file
 
 
@@ -88,7 +88,7 @@ def _write_csv(path: Path, rows: Sequence[Given], ids: Sequence[str], most: int)
     heads = [f"reason {rank} {what}" for rank in range(1, most + 1) for what in ("code", "text")]
     with path.open("w", newline="", encoding="utf-8-sig") as file:
         writer = csv.writer(file)
-        writer.writerow([*ids, *heads])
+        writer.writerow([*map(_guard, ids), *heads])
         for row in rows:
             told = [reason[what] for reason in row.reasons for what in ("code", "text")]
             told += [""] * (len(heads) - len(told))
@@ -116,7 +116,7 @@ def _write_letter(template: "Template", given: str, row: Given) -> str:
 
     try:
         return template.render(ids=row.ids, reasons=row.reasons)
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError, MemoryError) as error:
         raise UsageError(
             f"{given}: cannot be filled in: {' '.join(str(error).split())}; a template has ids and reasons, each with code and text"
         ) from error

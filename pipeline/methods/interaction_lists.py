@@ -1,12 +1,15 @@
 """Interactions of pairs or sets: what is asked of a method, and columns of lists, the largest of every row first."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 from leafledger.kernels.method.method import Method
+from leafledger.kernels.reductions.reduction import MOMENTS
 from leafledger.kernels.reductions.summary import INTERACTIONS, SET_INTERACTIONS, Summary
+from leafledger.kernels.reductions.weighted_moments import WEIGHTED_MEANS
 from leafledger.kernels.set_indices import INDICES, Sets
 from leafledger.kernels.slices.top_k import find_largest
 
@@ -20,6 +23,7 @@ from ..models.model import Model
 from .top_k_lists import choose_largest
 
 FIRST, SECOND, FEATURES, VALUE = "first", "second", "features", "value"  # fields of an entry
+BY_WEIGHT = replace(WEIGHTED_MEANS, name="moments by weight", finalize=MOMENTS.finalize)
 
 
 def name_entries(names: Sequence[Sequence[str]], of_sets: bool) -> dict[str, pa.Array]:
@@ -155,9 +159,10 @@ def choose_sets(method: Method, interactions: int | str | None, order: int | Non
     return Sets(order, index or method.games.index)
 
 
-def find_summary(sets: Sets | None) -> Summary:
-    """Find the summary of interactions: of pairs, or of sets."""
-    return INTERACTIONS if sets is None else SET_INTERACTIONS
+def find_summary(sets: Sets | None, of_loss: bool = False) -> Summary:
+    """Find the summary of interactions: of pairs, or of sets; of a loss rows count by their weights, and those without a label do not."""
+    found = INTERACTIONS if sets is None else SET_INTERACTIONS
+    return replace(found, reduction=BY_WEIGHT) if of_loss else found
 
 
 def refuse_large(n_rows: int, n_outputs: int, n_sets: int) -> None:

@@ -89,14 +89,16 @@ def write_headline_of_change(found: Found, words: Vocabulary) -> str | None:
         return None
     several = f" of output {shorten_name(first['output'])}" if len(found["outputs"]) > 1 else ""
     old, new = _two(words, before, now)
-    if not found["alarms"]:
-        return f"Little changed: the mean {words.total}{several} is {new}, in {name_reference(found)} it was {old}"
-    error = _number(first["standard_error"])
+    calm, error = not found["alarms"], _number(first["standard_error"])
     if old == new or abs(now - before) <= 2 * error:
-        return f"The mean {words.total}{several} stayed at about {new}, but other things changed"
+        return (
+            f"Little changed: the mean {words.total}{several} stayed at about {new}"
+            if calm
+            else (f"The mean {words.total}{several} stayed at about {new}, but other things changed")
+        )
     mostly = say_mostly(found)
     by = f", mostly by {mostly}" if mostly else ""
-    return f"The mean {words.total}{several} {'rose' if now > before else 'fell'} from {old} to {new}{by}"
+    return f"The mean {words.total}{several} {'rose' if now > before else 'fell'} from {old} to {new}{by}{'; no alarm' if calm else ''}"
 
 
 def _draw_split(found: Found, split: Found, words: Vocabulary) -> Figure | None:

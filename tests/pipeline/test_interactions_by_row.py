@@ -60,7 +60,29 @@ def test_rows_without_a_label_have_none(model):
     label = LABEL[:6].copy()
     label.iloc[2] = np.nan
     found = attribute(model, PROBE, background=OTHERS, interactions="all", order=2, space="loss", label=label)
-    assert (np.abs(found.interactions).max(axis=(1, 2)) == 0).tolist() == [False, False, True, False, False, False]
+    assert np.isnan(found.interactions).all(axis=(1, 2)).tolist() == [False, False, True, False, False, False]
+    assert np.isfinite(np.delete(found.interactions, 2, axis=0)).all()
+
+
+def test_summaries_count_rows_by_their_weights(model, tmp_path):
+    """And none without a label, in memory and in a run, as the losses' own."""
+    label, weight = LABEL[:40].copy(), RNG.uniform(0.5, 2.0, 40)
+    label[::3] = np.nan
+    data = ROWS[:40].assign(label=label, weight=weight)
+    data.to_parquet(tmp_path / "data.parquet")
+    OTHERS.to_parquet(tmp_path / "others.parquet")
+    model.save_model(tmp_path / "model.json")
+    asked = {"space": "loss", "background": tmp_path / "others.parquet", "label": "label", "weight": "weight", "interactions": "all", "order": 2}
+    found = attribute(model, data, **asked | {"background": OTHERS})
+    explain(tmp_path / "model.json", tmp_path / "data.parquet", tmp_path / "run", scheduler="serial", missing_labels="count", **asked)
+    known = label.notna().to_numpy()
+    values = found.interactions[known, 0]
+    mean = np.average(values, axis=0, weights=weight[known])
+    for table in (found.summaries["interactions"].to_pandas(), pd.read_parquet(tmp_path / "run/summary/interactions.parquet")):
+        by_set = table.assign(features=[tuple(each) for each in table["features"]]).set_index("features").loc[list(found.sets)]
+        np.testing.assert_allclose(by_set["mean"], mean, rtol=1e-5, atol=1e-12)
+        np.testing.assert_allclose(by_set["mean_abs"], np.average(np.abs(values), axis=0, weights=weight[known]), rtol=1e-5)
+        np.testing.assert_allclose(by_set["std"], np.sqrt(np.average((values - mean) ** 2, axis=0, weights=weight[known])), rtol=1e-5)
 
 
 def test_responses_without_a_link_are_margins():

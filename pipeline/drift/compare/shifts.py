@@ -24,7 +24,7 @@ PHI, VALUE, MISSING, UNSEEN, GROUPS, MEAN_LOSS = "phi", "value", "missing", "uns
 MEAN_TOTALS = tuple(f"mean {total}" for total in dict.fromkeys(TOTALS.values()) if total != LOSS)  # of margins, or predictions
 MEANS = (*MEAN_TOTALS, MEAN_LOSS)
 THRESHOLDS = {MISSING: "share", UNSEEN: "share", MEAN_LOSS: "loss"} | dict.fromkeys(MEAN_TOTALS, "mean")  # how far is far enough; else by distance
-IGNORED = (PHI, VALUE, MISSING, UNSEEN)  # kinds that make no alarm where their feature is ignored
+IGNORED = (PHI, VALUE, MISSING, UNSEEN, GROUPS)  # kinds that make no alarm where their feature is ignored
 FEW = 50  # rows below which a night's mean loss or prediction is not tested
 S = TypeVar("S")
 

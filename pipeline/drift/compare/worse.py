@@ -16,7 +16,7 @@ def _signed(change: float, error: float = math.nan) -> str:
 
 
 def say_worse(split: Split, shifts: Iterable[Shift], alike: bool) -> str | None:
-    """Say how the mean loss changed, and which feature most of the change is.
+    """Say how the mean loss changed, and by what: the feature that moved it most that way, labels, and what is left.
 
     Parameters
     ----------
@@ -42,5 +42,7 @@ def say_worse(split: Split, shifts: Iterable[Shift], alike: bool) -> str | None:
     first = max(mine, key=lambda shift: abs(shift.change), default=None)
     parts = [] if first is None else [f"{_signed(first.change, first.standard_error)} of it is {printable(first.feature)}"]
     base = f"{_signed(split.base)} is {BASE if alike else BASE_OF_OTHERS}" if split.base else ""
-    made = ", ".join(filter(None, (*parts, base)))
+    left = split.features - (0.0 if first is None else first.change)
+    rest = f"{_signed(left)} {'all features' if first is None else 'the other features'}" if left else ""
+    made = ", ".join(filter(None, (*parts, base, rest)))
     return f"{said}, {_signed(split.change, split.standard_error)}" + (f": {made}" if made else "")

@@ -83,7 +83,7 @@ def load_attributions(path: str | PathLike) -> Attributions:
     data = storage.read(uri)
     try:
         told = pq.read_metadata(pa.BufferReader(data)).metadata or {}
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InvalidRun(f"{uri}: is no Parquet file, expected one that Attributions.save wrote") from error
     if CONTENT not in told or DIGEST not in told:
         raise InvalidRun(f"{uri}: holds no attributions, expected a file that Attributions.save wrote")

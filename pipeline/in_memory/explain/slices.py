@@ -170,7 +170,7 @@ def attribute_rows(
         of_classes=outputs > 1 and model.objective.margin is Margin.CLASSES,
     )
     own, of_errors = ((LOSS_SHARES,), LOSS_ERRORS) if loss else (method.summaries, BACKGROUND_ERRORS)
-    summaries = (*own, *((find_summary(question.sets),) if question.keep else ()), *((of_errors,) if n_lots else ()), INPUTS)
+    summaries = (*own, *((find_summary(question.sets, loss),) if question.keep else ()), *((of_errors,) if n_lots else ()), INPUTS)
     at_once = n_pairs * (1 + bool(prepared.weighted.tables))
     slice_rows = min(SLICE_ROWS, max_slice_rows(prepared.base.size * (prepared.players.size * (1 + 2 * n_lots) + at_once + n_steps)))
 
@@ -202,4 +202,6 @@ def attribute_rows(
         refuse_unseen(tables, question.allow_unseen, told, lambda name: () if (held := out.values(name)) is None else held[:SLICE_ROWS])
     if out.interactions is not None:
         keep_largest(out.interactions, count_kept(n_pairs, question.keep))
+        if targets is not None:
+            out.interactions[np.isnan(targets[0])] = np.nan
     return replace(out, summaries=Summaries(summaries, states, subject))

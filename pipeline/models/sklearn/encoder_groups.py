@@ -10,7 +10,6 @@ from .loader import find_kinds, unwrap
 
 Owners = list[int]  # the input column of every output column of a step
 MOST = 2**31  # columns
-INDICATOR = "missingindicator_"  # prefix of a column's name
 
 
 def _names(step: Any, n_columns: int) -> list[str]:
@@ -68,21 +67,27 @@ def _own_selected(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the sh
     return [int(j) for j in step.get_support(indices=True)]
 
 
-def _own_named(step: Any, n_columns: int) -> Owners:
-    """Trace columns by name: kept ones, and missing indicators."""
-    if not hasattr(step, "get_feature_names_out"):
-        raise _refuse(step)
+def _made(step: Any) -> list[str]:
+    """Return the names of a step's output columns."""
     try:
-        made = [str(name) for name in step.get_feature_names_out()]
+        return [str(name) for name in step.get_feature_names_out()]
     except (ValueError, AttributeError) as error:
         raise _refuse(step) from error
-    if n_columns == 1:
-        return [0] * len(made)
+
+
+def _own_indicated(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape of all of them
+    """Trace one column per column that may be missing."""
+    return [int(j) for j in step.features_]
+
+
+def _own_filled(step: Any, n_columns: int) -> Owners:
+    """Trace the columns that are kept, then their indicators: by position, since a column of the data may have an indicator's name."""
+    indicator = getattr(step, "indicator_", None)
+    flags = [] if indicator is None else _own_indicated(indicator, n_columns)
+    made = _made(step)
+    kept = made[: len(made) - len(flags)]
     numbers = {name: j for j, name in enumerate(_names(step, n_columns))}
-    found = [numbers.get(name, numbers.get(name.removeprefix(INDICATOR))) for name in made]
-    if None in found:
-        raise _refuse(step)
-    return [j for j in found if j is not None]
+    return [*(range(n_columns) if len(kept) == n_columns else (numbers[name] for name in kept)), *flags]
 
 
 def _refuse(step: Any) -> UnsupportedModel:
@@ -107,7 +112,7 @@ def _own_all(step: Any, n_columns: int) -> Owners:
     """Trace all output columns to a single input column."""
     if n_columns != 1:
         raise _refuse(step)
-    return _own_named(step, n_columns)
+    return [0] * len(_made(step))
 
 
 # Equal names do not suffice: a Normalizer divides every column by all, a KNNImputer uses all.
@@ -120,8 +125,8 @@ KINDS: dict[str, Callable[[Any, int], Owners]] = {  # functions by class, subcla
     "KBinsDiscretizer": _own_bins,
     "SelectorMixin": _own_selected,
     "FunctionTransformer": _own_function,
-    "SimpleImputer": _own_named,
-    "MissingIndicator": _own_named,
+    "SimpleImputer": _own_filled,
+    "MissingIndicator": _own_indicated,
     **dict.fromkeys(EACH, _own_each),
 }
 
@@ -129,8 +134,15 @@ KINDS: dict[str, Callable[[Any, int], Owners]] = {  # functions by class, subcla
 def _find_owners(step: Any, n_columns: int) -> Owners:
     if step is None or isinstance(step, str):  # passthrough
         return list(range(n_columns))
-    kinds = find_kinds(step)
+    kinds = _find_followed(type(step))
     return next((own for kind, own in KINDS.items() if kind in kinds), _own_all)(step, n_columns)
+
+
+def _find_followed(kind: type) -> set[str]:
+    """Name a class and those whose columns it makes: a person's own that transforms in its own way is none of scikit-learn's."""
+    known = kind.__module__.startswith("sklearn.")
+    transforms = object if known else next((base for base in kind.__mro__ if "transform" in vars(base)), object)
+    return {base.__name__ for base in kind.__mro__ if issubclass(base, transforms)}
 
 
 def encoder_groups(pipeline: Any) -> dict[str, list[str | int]]:

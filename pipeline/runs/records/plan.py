@@ -235,9 +235,10 @@ class Plan:
     @cached_property
     def summaries(self) -> tuple[Summary, ...]:
         """What the run keeps of all rows."""
-        errors = LOSS_ERRORS if self.space == LOSS else BACKGROUND_ERRORS
-        asked = (*((find_summary(self.sets),) if self.interactions is not None else ()), *((errors,) if self.background_errors else ()))
-        own = (LOSS_SHARES,) if self.space == LOSS else list_summaries(self.method, self.format_version)
+        of_loss = self.space == LOSS
+        errors = LOSS_ERRORS if of_loss else BACKGROUND_ERRORS
+        asked = (*((find_summary(self.sets, of_loss),) if self.interactions is not None else ()), *((errors,) if self.background_errors else ()))
+        own = (LOSS_SHARES,) if of_loss else list_summaries(self.method, self.format_version)
         counted = (INPUTS,) if self.format_version > 1 else ()
         return tuple(dict.fromkeys((*own, *(list_grouped(own) if self.by else ()), *asked, *counted)))
 

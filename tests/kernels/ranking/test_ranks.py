@@ -46,4 +46,4 @@ def test_a_table_of_ranks_has_a_row_for_every_player_and_score():
     assert_array_equal(table.columns["max"], [2.0, 3.0, 2.0, 1.5, 0.0])
     assert [(shown.column, shown.title) for shown in summary.display][2] == ("mean", "mean rank, pgi2")
     nothing = np.zeros(0)
-    assert summary.reads(Buffers(nothing, nothing, nothing, phi, *[nothing] * 4, no_labels(0), *[nothing] * 3, 0)) is phi
+    assert summary.reads(Buffers(nothing, nothing, nothing, phi, *[nothing] * 4, no_labels(0), *[nothing] * 4, 0)) is phi

@@ -2,6 +2,7 @@
 
 import csv
 
+import pyarrow.parquet as pq
 import pytest
 
 from leafledger import explain, read_run, write_reasons
@@ -110,6 +111,16 @@ def test_what_cannot_be_written_is_refused(run, example, tmp_path):
     explain(example.model, f"{example.data}/month=1", tmp_path / "alike", ids=["carrier"], reasons=REASONS, scheduler="serial")
     with pytest.raises(UsageError, match="rows have the ids of others; letters need ids that tell rows apart"):
         write_reasons(tmp_path / "alike", letters=tmp_path / "letters")
+
+
+def test_a_column_s_name_is_no_formula_either(example, tmp_path):
+    """Whatever an id is called."""
+    data = pq.read_table(f"{example.data}/month=1")
+    (tmp_path / "data/month=1").mkdir(parents=True)
+    pq.write_table(data.append_column("=1+1", data["flight"]), tmp_path / "data/month=1/a.parquet")
+    explain(example.model, tmp_path / "data", tmp_path / "run", ids=["=1+1"], reasons=REASONS, scheduler="serial")
+    write_reasons(tmp_path / "run", csv=tmp_path / "a.csv")
+    assert (tmp_path / "a.csv").read_text("utf-8-sig").startswith("'=1+1,reason 1 code")
 
 
 def test_another_file_is_not_overwritten(run, tmp_path):

@@ -59,8 +59,12 @@ def test_the_headline_is_what_the_mean_did(change, said):
 
 
 def test_a_calm_night_says_that_little_changed():
-    said = "Little changed: the mean prediction is 4 min, in monday it was 1 min"
-    assert write_headline_of_change(found(alarms=[], shifts=[]), WORDS) == said
+    """Where the mean stayed within its error; one that moved further is said, with or without an alarm."""
+    still = [found()["outputs"][0] | {"mean": 1.5, "change": 0.5}]
+    said = "Little changed: the mean prediction stayed at about 1.5 min"
+    assert write_headline_of_change(found(alarms=[], shifts=[], outputs=still), WORDS) == said
+    moved = "The mean prediction rose from 1 min to 4 min; no alarm"
+    assert write_headline_of_change(found(alarms=[], shifts=[]), WORDS) == moved
     assert write_changes(found(alarms=[], shifts=[]), WORDS).text == ("No threshold of an alarm is crossed.",)
 
 

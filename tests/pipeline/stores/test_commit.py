@@ -373,7 +373,7 @@ def test_a_folder_that_may_not_be_written_is_named_as_it_was_asked_for(monkeypat
         def opened(there):
             raise OSError(number, os.strerror(number), str(there))
 
-        monkeypatch.setattr(local, "_open_partial", opened)
+        monkeypatch.setattr(local, "open_partial", opened)
 
     for number in (errno.EACCES, errno.EROFS):
         refuse(number)

@@ -98,7 +98,8 @@ def test_what_made_predictions_worse_is_said(nights):
     means = [average(each, "loss") for each in rows]
     assert said.startswith(f"the mean loss rose from {means[0]:.4g} to {means[1]:.4g}, +{means[1] - means[0]:.4g} (")
     assert f": {change(rows, 'phi_c'):+.4g} (" in said
-    assert said.endswith(f") of it is c, {change(rows, 'base'):+.4g} is the mix of labels")
+    rest = sum(change(rows, f"phi_{name}") for name in FEATURES if name != "c")
+    assert said.endswith(f") of it is c, {change(rows, 'base'):+.4g} is the mix of labels, {rest:+.4g} the other features")
     assert said in found.alarms
     assert any(line.startswith("region=n: the mean loss rose from ") and ") of it is c, " in line for line in found.alarms)
     assert json.loads((now / "after" / "drift.json").read_text())["worse"] == [said]

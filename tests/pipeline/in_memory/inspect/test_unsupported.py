@@ -46,6 +46,8 @@ def asked(model, rows, what):
     if kind == "method":
         n_players = len(NUMBERS.columns) + len(number_players(load_ensemble(model), ()).combinations)
         given = {"parameters": GIVEN[name](n_players)} if name in GIVEN else {}
+        if name == "asymmetric" and isinstance(model, catboost.CatBoostRegressor):  # refused whatever the sequence
+            given = {"parameters": {"sequence": tuple(rows.columns)}}
         return lambda: attribute(model, rows, name, **given)
     return {
         "interactions": lambda: attribute(model, rows, interactions=2),

@@ -134,6 +134,17 @@ def test_other_steps_are_followed_too(kind):
     assert {name: sorted(members) for name, members in found.items()} == expected
 
 
+@pytest.mark.filterwarnings("ignore:Skipping features")
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_indicator_is_of_the_column_that_it_was_made_of(kept):
+    """Not of a column of the data that has its name; columns without any value are dropped, or kept."""
+    rows = pd.DataFrame({"a": [1.0, np.nan, 3.0, 4.0], "empty": [np.nan] * 4, "missingindicator_a": [0.0, 1.0, 1.0, 0.0]})
+    model = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=kept), RandomForestRegressor(2)).fit(rows, [1, 2, 3, 4])
+    flags = [3, 4] if kept else [2, 3]
+    filled = {"a": [0, flags[0]], "empty": [1, flags[1]] if kept else [flags[1]], "missingindicator_a": [flags[0] - 1]}
+    assert encoder_groups(model) == filled
+
+
 def test_classes_of_a_target_have_a_column_each():
     """Of an encoder by a target of several classes."""
     classes = np.digitize(TARGET, [-1, 1])
@@ -171,11 +182,27 @@ def test_the_groups_are_players(pandas):
         assert_allclose(found.phi[i], expected, rtol=0, atol=1e-12)
 
 
+class Summing(StandardScaler):
+    """Transforms in its own way."""
+
+    def transform(self, rows):
+        return np.cumsum(super().transform(rows), axis=1)
+
+
+class Named(StandardScaler):
+    """Transforms as its base class does."""
+
+
 def test_what_mixes_columns_is_refused():
     """And what is no Pipeline, or not fitted."""
     mixed = make_pipeline(StandardScaler(), PCA(2), RandomForestRegressor(2)).fit(FRAME[NUMBERS], TARGET)
     with pytest.raises(UnsupportedModel, match=r"^PCA may make columns of several others, expected encoders, scalers, simple imputers"):
         encoder_groups(mixed)
+    summed = make_pipeline(Summing(), RandomForestRegressor(2)).fit(FRAME[NUMBERS], TARGET)
+    with pytest.raises(UnsupportedModel, match=r"^Summing may make columns of several others"):
+        encoder_groups(summed)
+    inherited = make_pipeline(Named(), RandomForestRegressor(2)).fit(FRAME[NUMBERS], TARGET)
+    assert encoder_groups(inherited) == {name: [j] for j, name in enumerate(NUMBERS)}
     with pytest.raises(UnsupportedModel, match=r"^RandomForestRegressor is no Pipeline, expected one whose last step is an ensemble of trees$"):
         encoder_groups(RandomForestRegressor())
     with pytest.raises(InvalidModel, match=r"^Pipeline object: not fitted \("):
