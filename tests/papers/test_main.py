@@ -28,3 +28,25 @@ def test_the_command_fails_with_a_claim(monkeypatch, capsys, tmp_path):
     assert "FAILS  ours: below 1e-12 at every D" in capsys.readouterr().out
     (kept,) = json.loads((tmp_path / "results.json").read_text())["figures"]
     assert kept["claims"] == [{"text": "ours: below 1e-12 at every D", "verdict": "FAILS"}]
+
+
+@pytest.mark.parametrize("asked", [[], ["--full"]])
+def test_all_is_drawn_in_full_where_that_is_asked_for(asked, monkeypatch, capsys, tmp_path):
+    """By those that have more to draw; the others know no such thing."""
+    told = []
+    figure = figures.Figure("A figure", ("D",), (figures.Line((3,), {"ours": 1.0}),))
+
+    def draw_more(quick, full=False):
+        told.append(("more", quick, full))
+        return [(figure, [])]
+
+    def draw_usual(quick):
+        told.append(("usual", quick))
+        return []
+
+    monkeypatch.setattr("sys.argv", ["papers", *asked, "--folder", str(tmp_path)])
+    monkeypatch.setattr(command, "DRAWN", (draw_more, draw_usual))
+    monkeypatch.setattr(command, "MORE", (draw_more,))
+    command.main()
+    assert told == [("more", False, bool(asked)), ("usual", False)]
+    assert "A figure" in capsys.readouterr().out
