@@ -299,7 +299,6 @@ def effects(
         raise UsageError(f"quantiles are {list(asked_quantiles)}, expected numbers from 0 to 1")
     if job.row_output is not None:
         raise UsageError(f"output is {job.options.output!r}, which differs from row to row; effects are of one output, or of all")
-    commit.check_writable(job.out)
     listing = _list(job, load_model(job))
     groups = read_groups(job.options.partition, listing.model.features)
     asked = ask_effects(listing.model, groups, features, pairs, "effects")
@@ -331,6 +330,10 @@ def effects(
     decides = json.dumps([version("leafledger"), facts, [asdict(each.item) for each in items]])
     folder = storage.join(work, hashlib.sha256(decides.encode()).hexdigest()[:16])
     request = _Request(job, asked, _find_counts(job, asked, listing), listing, items, link, folder, progress)
+    if found is None:
+        commit.check_writable(work, job.out)  # what a killed process leaves of it goes with the work
+        if request.counts.work is not None:
+            commit.check_writable(job.tables)
     if dry_run:
         return Published(job.out, (), listing.n_rows, asked.notes(), found is not None, request.plan())
     made = _find_effects(request, n_intervals, space)
