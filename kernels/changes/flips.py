@@ -27,17 +27,7 @@ class Flips(NamedTuple):
 
 
 def choose_flips(forest: Forest, asked: np.ndarray) -> np.ndarray:
-    """Choose the trees that are looked up: those of few comparisons, none of them of the categories of an asked feature.
-
-    Parameters
-    ----------
-    asked : (used,) int64
-        as in ``ChangeTables``
-
-    Returns
-    -------
-    (trees,) bool
-    """
+    """Choose the trees ``(trees,) bool`` that are looked up: of few comparisons, none of categories of a feature that is ``asked (used,)`` for."""
     trace, splits, n_trees = forest.trace, forest.splits, forest.ensemble.root.size
     n_nodes = np.bincount(trace.tree, minlength=n_trees)
     wanted = (forest.ensemble.feature >= 0) & np.isin(splits.feature, np.flatnonzero(asked >= 0))
@@ -48,15 +38,7 @@ def choose_flips(forest: Forest, asked: np.ndarray) -> np.ndarray:
 
 
 def prepare_flips(forest: Forest, asked: np.ndarray, n_bins: np.ndarray, first: np.ndarray, trees: np.ndarray) -> Flips:
-    """Make the tables of ``flip``.
-
-    Parameters
-    ----------
-    asked : (used,) int64
-    n_bins, first : (features,) int64
-        of every asked feature its bins, and the position of its first step
-    trees : (tables,) int
-    """
+    """Make the tables of ``trees (tables,)``, of features that have ``n_bins (features,)`` and steps from ``first (features,)`` on."""
     looked_up = look_up_trees(forest.ensemble, forest.splits, forest.comparisons, trees)
     marks, table = looked_up.marks.astype(np.int64), np.repeat(np.arange(trees.size), np.diff(looked_up.start))
     feature = asked[marks[:, MARK_FEATURE]]
@@ -72,15 +54,7 @@ def prepare_flips(forest: Forest, asked: np.ndarray, n_bins: np.ndarray, first: 
 
 @jit
 def find_codes(bins: np.ndarray, first: int, flips: Flips, codes: np.ndarray, members: np.ndarray) -> None:
-    """Find the codes of WIDE rows at every table.
-
-    Parameters
-    ----------
-    bins : (used, n) unsigned integers, n a multiple of WIDE
-    first : int, the first of the rows
-    codes : (tables * WIDE,) uint16, overwritten
-    members : (WIDE,) as bins, to work in
-    """
+    """Find the codes of WIDE rows of ``bins (used, n)`` at every table, ``codes (tables * WIDE,) uint16``; ``members (WIDE,)`` is to work in."""
     flat, n = bins.reshape(-1), bins.shape[1]
     for t in range(flips.start.size - 1):
         make_codes(flat, n, first, WIDE, flips.looked_up, t, codes[t * WIDE : (t + 1) * WIDE], members)
@@ -88,14 +62,7 @@ def find_codes(bins: np.ndarray, first: int, flips: Flips, codes: np.ndarray, me
 
 @jit
 def flip(codes: np.ndarray, row: int, flips: Flips, steps: np.ndarray) -> None:
-    """Add a row's steps: by how much its margin rises at each bin of a feature, from the bin before.
-
-    Parameters
-    ----------
-    codes : as ``find_codes`` left them
-    row : int, below WIDE
-    steps : (steps of all features,) float64
-    """
+    """Add a row's ``steps (all features' bins,)``: by how much its margin rises at each bin of a feature from the one before."""
     values = flips.looked_up.values
     for t in range(flips.start.size - 1):
         table, own = flips.looked_up.first[t], np.int64(codes[t * WIDE + row])

@@ -173,24 +173,24 @@ def _walk(
 
 
 @jit
-def _side(margin: float, tables: ChangeTables) -> int:
+def _side(margin: float, at: float, below: float) -> int:
     """Return on which side of the threshold a margin is."""
-    return ABOVE if margin >= tables.at[0] else BELOW if margin < tables.below[0] else BETWEEN
+    return ABOVE if margin >= at else BELOW if margin < below else BETWEEN
 
 
 @jit
 def _look(
-    steps: np.ndarray, rest: float, here: int, end: int, wanted: int, near: np.ndarray, far: np.ndarray, tables: ChangeTables
+    steps: np.ndarray, rest: float, here: int, end: int, wanted: int, near: np.ndarray, far: np.ndarray, at: float, below: float
 ) -> tuple[int, float]:
     """Look from bin ``here`` towards ``end``, which is not looked at, for the first bin that crosses; return it, or ``end``, and until where."""
     towards = 1 if end > here else -1
     found = here + towards
-    while found != end and (np.isnan(near[found]) or _side(rest + steps[found], tables) != wanted):
+    while found != end and (np.isnan(near[found]) or _side(rest + steps[found], at, below) != wanted):
         found += towards
     until, last, b = np.nan, found, found
     while b != end:
         if not np.isnan(near[b]):
-            if _side(rest + steps[b], tables) != wanted:
+            if _side(rest + steps[b], at, below) != wanted:
                 until = far[last]
                 break
             last = b
@@ -209,27 +209,30 @@ def _choose_number(
     high: np.ndarray,
     up: bool,
     down: bool,
-    tables: ChangeTables,
+    at: float,
+    below: float,
 ) -> tuple[float, float, float]:
     """Choose the nearest supported number that crosses, of equally near ones the smaller; return it, until where, and the margin there."""
     value, until, margin = np.nan, np.nan, np.nan
     if down:
-        b, end = _look(steps, rest, here, -1, wanted, high, low, tables)
+        b, end = _look(steps, rest, here, -1, wanted, high, low, at, below)
         if b >= 0:
             value, until, margin = high[b], end, rest + steps[b]
     if up:
-        b, end = _look(steps, rest, here, low.size, wanted, low, high, tables)
+        b, end = _look(steps, rest, here, low.size, wanted, low, high, at, below)
         if b < low.size and not low[b] - x >= x - value:
             value, until, margin = low[b], end, rest + steps[b]
     return value, until, margin
 
 
 @jit
-def _choose_category(steps: np.ndarray, here: int, rest: float, wanted: int, codes: np.ndarray, tables: ChangeTables) -> tuple[float, float, float]:
+def _choose_category(
+    steps: np.ndarray, here: int, rest: float, wanted: int, codes: np.ndarray, at: float, below: float
+) -> tuple[float, float, float]:
     """Choose the first of the supported ``codes`` that crosses."""
     for code in codes:
         margin = rest + steps[np.int64(code)]
-        if code != here and _side(margin, tables) == wanted:
+        if code != here and _side(margin, at, below) == wanted:
             return code, np.nan, margin
     return np.nan, np.nan, np.nan
 
@@ -255,6 +258,7 @@ def find_nearest(bins: np.ndarray, values: np.ndarray, margin: np.ndarray, table
     """
     n_used, n_features = bins.shape[0], tables.feature.size
     mask, n_steps, levels = np.int64(np.iinfo(bins.dtype).max), tables.start[n_features], 0
+    at, below = tables.at[0], tables.below[0]
     for t in range(tables.descent.levels.size):
         levels = max(levels, int(tables.descent.levels[t]))
     rows, steps = np.zeros(BLOCK * max(n_used, 1), np.int64), np.zeros(BLOCK * n_steps)
@@ -280,15 +284,15 @@ def find_nearest(bins: np.ndarray, values: np.ndarray, margin: np.ndarray, table
             begin, end = supported.start[f], supported.start[f + 1]
             low, high = supported.low[begin:end], supported.high[begin:end]
             for i in range(size):
-                row, here, wanted = first + i, rows[i * n_used + feature], -_side(margin[first + i], tables)
+                row, here, wanted = first + i, rows[i * n_used + feature], -_side(margin[first + i], at, below)
                 mine = steps[i * n_steps + tables.start[f] : i * n_steps + tables.start[f] + n_bins]
                 value, until, after = np.nan, np.nan, np.nan
                 if categorical and wanted != BETWEEN:
-                    value, until, after = _choose_category(mine, here, margin[row], wanted, low, tables)
+                    value, until, after = _choose_category(mine, here, margin[row], wanted, low, at, below)
                 elif not categorical and wanted != BETWEEN and here != mask:
                     for b in range(1, n_bins):
                         mine[b] += mine[b - 1]
                     rest, x = margin[row] - mine[here], values[feature, row]
                     up, down = supported.up[f], supported.down[f]
-                    value, until, after = _choose_number(mine, x, here, rest, wanted, low, high, up, down, tables)
+                    value, until, after = _choose_number(mine, x, here, rest, wanted, low, high, up, down, at, below)
                 out.value[f, row], out.until[f, row], out.margin[f, row] = value, until, after

@@ -66,7 +66,12 @@ NODE_NUMBERS = 4
 
 
 def look_up_trees(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparisons, trees: np.ndarray) -> LookupTables:
-    """Make the tables of ``trees (looked up,)`` by descending each with every combination of outcomes: of leaf values."""
+    """Make tables of leaf values, by descending each tree with every combination of outcomes.
+
+    Parameters
+    ----------
+    trees : (looked up,) int
+    """
     targets, tables = [], []
     for tree in trees:
         n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
