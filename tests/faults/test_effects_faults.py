@@ -13,8 +13,8 @@ from tests.faults.verdict import contents
 
 ASKED = ["--features", "distance", "--pairs", "distance,delay", "--scheduler", "serial"]
 OBJECTS = ("curves", "surfaces", "bands", "local_effects", "interactions")
-# Writes: probes twice each, in the output and where counts are kept; tables of the first pass twice, what its four items gave twice each; counts and states twice each, for later runs; tables
-# and items of the second pass likewise; five tables, two pictures, the record; the work removed.
+# Writes: probes twice each, in the output and where counts are kept; tables of the first pass twice, what its four items gave twice each; counts and
+# states twice each, for later runs; tables and items of the second pass likewise; five tables, two pictures, the record; the work removed.
 STEPS, RECORD = 37, 35
 SOME = {9, 16, RECORD}  # for the short suite
 
