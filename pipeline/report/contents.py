@@ -311,8 +311,9 @@ def _say_missing(material: Material, words: Vocabulary) -> tuple[str, ...]:
 def _say_alarms(material: Material, words: Vocabulary) -> str:
     if material.found is None:
         return ""
-    n = len(list_alarms(material.found, words))
-    return f"{count(n, 'thing')} changed more than the thresholds of alarms allow" if n else "No threshold of an alarm is crossed: see what changed"
+    n, things = len(material.found["alarms"]), len(list_alarms(material.found, words))
+    about = "" if things == n else f" about {things:,} things" if things > 1 else " about one thing"
+    return f"{count(n, 'alarm')}{about}: see what changed" if n else "No threshold of an alarm is crossed: see what changed"
 
 
 def compose(material: Material, limits: Limits) -> Page:
