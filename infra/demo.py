@@ -170,18 +170,18 @@ def importances(runs: dict[str, Path]) -> Table:
     return table
 
 
-def explain_months(model: Path, data: Path, folder: Path, names: Path) -> None:
+def explain_months(model: Path, data: Path, folder: Path, names: str) -> None:
     """A run of the flow for each month, as it would run every month: explained, compared with the one before, reported; then ``latest`` moves on."""
     from leafledger import list_runs
     from leafledger.flows.explain import explain
-    from leafledger.pipeline.history.index_page import save_index
+    from leafledger.pipeline.report.overview import save_index
 
     latest = str(folder / "latest.json")
-    asked = {"latest": latest, "against": latest, "report": True, "names": str(names), "overview": str(folder / "index.html")}
+    asked = {"latest": latest, "against": latest, "report": True, "names": names, "overview": str(folder / "index.html")}
     for month in MONTHS:
         places = str(model), str(data / "month={date:%-m}"), str(folder / "{date:%Y-%m}")
         explain(*places, ids=list(IDS), values=True, date=date(2013, month, 1), **asked)
-    save_index(str(folder / "index.html"), str(folder), list_runs(folder))
+    save_index(str(folder / "index.html"), str(folder), list_runs(folder), names)
 
 
 def changes_by_month(folder: Path) -> Table:
@@ -264,7 +264,7 @@ def main(folder: Path = FOLDER) -> None:
     console.print(importances(runs))
     months, begun = folder / "months", time.perf_counter()
     departed, model = make_monthly(folder)
-    explain_months(model, departed, months, folder / "names.toml")
+    explain_months(model, departed, months, str(folder / "names.toml"))
     console.print(changes_by_month(months))
     taken = f"{time.perf_counter() - begun:.0f} s"
     console.print(f"{len(MONTHS)} months explained, compared and reported in {taken}: {months}/index.html leads to a report of each", highlight=False)

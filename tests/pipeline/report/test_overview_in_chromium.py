@@ -5,7 +5,7 @@ import os
 import pytest
 
 from leafledger import explain, list_runs
-from leafledger.pipeline.history.index_page import save_index
+from leafledger.pipeline.report.overview import save_index
 from tests.chromium import BROWSER, find_axe, open_tab
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium")
