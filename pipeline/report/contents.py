@@ -107,8 +107,10 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
         least = min(SMALL, max(row["share"] for row in rows) / 10)
         small = {row["feature"] for row in rows if row["share"] < least}
         labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
+        units = {material.names.title(name): material.names.unit(name) for name in material.names.features}
         each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
-        found = ((name, asked, draw_dependence(labels[name], asked, counts, unit)) for name, asked, counts in each_of if name not in small)
+        kept = ((name, asked, counts, units.get(name, "")) for name, asked, counts in each_of if name not in small)
+        found = ((name, asked, draw_dependence(labels[name], asked, counts, unit, of_values)) for name, asked, counts, of_values in kept)
         fields = [(name, asked, figure) for name, asked, figure in found if figure is not None][: limits.dependences]
         fields.sort(key=lambda each: isinstance(each[2].drawing, Tracks))  # groups planes and boxes
         figures += [each for field in fields for each in _with_effect(material.effects, output, labels, *field)]
