@@ -38,7 +38,10 @@ def say_compiling() -> None:
 
 
 def _say() -> None:
-    logging.getLogger("leafledger").warning("Leafledger compiles kernels that this machine has not needed before: this call takes some seconds")
+    logging.getLogger("leafledger").warning(
+        "Leafledger compiles kernels that this machine has not needed before: this call takes longer, up to a minute; later ones of its kind do not "
+        "('leafledger warm' compiles ahead)"
+    )
 
 
 AGAIN = 20  # calls with the same model, one after the other, from which on it is said how to make them faster
