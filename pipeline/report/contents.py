@@ -23,7 +23,7 @@ from .figures.bars import BARS, draw_groups, draw_importance, draw_ranks, draw_s
 from .figures.dependence import draw_dependence
 from .figures.effect import draw_effect
 from .figures.figure import Figure, Table, Tracks, say_left_out, say_moved
-from .figures.matrix import draw_interactions, draw_lines
+from .figures.matrix import draw_curves, draw_interactions, draw_objective
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
 from .figures.sets import draw_network, draw_sets
 from .figures.swarm import draw_swarm
@@ -119,9 +119,9 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
         sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries.get("importance", ()), output)}
         figures += [draw_interactions(acting, unit), draw_sets(acting, unit), draw_network(acting, sizes, unit)]
     if "objective" in summaries:
-        figures.append(_draw_objective(_of(summaries["objective"], output)))
+        figures.append(draw_objective(_of(summaries["objective"], output)))
     if "curves" in summaries:
-        figures.append(_draw_curves(_of(summaries["curves"], output), unit))
+        figures.append(draw_curves(_of(summaries["curves"], output), unit))
     return tuple(each for each in figures if each is not None)
 
 
@@ -136,20 +136,6 @@ def _with_effect(
     ends = (values.edges[0], values.edges[-1]) if values is not None and values.ordered and not values.points else None
     drawn = draw_effect(labels[name], rows, ends, effects.space)
     return (figure,) if drawn is None else (figure, drawn)
-
-
-def _draw_objective(rows: Sequence[Row]) -> Figure | None:
-    points = {"objective": [(row["step"], row["mean"]) for row in rows if row["mean"] is not None]}
-    return draw_lines("How the ranker got there", "Mean of the ranker's objective over all rows, step by step.", points, "step", "objective")
-
-
-def _draw_curves(rows: Sequence[Row], unit: str) -> Figure | None:
-    lines = {
-        name: [(row["present"], row["mean"]) for row in rows if row["curve"] == name and row["mean"] is not None]
-        for name in dict.fromkeys(row["curve"] for row in rows)
-    }
-    said = "Mean of the model while features come in the order of each row's ranking (insertion), or go in it (deletion)."
-    return draw_lines("Insertion and deletion", said, lines, "features present", f"mean, {unit}")
 
 
 def _list_others(material: Material, shown: Sequence[str]) -> Section | None:
