@@ -15,6 +15,7 @@ AZURITE_VERSION := 3.35.0
 WHEEL_PYTHON ?= $(PYTHON)
 WHEEL_VENV ?= .venv-wheel
 WORKER_VENV ?= .venv-worker
+REHEARSAL_VENV ?= .venv-rehearsal
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
@@ -177,7 +178,8 @@ wheel: setup
 	$(call install,$(WHEEL_VENV),--constraint $(CONSTRAINTS) dist/*.whl)
 	$(BIN)/python -m tests.wheel $(WHEEL_VENV)
 
-# A release, but for uploading it: packages built twice to the same bytes and checked, notes, files that others' services read.
+# A release, but for uploading it: packages built twice to the same bytes and checked, notes, files that others' services read; installed from an index
+# of its own into an environment of its own, where README's commands are typed, and which its bill of materials lists. Three minutes.
 release: setup
 	$(call install,$(VENV),--constraint $(CONSTRAINTS) --group release)
 	rm -rf build/release
@@ -185,6 +187,9 @@ release: setup
 	$(BIN)/twine check --strict build/release/*.whl build/release/*.tar.gz
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+	rm -rf $(REHEARSAL_VENV)
+	$(PYTHON) -m venv $(REHEARSAL_VENV)
+	$(BIN)/python -m tests.rehearsal build/release $(REHEARSAL_VENV)
 
 # What a Dask worker needs whose data lie in S3, and nothing else: files of all libraries are explained, checked and compared there, to the same bytes.
 worker: setup
@@ -212,5 +217,5 @@ constraints: setup
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(SPARK_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(SPARK_VENV) $(WHEEL_VENV) $(WORKER_VENV) $(REHEARSAL_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
