@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
 NOTES, RECIPE = "NOTES.md", "recipe.yaml"
+BILL = "sbom.cdx.json"  # what is installed with the packages, listed where they were
 VERSIONED = {  # files that say a version, and where
     "CITATION.cff": r"^version: (.+)$",
     f"infra/conda/{RECIPE}": r'^  version: "(.+)"$',

@@ -1,7 +1,6 @@
 """``python -m tests.rehearsal RELEASE VENV``: a release is installed from an index of its own, and README's commands are typed there.
 
-The index is a folder of the release's packages behind a web server. Next to the packages comes `sbom.cdx.json`, the bill of materials of what was
-installed.
+The index is a folder of the release's packages behind a web server. A bill of materials of what was installed is put beside the packages.
 """
 
 import functools
@@ -17,11 +16,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from infra.release import ROOT, read_version
+from infra.release import BILL, ROOT, read_version
 from tests.docs.blocks import COMMANDS, OUTPUT, PYTHON, agrees, read_blocks, read_commands
 from tests.docs.places import make_folder
 
-BILL = "sbom.cdx.json"
 OURS = "leafledger "
 INSIDE = "import importlib.metadata; print(importlib.metadata.distribution('leafledger').locate_file(''))"
 
