@@ -89,9 +89,10 @@ infra: $(INFRA_VENV)/.complete
 clouds: $(CLOUDS_VENV)/.complete
 	PATH="$(CURDIR)/$(CLOUDS_VENV)/node_modules/.bin:$$PATH" $(CLOUDS_VENV)/bin/python -m pytest tests/pipeline/stores/dialects/test_clouds.py tests/pipeline/stores/test_contract.py
 
-# Data frames of Spark, on this machine; skipped where there is no Java.
+# Data frames of Spark, on this machine; skipped where there is no Java. A real Spark and a real server of MLflow's alone, in a minute:
+# SPARK="-k 'values_of_a_run or of_spark or by_rest'".
 spark: $(SPARK_VENV)/.complete
-	PATH="$(CURDIR)/$(SPARK_VENV)/bin:$$PATH" $(SPARK_VENV)/bin/python -m pytest tests/pipeline/serving
+	PATH="$(CURDIR)/$(SPARK_VENV)/bin:$$PATH" $(SPARK_VENV)/bin/python -m pytest tests/pipeline/serving $(SPARK)
 
 # Rows per second beside the newest of what else there is, which needs Python 3.12, and beside qshap, which needs 3.11: BENCH="--cases xgboost-100x6",
 # BENCH=--marginal. BENCH=--quick is a minute of it in the environment of development, where there are no peers; nor does BENCH=--forecasts need any.
