@@ -102,6 +102,8 @@ def _seconds(taken: float | None, ours: float) -> str:
     times = taken / ours
     written = f"{taken:,.0f}" if taken >= 100 else f"{taken:.2g}"
     return written if taken == ours else f"{written} ({f'{times:,.0f}' if times >= 100 else f'{times:.2g}'} ×)"
+
+
 def _by_row(found: Sequence[dict[str, Any]]) -> str:
     """Attributions of predictions and losses, with every background, and beside shap."""
     sizes = list(dict.fromkeys(each["n_background"] for each in found))

@@ -108,14 +108,10 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
         small = {row["feature"] for row in rows if row["share"] < least}
         labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
         units = {material.names.title(name): material.names.unit(name) for name in material.names.features}
-        each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
-        kept = ((name, asked, counts, units.get(name, "")) for name, asked, counts in each_of if name not in small)
-        found = ((name, asked, draw_dependence(labels[name], asked, counts, unit, of_values)) for name, asked, counts, of_values in kept)
-        fields = [(name, asked, figure) for name, asked, figure in found if figure is not None][: limits.dependences]
-        fields.sort(key=lambda each: isinstance(each[2].drawing, Tracks))  # groups planes and boxes
-        figures += [each for field in fields for each in _with_effect(material.effects, output, labels, *field)]
         each_of = [each for each in zip(drawn.names, drawn.asked, drawn.counts, strict=True) if each[0] not in small]
-        found = (_with_effect(material.effects, output, labels[name], name, asked, counts, unit) for name, asked, counts in each_of)
+        found = (
+            _with_effect(material.effects, output, labels[name], name, asked, counts, unit, units.get(name, "")) for name, asked, counts in each_of
+        )
         fields = [each for each in found if each][: limits.dependences]
         fields.sort(key=lambda each: isinstance(each[0].drawing, Tracks))  # groups planes and boxes
         figures += [figure for field in fields for figure in field]
@@ -130,12 +126,14 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
     return tuple(each for each in figures if each is not None)
 
 
-def _with_effect(effects: Curves | None, output: str, label: str, name: str, asked: CountedColumn, counts: Counts, unit: str) -> tuple[Figure, ...]:
+def _with_effect(
+    effects: Curves | None, output: str, label: str, name: str, asked: CountedColumn, counts: Counts, unit: str, of_values: str
+) -> tuple[Figure, ...]:
     """Draw a feature's attributions by its values, if the run has values, and beside them its effect, where it is known."""
     rows, values = [] if effects is None else effects.rows.get((output, name), []), asked.values
     ends = (values.edges[0], values.edges[-1]) if values is not None and values.ordered and not values.points else None
     drawn = draw_effect(label, rows, ends, "" if effects is None else effects.space)
-    return tuple(figure for figure in (draw_dependence(label, asked, counts, unit), drawn) if figure is not None)
+    return tuple(figure for figure in (draw_dependence(label, asked, counts, unit, of_values), drawn) if figure is not None)
 
 
 def _list_others(material: Material, shown: Sequence[str]) -> Section | None:

@@ -11,9 +11,9 @@ import pytest
 from docs import benchmarked, generated
 from docs import benchmarked as benchmarked_
 from docs.foreseen import OFF
-from tests.bench.changes import Changed
 from tests.bench.bars import judge_by_row
 from tests.bench.by_row import ByRow
+from tests.bench.changes import Changed
 from tests.bench.compare import Check, Comparison
 from tests.bench.effects import EffectSpeed
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
@@ -112,6 +112,8 @@ def test_effects_and_changes_are_on_the_page(tmp_path, monkeypatch):
     _, one, two = benchmarked_.benchmarks().split("\n\n")
     assert one.splitlines()[2:] == ["| E, 1,000 rows | 2,000 | 0.5 | 600 (1,200 ×) | 10 (20 ×) |", "| F, 10 rows | 20 | 0.25 | 1 (4 ×) |  |"]
     assert two.splitlines()[2] == "| A model | 200 | 10.0 |"
+
+
 def test_predictions_and_losses_stand_beside_the_margin_and_shap(tmp_path, monkeypatch):
     """Two backgrounds: twice and four times the margin's own time, a hundred times shap's rate."""
     margin, shap = Speed("margin", 1, 800, 1.0, 0.1), Speed("shap", 1, 2, 1.0, None)

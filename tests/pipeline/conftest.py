@@ -132,7 +132,7 @@ def serial(example, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def two_workers():
-    """The address of a scheduler with two worker processes, for all tests that start none of their own; they have the environment of its first test."""
+    """The address of a scheduler with two worker processes, for all tests that start none of their own; with the environment of its first test."""
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
         yield cluster.scheduler_address
 

@@ -36,6 +36,8 @@ def test_the_mean_of_each_range_is_that_of_its_rows():
 def test_the_axis_of_values_has_their_unit_where_it_is_known():
     values = Values(Feature("x"), "value_x", tuple(np.linspace(1, 9, 41).tolist()))
     assert [draw(values, X, of_values=unit).drawing.axis for unit in ("", "min")] == ["value of x", "value of x, min"]
+
+
 def test_a_line_goes_through_whole_numbers():
     """Whose cells are alone, with empty ones between; one cell is a point."""
     x = RNG.integers(0, 14, 3000).astype(float)
