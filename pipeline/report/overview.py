@@ -59,9 +59,10 @@ circle { fill: var(--line) }
 tr:target { outline: 2px solid var(--line); outline-offset: -2px }
 @page { margin: 15mm 12mm }
 @media print {
-  :root { color-scheme: light; --paper: #fff; --ink: #000 } body { margin: 0; padding: 0; font-size: 9pt } .swipe { display: none }
+  :root { color-scheme: light; --paper: #fff; --ink: #000 } body { margin: 0; padding: 0; font-size: 8pt } .swipe { display: none }
   .wide { overflow-x: visible } h2, caption { break-after: avoid } tr { break-inside: avoid }
-  td, th, .date, summary { padding: .2rem .3rem; white-space: normal; overflow-wrap: anywhere } .run, .state, .drift ul { min-width: 0 }
+  td, th { padding: .2rem .25rem } .run, .state { min-width: 3rem; overflow-wrap: break-word } .drift ul { min-width: 10rem }
+  code { white-space: normal; overflow-wrap: anywhere } .model { min-width: 3.5rem }
   details::details-content { content-visibility: visible; display: block; height: auto } summary { list-style: none } svg { max-width: 9rem }
 }
 """
