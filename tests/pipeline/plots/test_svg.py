@@ -39,7 +39,9 @@ def test_long_labels_are_shortened_and_stay_different():
     assert max(map(len, labels)) <= 27
 
 
-@pytest.mark.parametrize("name", ["W" * 27, "mm_MWMW_mm_WMWM_mmmm_WWWWW", "年齢と収入と職業と教育と家族と住所の組み合わせの値", "narrow"])
+@pytest.mark.parametrize(
+    "name", ["W" * 27, "mm_MWMW_mm_WMWM_mmmm_WWWWW", "od280_od315_of_diluted_wine", "年齢と収入と職業と教育と家族と住所の組み合わせの値", "narrow"]
+)
 def test_no_label_runs_over_the_edge(name):
     """Wide ones are pressed together, usual ones stay as they are; a title too."""
     svg = draw_picture(replace(tracks(name), title="Which way " + name * 6))
