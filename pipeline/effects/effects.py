@@ -40,13 +40,14 @@ from ..runs.plan.listing import list_for
 from ..runs.plan.model import load_model
 from ..stores import commit, storage
 from ..stores.table_arrays import broadcast_tables, open_stored_tables, store_tables
+from ..stores.uris import is_within
 from .asked import AskedEffects, ask_effects
 from .counted import draw_counted
 from .feature_effects import INTERVALS, QUANTILES, FeatureEffects, gather
 from .items import NumberedItem, Pass, count_item, count_states, first_rows, name_item, sum_item, warm_counting, warm_sums
 from .named_axis import NamedAxis, choose_names, name_axis
 from .passed import prepare_rows, take_together
-from .publish import Planned, Published, publish, read_published
+from .publish import TABLES, Planned, Published, publish, read_published
 
 WORK = "_work"  # folder of what items gave, until all is published
 
@@ -294,6 +295,8 @@ def effects(
     read_flag("dry_run", dry_run)
     part |= {"background": background, "tables": tables}
     job = make_job(model, background, out, Options(date=when, **where, **part))
+    if is_within(job.out, job.data, TABLES):
+        raise UsageError(f"{job.out}: lies within the background, which the same call would read next time; choose another output")
     n_intervals, asked_quantiles = read_number("intervals", intervals, 1), read_numbers("quantiles", quantiles)
     if not asked_quantiles or not all(0 <= each <= 1 for each in asked_quantiles):
         raise UsageError(f"quantiles are {list(asked_quantiles)}, expected numbers from 0 to 1")

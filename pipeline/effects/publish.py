@@ -21,6 +21,7 @@ from .figure import draw_curve
 
 RECORD = "effects.json"
 FIGURES = "figures"
+TABLES = tuple(f"{name}.parquet" for name in ("curves", "surfaces", "bands", "local_effects", "interactions"))
 FORMAT = 1  # of the record
 
 

@@ -280,6 +280,8 @@ def test_what_cannot_be_read_or_asked(place, tmp_path):
     rows[:0].to_parquet(tmp_path / "none.parquet")
     with pytest.raises(UsageError, match="the background has no rows"):
         leafledger.effects(folder / "model.txt", tmp_path / "none.parquet", tmp_path / "out", scheduler="serial")
+    with pytest.raises(UsageError, match="lies within the background, which the same call would read next time; choose another output"):
+        leafledger.effects(folder / "model.txt", folder / "rows" / "*.parquet", folder / "rows", scheduler="serial")
     with pytest.raises(UsageError, match=r"quantiles are \[2\.0\], expected numbers from 0 to 1"):
         run(place, tmp_path / "out", quantiles=[2.0])
     with pytest.raises(UsageError, match="output is 'predicted', which differs from row to row"):
