@@ -51,9 +51,7 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
-    config.addinivalue_line(
-        "markers", "more: what `make test` holds on fewer cases, or on one process; `make test-more` runs it, and pytest by itself"
-    )
+    config.addinivalue_line("markers", "more: what `make test` holds on fewer cases, left to `make test-more`")
     config.addinivalue_line("markers", "slow: takes half a second of CPU or more, does not run with --quick")
     if config.getoption("--quick") or config.getoption("--long"):
         settings.load_profile("quick" if config.getoption("--quick") else "long")
