@@ -18,7 +18,7 @@ WORKER_VENV ?= .venv-worker
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions wheel release worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions supported licences wheel release worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -122,6 +122,12 @@ scale: setup
 VERSIONS ?= build/versions
 versions: setup
 	$(BIN)/python -m tests.versions $(VERSIONS)
+
+# Chosen tests with other Pythons, and with the oldest and the newest packages that pyproject.toml takes, each in an environment of its own of 3 GB, into
+# docs/supported.json; Pythons are pyenv's. Some of them: SUPPORTED="/where/environments/go oldest newest".
+SUPPORTED ?= build/supported
+supported: setup
+	$(BIN)/python -m tests.supported $(SUPPORTED)
 
 # Numbers that must stay, of every method, game and library, into tests/golden/numbers.json: says which have changed. A quarter of a minute.
 golden: setup
