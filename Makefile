@@ -175,6 +175,10 @@ frames: setup
 mutants: setup
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
+# Licences of all that the package brings, or some extras alone: EXTRAS="s3 delta". Fails where one is unknown or not allowed.
+licences: setup
+	$(BIN)/python -m infra.licences $(EXTRAS)
+
 # The wheel and what it needs itself, in an environment of its own: files of all libraries are explained there, and what is missing is one line.
 wheel: setup
 	rm -rf dist $(WHEEL_VENV)

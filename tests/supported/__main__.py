@@ -24,26 +24,10 @@ CALLS = (
     ("--quick", *(f"tests/{name}" for name in QUICK)),
     (*(f"tests/pipeline/{name}" for name in WHOLE), "tests/flows/test_explain.py"),
 )
-TOLD = [
-    "numpy",
-    "scipy",
-    "numba",
-    "pandas",
-    "pyarrow",
-    "dask",
-    "distributed",
-    "prefect",
-    "xgboost",
-    "lightgbm",
-    "catboost",
-    "scikit-learn",
-    "fsspec",
-    "s3fs",
-    "deltalake",
-    "pyiceberg",
-    "mlflow-skinny",
-    "shap",
-]
+TOLD = (
+    *("numpy", "scipy", "numba", "pandas", "pyarrow", "dask", "prefect", "xgboost", "lightgbm", "catboost"),
+    *("scikit-learn", "fsspec", "s3fs", "deltalake", "pyiceberg", "mlflow-skinny", "shap"),
+)
 
 
 @dataclass(frozen=True, slots=True)
