@@ -1,4 +1,4 @@
-"""``python -m infra.licences [EXTRA ...]``: licences of all that this package, or some of its extras, brings, as what is installed here says of itself.
+"""``python -m infra.licences [EXTRA ...]``: licences of all that this package, or some of its extras, brings, as installed packages state them.
 
 By default of the extra ``all``. Ends with 1 where one is unknown, is the GNU GPL or AGPL, or is no free one, but for those that ``EXCEPTIONS`` names.
 """
@@ -38,7 +38,7 @@ def licence(found: Distribution) -> str:
     """Return a distribution's licence: its expression, its classifiers, or the first line of its text; empty where it does not say."""
     said = found.metadata
     classified = [
-        line.rpartition(" :: ")[2] for line in said.get_all("Classifier", []) if line.startswith("License ::") and "OSI Approved" != line[-12:]
+        line.rpartition(" :: ")[2] for line in said.get_all("Classifier", []) if line.startswith("License ::") and not line.endswith("OSI Approved")
     ]
     text = (said.get("License") or "").strip().partition("\n")[0]
     return said.get("License-Expression") or ", ".join(classified) or ("" if text.upper() == "UNKNOWN" else text)
