@@ -23,7 +23,7 @@ from .figures.bars import BARS, draw_groups, draw_importance, draw_ranks, draw_s
 from .figures.dependence import draw_dependence
 from .figures.effect import draw_effect
 from .figures.figure import Figure, Table, Tracks, say_left_out, say_moved
-from .figures.matrix import draw_interactions, draw_lines
+from .figures.matrix import draw_curves, draw_interactions, draw_objective
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
 from .figures.sets import draw_network, draw_sets
 from .figures.swarm import draw_swarm
@@ -107,8 +107,11 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
         least = min(SMALL, max(row["share"] for row in rows) / 10)
         small = {row["feature"] for row in rows if row["share"] < least}
         labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
+        units = {material.names.title(name): material.names.unit(name) for name in material.names.features}
         each_of = [each for each in zip(drawn.names, drawn.asked, drawn.counts, strict=True) if each[0] not in small]
-        found = (_with_effect(material.effects, output, labels[name], name, asked, counts, unit) for name, asked, counts in each_of)
+        found = (
+            _with_effect(material.effects, output, labels[name], name, asked, counts, unit, units.get(name, "")) for name, asked, counts in each_of
+        )
         fields = [each for each in found if each][: limits.dependences]
         fields.sort(key=lambda each: isinstance(each[0].drawing, Tracks))  # groups planes and boxes
         figures += [figure for field in fields for figure in field]
@@ -117,32 +120,20 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
         sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries.get("importance", ()), output)}
         figures += [draw_interactions(acting, unit), draw_sets(acting, unit), draw_network(acting, sizes, unit)]
     if "objective" in summaries:
-        figures.append(_draw_objective(_of(summaries["objective"], output)))
+        figures.append(draw_objective(_of(summaries["objective"], output)))
     if "curves" in summaries:
-        figures.append(_draw_curves(_of(summaries["curves"], output), unit))
+        figures.append(draw_curves(_of(summaries["curves"], output), unit))
     return tuple(each for each in figures if each is not None)
 
 
-def _with_effect(effects: Curves | None, output: str, label: str, name: str, asked: CountedColumn, counts: Counts, unit: str) -> tuple[Figure, ...]:
+def _with_effect(
+    effects: Curves | None, output: str, label: str, name: str, asked: CountedColumn, counts: Counts, unit: str, of_values: str
+) -> tuple[Figure, ...]:
     """Draw a feature's attributions by its values, if the run has values, and beside them its effect, where it is known."""
     rows, values = [] if effects is None else effects.rows.get((output, name), []), asked.values
     ends = (values.edges[0], values.edges[-1]) if values is not None and values.ordered and not values.points else None
     drawn = draw_effect(label, rows, ends, "" if effects is None else effects.space)
-    return tuple(figure for figure in (draw_dependence(label, asked, counts, unit), drawn) if figure is not None)
-
-
-def _draw_objective(rows: Sequence[Row]) -> Figure | None:
-    points = {"objective": [(row["step"], row["mean"]) for row in rows if row["mean"] is not None]}
-    return draw_lines("How the ranker got there", "Mean of the ranker's objective over all rows, step by step.", points, "step", "objective")
-
-
-def _draw_curves(rows: Sequence[Row], unit: str) -> Figure | None:
-    lines = {
-        name: [(row["present"], row["mean"]) for row in rows if row["curve"] == name and row["mean"] is not None]
-        for name in dict.fromkeys(row["curve"] for row in rows)
-    }
-    said = "Mean of the model while features come in the order of each row's ranking (insertion), or go in it (deletion)."
-    return draw_lines("Insertion and deletion", said, lines, "features present", f"mean, {unit}")
+    return tuple(figure for figure in (draw_dependence(label, asked, counts, unit, of_values), drawn) if figure is not None)
 
 
 def _list_others(material: Material, shown: Sequence[str]) -> Section | None:
@@ -307,8 +298,9 @@ def _say_missing(material: Material, words: Vocabulary) -> tuple[str, ...]:
 def _say_alarms(material: Material, words: Vocabulary) -> str:
     if material.found is None:
         return ""
-    n = len(list_alarms(material.found, words))
-    return f"{count(n, 'thing')} changed more than the thresholds of alarms allow" if n else "No threshold of an alarm is crossed: see what changed"
+    n, things = len(material.found["alarms"]), len(list_alarms(material.found, words))
+    about = "" if things == n else f" about {things:,} things" if things > 1 else " about one thing"
+    return f"{count(n, 'alarm')}{about}: see what changed" if n else "No threshold of an alarm is crossed: see what changed"
 
 
 def compose(material: Material, limits: Limits) -> Page:

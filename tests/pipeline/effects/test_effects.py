@@ -74,11 +74,11 @@ def test_what_is_published_is_what_memory_gives(place, tmp_path):
         run(place, tmp_path / "out", intervals=5)
 
 
-def test_threads_and_a_cluster_give_the_same_bits(place, tmp_path):
+def test_threads_and_a_cluster_give_the_same_bits(place, tmp_path, two_workers):
     """And so does whatever order items come in."""
     run(place, tmp_path / "serial")
     run(place, tmp_path / "threads", scheduler=None, threads=2)
-    run(place, tmp_path / "cluster", scheduler=None, workers=2)
+    run(place, tmp_path / "cluster", scheduler=two_workers)
     for name in TABLES:
         assert (tmp_path / "serial" / name).read_bytes() == (tmp_path / "threads" / name).read_bytes() == (tmp_path / "cluster" / name).read_bytes()
 
