@@ -331,6 +331,14 @@ def test_effects_stand_beside_attributions(reported, tmp_path):
     assert page.count("Effect of ") >= 2
     assert page.index("Effect of ", first) > first
     assert "Effect of " not in written(run)
+    drawn = re.findall(">Effect of ([^<]+)</h3>", page)
+    titled = written(run, effects=out, names={"features": {drawn[0]: {"title": "First of all"}}})
+    assert re.findall(">Effect of ([^<]+)</h3>", titled) == ["First of all", *drawn[1:]]
+    bare = tmp_path / "bare"
+    explain(plan.model, plan.data, bare, scheduler="serial")  # without values, which attributions would be drawn by
+    alone = written(bare, effects=out)
+    assert " acts</h3>" not in alone
+    assert {*drawn} <= {*re.findall(">Effect of ([^<]+)</h3>", alone)}
     with pytest.raises(NotFinished, match="holds no finished effects"):
         report(run, effects=tmp_path / "none", scheduler="serial")
     record = json.loads((out / "effects.json").read_text())
