@@ -19,7 +19,7 @@ REHEARSAL_VENV ?= .venv-rehearsal
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick test-more faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions wheel release worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick test-more faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions supported licences wheel release worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -129,6 +129,12 @@ VERSIONS ?= build/versions
 versions: setup
 	$(BIN)/python -m tests.versions $(VERSIONS)
 
+# Chosen tests with other Pythons, and with the oldest and the newest packages that pyproject.toml takes, each in an environment of its own of 3 GB, into
+# docs/supported.json; Pythons are pyenv's. Some of them: SUPPORTED="/where/environments/go oldest newest".
+SUPPORTED ?= build/supported
+supported: setup
+	$(BIN)/python -m tests.supported $(SUPPORTED)
+
 # Numbers that must stay, of every method, game and library, into tests/golden/numbers.json: says which have changed. A quarter of a minute.
 golden: setup
 	$(BIN)/python -m tests.golden
@@ -174,6 +180,10 @@ frames: setup
 # Small changes of the code, each of which the tests of its module should notice: MUTANTS="--mutants 50 --only pipeline/runs".
 mutants: setup
 	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+# Licences of all that the package brings, or some extras alone: EXTRAS="s3 delta". Fails where one is unknown or not allowed.
+licences: setup
+	$(BIN)/python -m infra.licences $(EXTRAS)
 
 # The wheel and what it needs itself, in an environment of its own: files of all libraries are explained there, and what is missing is one line.
 wheel: setup
