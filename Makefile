@@ -74,7 +74,7 @@ test: setup
 test-more: setup
 	$(BIN)/python -m pytest -m more --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-# What one runs while working, a few minutes: no servers, clusters or pages, the first case of each test, few drawn examples.
+# What one runs while working, a few minutes: no servers, clusters or pages, the middle case of each test, few drawn examples.
 test-quick: setup
 	$(BIN)/python -m pytest --quick --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 

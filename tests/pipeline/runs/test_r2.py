@@ -18,6 +18,7 @@ from leafledger import attribute, check_run, explain
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.slices.labels import MOST_VALUES
 from leafledger.pipeline.errors import AdditivityBreach, InvalidData, LeafledgerError, SchemaMismatch, UnsupportedModel, UsageError
+from tests.more import more
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.running import attributions, contents
 
@@ -119,7 +120,7 @@ def test_every_group_shares_its_own_r2(labelled, serial):
             assert_allclose(found[name], value, rtol=1e-9)
 
 
-@pytest.mark.parametrize("workers", [1, 2, 4])
+@pytest.mark.parametrize("workers", [2, *more(1, 4)])
 @pytest.mark.slow
 def test_the_bits_do_not_depend_on_the_workers(labelled, serial, tmp_path, workers):
     """Everything that is published, byte by byte."""

@@ -16,6 +16,7 @@ from leafledger.pipeline.drift.compare.statistics import Apart, compare_categori
 from leafledger.pipeline.drift.measure.distribution import Categories, Distribution
 from leafledger.pipeline.drift.measure.means import find_means, means_of, nothing
 from leafledger.pipeline.drift.measure.measured_run import measure_run
+from tests.more import more
 from tests.pipeline.conftest import train, write_data
 from tests.pipeline.running import attributions
 
@@ -52,7 +53,7 @@ def test_false_alarms_stay_at_the_rate_promised():
     assert unsized <= 10 + 3 * np.sqrt(10)
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8, 20])
+@pytest.mark.parametrize("n_rows", [*more(1, 2), 3, *more(5, 8), 20])
 @pytest.mark.slow
 def test_nights_of_a_few_rows_raise_no_false_alarms(n_rows):
     """At most 1 % of 300 pairs of nights without drift, and but for chance, by the tests alone; no two nights of 3 rows are far enough apart."""
