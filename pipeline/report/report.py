@@ -202,15 +202,15 @@ def _compare(run: FinishedRun, against: str | PathLike, words: Vocabulary, where
     return _take_changes(found.to_dict(), words)
 
 
-def _read_effects(run: FinishedRun, effects: str | PathLike | None) -> Curves | None:
-    """Read the effects of the run's model."""
+def _read_effects(run: FinishedRun, effects: str | PathLike | None, names: Names) -> Curves | None:
+    """Read the effects of the run's model, of features as they are called."""
     if effects is None:
         return None
     folder = normalise(read_place("effects", effects))
     found = read_curves(folder)
     if found.model_digest != run.plan.model_digest:
         raise UsageError(f"{folder}: effects are of a model with SHA-256 {found.model_digest[:12]}, the run's had {run.plan.model_digest[:12]}")
-    return found
+    return replace(found, rows={(output, names.title(feature)): rows for (output, feature), rows in found.rows.items()})
 
 
 def gather(
@@ -240,8 +240,8 @@ def gather(
     RunConflict
         It was replaced or removed meanwhile.
     """
-    curves = _read_effects(run, effects)
     called = read_names_file(names, run.plan)
+    curves = _read_effects(run, effects, called)
     words = make_vocabulary(run.plan, called)
     changes = _read_changes(run, words) if against is None else _compare(run, against, words, where, progress)
     material = _count_rows(run, words, None if changes is None else changes.found, where, progress)

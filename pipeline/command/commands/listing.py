@@ -103,5 +103,5 @@ def runs(
             complain(f"{run.state}: {run.run}: {run.why}")
         if run.left is not None:
             complain(f"{run.run}: {run.left}")
-    for advisories, concerned in _group_advised(found).items():
-        complain(f"advisories {', '.join(advisories)} may concern {_name_some(concerned)}; check says what they are, see {PAGE}")
+    for known, concerned in _group_advised(found).items():
+        complain(f"advisories {', '.join(known)} may concern {_name_some(concerned)}; check says what they are, see {PAGE}")

@@ -54,17 +54,9 @@ def _fields(cells: np.ndarray, largest: int, heights: Sequence[float], offset: i
 
 
 def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
-    """Return the path through the means of columns, broken at empty ones."""
-    path, drawing = [], False
-    for column, mean in enumerate(means):
-        if math.isnan(mean):
-            drawing = False
-            continue
-        path.append(f"{'L' if drawing else 'M'}{offset + column + 0.5:g} {_heights([mean], axis)[0]:g}")
-        if not drawing:
-            path.append("h0.01")  # makes a single point visible
-        drawing = True
-    return "".join(path)
+    """Return the path through the means of columns, across empty ones: whole numbers leave every other column empty."""
+    points = [f"{offset + column + 0.5:g} {_heights([mean], axis)[0]:g}" for column, mean in enumerate(means) if not math.isnan(mean)]
+    return f"M{'L'.join(points)}{'h0.01' * (len(points) == 1)}"  # makes a single point visible
 
 
 def _tabulate(asked: CountedColumn, values: Values, counts: Counts) -> Table:
