@@ -13,9 +13,9 @@ X = np.where(RNG.random(3000) < 0.1, np.nan, RNG.uniform(0, 10, 3000))
 PHI = np.where(np.isnan(X), -4, X - 5 + RNG.normal(0, 0.1, 3000))
 
 
-def draw(values, column, phi=PHI):
+def draw(values, column, phi=PHI, of_values=""):
     asked = CountedColumn("phi_x", (-6.0, 6.0), lay_edges((-6.0, 6.0), (np.nanmin([*phi, -6]), np.nanmax([*phi, 6]))), values)
-    return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin")
+    return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin", of_values)
 
 
 def test_the_mean_of_each_range_is_that_of_its_rows():
@@ -31,6 +31,11 @@ def test_the_mean_of_each_range_is_that_of_its_rows():
     (middle,) = [tick.at for tick in figure.drawing.across if tick.text == "4"]
     assert middle == pytest.approx(100 * (1 - 25 / figure.drawing.width), abs=0.01)  # of 40 ranges, behind a strip of rows without a value
     assert sum(int(row[1].replace(",", "")) for row in figure.table.rows) == 3000
+
+
+def test_the_axis_of_values_has_their_unit_where_it_is_known():
+    values = Values(Feature("x"), "value_x", tuple(np.linspace(1, 9, 41).tolist()))
+    assert [draw(values, X, of_values=unit).drawing.axis for unit in ("", "min")] == ["value of x", "value of x, min"]
 
 
 def test_a_line_goes_through_whole_numbers():
