@@ -293,7 +293,7 @@ def test_a_model_of_several_targets_is_refused(example):
         ("r2", {}, "method 'r2' needs labels"),
         ("shapley", {"label": [1.0]}, "method 'shapley' takes no labels and weights"),
         ("r2", {"label": [1.0]}, r"label has shape \(1,\), expected one number for each of 3000 rows"),
-        ("r2", {"label": ["a"] * 3000}, "label has 'a', expected numbers, or the name of a column"),
+        ("r2", {"label": ["a"] * 3000}, "label has 'a', expected numbers, or the name of a column; two classes are 0 and 1"),
         ("r2", {"label": np.full(3000, np.inf)}, r"rows: row 0: the label is inf, expected a number between -1e\+60 and 1e\+60"),
         ("r2", {"label": np.ones(3000), "weight": -np.ones(3000)}, r"rows: row 0: the weight is -1.0, expected a number between 0 and 1e\+30"),
     ],
