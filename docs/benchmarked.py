@@ -83,6 +83,27 @@ def _changes(found: Sequence[dict[str, Any]]) -> str:
     return as_table(("nearest changes of five features, one thread, rows per second", "Leafledger", "predictions that they take"), rows, right=True)
 
 
+def _effects(found: Sequence[dict[str, Any]]) -> str:
+    rows = (
+        (
+            f"{each['model']}, {each['n_rows']:,} rows",
+            f"{each['n_values']:,}",
+            *(_seconds(each[name], each["ours"]) for name in ("ours", "theirs", "woodelf")),
+        )
+        for each in found
+    )
+    heads = ("partial dependence of all features at all thresholds, seconds", "values", "Leafledger", "scikit-learn's brute", "woodelf")
+    return as_table(heads, rows, right=True)
+
+
+def _seconds(taken: float | None, ours: float) -> str:
+    if taken is None:
+        return ""
+    times = taken / ours
+    written = f"{taken:,.0f}" if taken >= 100 else f"{taken:.2g}"
+    return written if taken == ours else f"{written} ({f'{times:,.0f}' if times >= 100 else f'{times:.2g}'} ×)"
+
+
 def _by_row(found: Sequence[dict[str, Any]]) -> str:
     """Attributions of predictions and losses, with every background, and beside shap."""
     sizes = list(dict.fromkeys(each["n_background"] for each in found))
@@ -121,6 +142,7 @@ def benchmarks() -> str:
         "marginal": _marginal,
         "interactions": _interactions,
         "gaps": _gaps,
+        "effects": _effects,
         "changes": _changes,
         "by_row": _by_row,
         "usual": _usual,

@@ -13,7 +13,9 @@ from docs import benchmarked as benchmarked_
 from docs.foreseen import OFF
 from tests.bench.bars import judge_by_row
 from tests.bench.by_row import ByRow
+from tests.bench.changes import Changed
 from tests.bench.compare import Check, Comparison
+from tests.bench.effects import EffectSpeed
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 from tests.bench.timing import Speed
 from tests.bench.usual import Usual
@@ -98,6 +100,18 @@ def test_figures_of_speed_are_those_of_the_benchmark(tmp_path, monkeypatch):
     assert measured == "Measured by `make bench`, on: cores 2."
     assert one.splitlines()[2] == "| A model | 6,000 | 100 (60 ×) | not exact | 16,000 |"
     assert two.splitlines()[2] == "| B model | 1,000 | peer 50 (20 ×) |"
+
+
+def test_effects_and_changes_are_on_the_page(tmp_path, monkeypatch):
+    """Seconds, and how many times ours the others take, where they were there; rows a second, and how many predictions that is."""
+    effects = [EffectSpeed("E", 1_000, 2_000, 0.5, 600.0, 0.0, 10.0, 0.0), EffectSpeed("F", 10, 20, 0.25, 1.0, 0.0, None, None)]
+    changed = Changed("a", "A model", Speed("changes", 1, 100, 0.5, None), Speed("predict", 1, 100, 0.05, None), 1.0)
+    results = {"machine": {}, "quick": False, "effects": [asdict(each) for each in effects], "changes": [asdict(changed)]}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    monkeypatch.setattr(benchmarked, "RESULTS", tmp_path / "results.json")
+    _, one, two = benchmarked_.benchmarks().split("\n\n")
+    assert one.splitlines()[2:] == ["| E, 1,000 rows | 2,000 | 0.5 | 600 (1,200 ×) | 10 (20 ×) |", "| F, 10 rows | 20 | 0.25 | 1 (4 ×) |  |"]
+    assert two.splitlines()[2] == "| A model | 200 | 10.0 |"
 
 
 def test_predictions_and_losses_stand_beside_the_margin_and_shap(tmp_path, monkeypatch):

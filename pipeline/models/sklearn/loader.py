@@ -22,7 +22,7 @@ from .version import VOTES_AGAINST, find_version
 
 LIBRARY = "scikit-learn"
 INSTEAD = {  # unsupported estimators, with alternatives
-    "Pipeline": "leafledger.attribute(model, rows) takes the object and transforms rows; one in MLflow comes by model = "
+    "Pipeline": "leafledger.attribute(model, rows) and leafledger.prepare(model) take the object and transform rows; one in MLflow comes by model = "
     "mlflow.sklearn.load_model(uri). Elsewhere explain its last step on the rows that this step sees: model[-1], and model[:-1].transform(rows); "
     "with one-hot encoders before it, leafledger.encoder_groups(model) is the partition by the columns that were encoded",
     "CalibratedClassifierCV": "explain the classifier that it calibrates: model.calibrated_classifiers_[0].estimator",
