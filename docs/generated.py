@@ -143,6 +143,12 @@ def api(kind: str) -> str:
     return "```{eval-rst}\n" + "".join(f".. {directives[kind]}:: leafledger.{name}\n\n" for name in named) + "```\n"
 
 
+def serving() -> str:
+    """What the modules for other systems export."""
+    named = [f"leafledger.{door}.{name}" for door in leafledger._DOORS for name in getattr(leafledger, door).__all__ if name[0].islower()]
+    return "```{eval-rst}\n" + "".join(f".. autofunction:: {name}\n\n" for name in named) + "```\n"
+
+
 def _kind(found: Any) -> str:
     if isinstance(found, type):
         return "errors" if issubclass(found, Exception) else "records"
@@ -359,6 +365,7 @@ SHOWN = (
     errors,
     advisories,
     api,
+    serving,
     benchmarks,
     bars,
     beside,
