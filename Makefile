@@ -19,7 +19,7 @@ REHEARSAL_VENV ?= .venv-rehearsal
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick test-more faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions supported licences wheel release worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick test-more faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions supported licences wheel release worker docs docs-outputs constraints hashes audit clean
 
 setup: $(VENV)/.complete
 
@@ -184,6 +184,11 @@ frames: setup
 mutants: setup
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
+# Published weaknesses of all that is pinned, which needs the network.
+audit: setup
+	$(call install,$(VENV),--constraint $(CONSTRAINTS) --group audit)
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --require-hashes --requirement infra/hashes.txt
+
 # Licences of all that the package brings, or some extras alone: EXTRAS="s3 delta". Fails where one is unknown or not allowed.
 licences: setup
 	$(BIN)/python -m infra.licences $(EXTRAS)
@@ -231,8 +236,14 @@ docs-outputs: setup
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade
 constraints: setup
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --group spark --group release --universal --python-version 3.11 $(UPGRADE) \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --group spark --group release --group image --group audit --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
+	$(MAKE) hashes
+
+# The files of these versions that images take. Apart from the constraints, since pip, given one hash, wants one of all that it installs.
+hashes: setup
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra all --group image --constraint $(CONSTRAINTS) --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --output-file infra/hashes.txt
 
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(SPARK_VENV) $(WHEEL_VENV) $(WORKER_VENV) $(REHEARSAL_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
