@@ -72,7 +72,8 @@ def _check_missing_code(model: Model, missing: float, where: str) -> None:
 
     Only XGBoost has both categories and single precision.
     """
-    code = np.float32(missing)
+    with np.errstate(over="ignore"):  # beyond single precision it is infinite, which is no code
+        code = np.float32(missing)
     for feature in model.features:
         categories = () if feature.by_value or not model.ensemble.single_precision else feature.categories or ()
         if code.is_integer() and 0 <= code < len(categories):
