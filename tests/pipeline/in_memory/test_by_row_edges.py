@@ -7,13 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger import attribute
-from tests.pipeline.in_memory.test_by_row import BACKGROUND, FRAME, LATE, LOSSES, ROWS, SCORE, N, enumerate_coalitions
+from tests.pipeline.in_memory.by_row import DOUBLE, FRAME, HELD, LATE, LOSSES, NUMBERS, OTHERS, SCORE, N, enumerate_coalitions
 
 FAR = 30.0
-NUMBERS = ["delay", "hour", "wind"]
-HELD, OTHERS = ROWS[NUMBERS], BACKGROUND[NUMBERS]
 LABEL = np.array([1.0, 0.0, 1.0])
-DOUBLE, SINGLE = 1e-9, 1e-4  # of the largest part; a margin of 30 in single precision is off by 1e-6, so its exponential too
+SINGLE = 1e-4  # of the largest part; a margin of 30 in single precision is off by 1e-6, so its exponential too
 ABOVE = lambda m, y: -1 / (1 + np.exp(m))  # noqa: E731 - the probability less one, without loss of digits
 
 

@@ -6,8 +6,19 @@ from numpy.testing import assert_allclose
 
 from leafledger import attribute
 from leafledger.pipeline.errors import UnsupportedModel
-from tests.pipeline.in_memory.test_by_row import AMOUNT, FRAME, LATE, LOSSES, enumerate_coalitions, train_lightgbm, train_xgboost
-from tests.pipeline.in_memory.test_by_row_edges import DOUBLE, HELD, NUMBERS, OTHERS
+from tests.pipeline.in_memory.by_row import (
+    AMOUNT,
+    DOUBLE,
+    FRAME,
+    HELD,
+    LATE,
+    LOSSES,
+    NUMBERS,
+    OTHERS,
+    enumerate_coalitions,
+    train_lightgbm,
+    train_xgboost,
+)
 
 POSITIVE, GIVEN = FRAME[NUMBERS].fillna(0.0), {"allow_writing_files": False, "verbose": False, "iterations": 2}
 
