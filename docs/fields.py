@@ -25,6 +25,7 @@ class Field:
     name: str
     kind: str  # its type, empty where the code does not say it in one word
     meaning: str
+    default: str = ""  # as the code writes it
 
 
 def _comment(lines: list[str], first: int, last: int) -> str:
@@ -78,10 +79,15 @@ def read_fields(module: str, name: str, columns: bool = False) -> Iterator[Field
     for each in record.body:
         if isinstance(each, ast.AnnAssign) and UNWRITTEN not in ast.unparse(each):
             meaning = _comment(lines, each.lineno, each.end_lineno or each.lineno)
-            yield Field(ast.unparse(each.target), _annotated(each, columns), meaning)
+            yield Field(ast.unparse(each.target), _annotated(each, columns), meaning, ast.unparse(each.value) if each.value else "")
 
 
-def fields(module: str, name: str, columns: str = "") -> str:
-    """The fields of a record as a table; with ``columns`` those of a table."""
-    rows = ((f"`{each.name}`", each.kind, each.meaning) for each in read_fields(module, name, bool(columns)))
-    return as_table(("column" if columns else "field", "type", "meaning"), rows)
+def fields(module: str, name: str, shown: str = "") -> str:
+    """The fields of a record as a table; with ``columns`` those of a table, with ``defaults`` what they are where nothing is said."""
+    found = read_fields(module, name, shown == "columns")
+    second = "default" if shown == "defaults" else "type"
+    rows = (
+        (f"`{each.name}`", each.default.replace("()", "none").replace("None", "none") if second == "default" else each.kind, each.meaning)
+        for each in found
+    )
+    return as_table(("column" if shown == "columns" else "field", second, "meaning"), rows)
