@@ -15,10 +15,11 @@ AZURITE_VERSION := 3.35.0
 WHEEL_PYTHON ?= $(PYTHON)
 WHEEL_VENV ?= .venv-wheel
 WORKER_VENV ?= .venv-worker
+REHEARSAL_VENV ?= .venv-rehearsal
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions wheel release worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick test-more faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions supported licences wheel release worker docs docs-outputs constraints clean
 
 setup: $(VENV)/.complete
 
@@ -67,7 +68,11 @@ demo: setup
 # Twice as many as there are processors, since many tests wait.
 PROCESSES ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) \* 2)
 test: setup
-	$(BIN)/python -m pytest --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest $(if $(TESTS),,-m "not more") --numprocesses $(PROCESSES) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+
+# What `make test` leaves out where no TESTS are named: more cases of what it holds on a few, larger ones, the same on clusters of processes.
+test-more: setup
+	$(BIN)/python -m pytest -m more --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
 # What one runs while working, a few minutes: no servers, clusters or pages, the first case of each test, few drawn examples.
 test-quick: setup
@@ -88,9 +93,10 @@ infra: $(INFRA_VENV)/.complete
 clouds: $(CLOUDS_VENV)/.complete
 	PATH="$(CURDIR)/$(CLOUDS_VENV)/node_modules/.bin:$$PATH" $(CLOUDS_VENV)/bin/python -m pytest tests/pipeline/stores/dialects/test_clouds.py tests/pipeline/stores/test_contract.py
 
-# Data frames of Spark, on this machine; skipped where there is no Java.
+# Data frames of Spark, on this machine; skipped where there is no Java. A real Spark and a real server of MLflow's alone, in a minute:
+# SPARK="-k 'values_of_a_run or of_spark or by_rest'".
 spark: $(SPARK_VENV)/.complete
-	PATH="$(CURDIR)/$(SPARK_VENV)/bin:$$PATH" $(SPARK_VENV)/bin/python -m pytest tests/pipeline/serving
+	PATH="$(CURDIR)/$(SPARK_VENV)/bin:$$PATH" $(SPARK_VENV)/bin/python -m pytest tests/pipeline/serving $(SPARK)
 
 # Rows per second beside the newest of what else there is, which needs Python 3.12, and beside qshap, which needs 3.11: BENCH="--cases xgboost-100x6",
 # BENCH=--marginal. BENCH=--quick is a minute of it in the environment of development, where there are no peers; nor does BENCH=--forecasts need any.
@@ -122,6 +128,12 @@ scale: setup
 VERSIONS ?= build/versions
 versions: setup
 	$(BIN)/python -m tests.versions $(VERSIONS)
+
+# Chosen tests with other Pythons, and with the oldest and the newest packages that pyproject.toml takes, each in an environment of its own of 3 GB, into
+# docs/supported.json; Pythons are pyenv's. Some of them: SUPPORTED="/where/environments/go oldest newest".
+SUPPORTED ?= build/supported
+supported: setup
+	$(BIN)/python -m tests.supported $(SUPPORTED)
 
 # Numbers that must stay, of every method, game and library, into tests/golden/numbers.json: says which have changed. A quarter of a minute.
 golden: setup
@@ -169,6 +181,10 @@ frames: setup
 mutants: setup
 	$(BIN)/python -m tests.mutants $(MUTANTS)
 
+# Licences of all that the package brings, or some extras alone: EXTRAS="s3 delta". Fails where one is unknown or not allowed.
+licences: setup
+	$(BIN)/python -m infra.licences $(EXTRAS)
+
 # The wheel and what it needs itself, in an environment of its own: files of all libraries are explained there, and what is missing is one line.
 wheel: setup
 	rm -rf dist $(WHEEL_VENV)
@@ -177,7 +193,8 @@ wheel: setup
 	$(call install,$(WHEEL_VENV),--constraint $(CONSTRAINTS) dist/*.whl)
 	$(BIN)/python -m tests.wheel $(WHEEL_VENV)
 
-# A release, but for uploading it: packages built twice to the same bytes and checked, notes, files that others' services read.
+# A release, but for uploading it: packages built twice to the same bytes and checked, notes, files that others' services read; installed from an index
+# of its own into an environment of its own, where README's commands are typed, and which its bill of materials lists. Three minutes.
 release: setup
 	$(call install,$(VENV),--constraint $(CONSTRAINTS) --group release)
 	rm -rf build/release
@@ -185,6 +202,9 @@ release: setup
 	$(BIN)/twine check --strict build/release/*.whl build/release/*.tar.gz
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 	$(BIN)/check-jsonschema --builtin-schema vendor.readthedocs .readthedocs.yaml
+	rm -rf $(REHEARSAL_VENV)
+	$(PYTHON) -m venv $(REHEARSAL_VENV)
+	$(BIN)/python -m tests.rehearsal build/release $(REHEARSAL_VENV)
 
 # What a Dask worker needs whose data lie in S3, and nothing else: files of all libraries are explained, checked and compared there, to the same bytes.
 worker: setup
@@ -212,5 +232,5 @@ constraints: setup
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(SPARK_VENV) $(WHEEL_VENV) $(WORKER_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(SPARK_VENV) $(WHEEL_VENV) $(WORKER_VENV) $(REHEARSAL_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

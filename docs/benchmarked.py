@@ -83,6 +83,45 @@ def _changes(found: Sequence[dict[str, Any]]) -> str:
     return as_table(("nearest changes of five features, one thread, rows per second", "Leafledger", "predictions that they take"), rows, right=True)
 
 
+def _effects(found: Sequence[dict[str, Any]]) -> str:
+    rows = (
+        (
+            f"{each['model']}, {each['n_rows']:,} rows",
+            f"{each['n_values']:,}",
+            *(_seconds(each[name], each["ours"]) for name in ("ours", "theirs", "woodelf")),
+        )
+        for each in found
+    )
+    heads = ("partial dependence of all features at all thresholds, seconds", "values", "Leafledger", "scikit-learn's brute", "woodelf")
+    return as_table(heads, rows, right=True)
+
+
+def _seconds(taken: float | None, ours: float) -> str:
+    if taken is None:
+        return ""
+    times = taken / ours
+    written = f"{taken:,.0f}" if taken >= 100 else f"{taken:.2g}"
+    return written if taken == ours else f"{written} ({f'{times:,.0f}' if times >= 100 else f'{times:.2g}'} ×)"
+
+
+def _by_row(found: Sequence[dict[str, Any]]) -> str:
+    """Attributions of predictions and losses, with every background, and beside shap."""
+    sizes = list(dict.fromkeys(each["n_background"] for each in found))
+    rows = []
+    for name in dict.fromkeys(each["quantity"] for each in found):
+        some = [each for each in found if each["quantity"] == name]
+        cells = (f"{_rate(each['ours']):,.0f} ({_rate(each['margin']) / _rate(each['ours']):.1f})" for each in some)
+        games = "–".join(dict.fromkeys(str(each["games"]) for each in sorted(some, key=lambda each: each["games"])))
+        peer = next((_times(_rate(each["ours"]), _rate(each["theirs"])) for each in some if each["theirs"]), "")
+        rows.append((name, games, *cells, peer))
+    sized = (f"{n:,} background rows" for n in sizes)
+    heads = (
+        f"attributions by background row, {found[0]['model']}, one thread, rows per second (times the margin's own time)",
+        "weighted backgrounds",
+    )
+    return as_table((*heads, *sized, f"shap, {sizes[0]:,} background rows"), rows, right=True)
+
+
 def _usual(found: Sequence[dict[str, Any]]) -> str:
     rows = ((each["model"], f"{_rate(each['ours']):,.0f}", f"{each['peer']} {_times(_rate(each['ours']), _rate(each['theirs']))}") for each in found)
     return as_table(("models as people train them, data frame in, attributions out, rows per second", "Leafledger", "peer"), rows, right=True)
@@ -103,7 +142,9 @@ def benchmarks() -> str:
         "marginal": _marginal,
         "interactions": _interactions,
         "gaps": _gaps,
+        "effects": _effects,
         "changes": _changes,
+        "by_row": _by_row,
         "usual": _usual,
         "runs": _runs,
     }

@@ -20,7 +20,7 @@ project, author = "Leafledger", "the Leafledger authors"
 copyright = f"{datetime.now(UTC).year}, {author}"  # noqa: A001 - Sphinx's name
 release = version = version_of("leafledger")
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc", "cyclopts.ext.sphinx"]
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"Leafledger {release}"

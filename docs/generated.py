@@ -27,6 +27,7 @@ SHARED_BY = {
 }
 ROOT = Path(__file__).parents[1]
 VERSIONS = Path(__file__).parent / "versions.json"  # as `make versions` writes it
+SUPPORTED = Path(__file__).parent / "supported.json"  # as `make supported` writes it
 VARIANTS = Path(__file__).parent / "variants.json"  # as `make variants` writes it
 SCALE = Path(__file__).parent / "scale.json"  # as `make scale` writes it
 FORECASTS = Path(__file__).parent / "forecasts.json"  # as `make bench BENCH=--forecasts` writes results.json
@@ -143,6 +144,12 @@ def api(kind: str) -> str:
     return "```{eval-rst}\n" + "".join(f".. {directives[kind]}:: leafledger.{name}\n\n" for name in named) + "```\n"
 
 
+def serving() -> str:
+    """What the modules for other systems export."""
+    named = [f"leafledger.{door}.{name}" for door in leafledger._DOORS for name in getattr(leafledger, door).__all__ if name[0].islower()]
+    return "```{eval-rst}\n" + "".join(f".. autofunction:: {name}\n\n" for name in named) + "```\n"
+
+
 def _kind(found: Any) -> str:
     if isinstance(found, type):
         return "errors" if issubclass(found, Exception) else "records"
@@ -249,6 +256,18 @@ def versions() -> str:
     return f"{n_files} files, written by {len(found)} versions: {said}.\n\n{table}"
 
 
+def supported() -> str:
+    """Environments in which chosen tests ran, with which versions, when, and what came out."""
+    found = json.loads(SUPPORTED.read_text())
+    packages = tuple(dict.fromkeys(name for each in found.values() for name in each["versions"]))
+    heads = ("", *(name if name in ("oldest", "newest") else f"pinned, {name}" for name in found))
+    told = {"Python": "python", "run on": "date", "tests passed": "passed", "skipped": "skipped"}
+    rows = [(head, *(str(each[field]) for each in found.values())) for head, field in told.items()]
+    rows.append(("failed", *(str(len(each["failed"])) for each in found.values())))
+    rows += [(name, *(each["versions"].get(name, "") for each in found.values())) for name in packages]
+    return as_table(heads, rows)
+
+
 STEPS = {
     "start": "to start",
     "first night": "the night before, with nothing compiled yet",
@@ -347,6 +366,7 @@ SHOWN = (
     errors,
     advisories,
     api,
+    serving,
     benchmarks,
     bars,
     beside,
@@ -355,6 +375,7 @@ SHOWN = (
     billion,
     variants,
     versions,
+    supported,
     verdicts,
 )
 PARTS: dict[str, Callable[..., str]] = {part.__name__: part for part in (*SHOWN, papers, fields)}

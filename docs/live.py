@@ -10,7 +10,7 @@ from rich.console import Console
 
 from infra.demo import FOLDER, IDS, make_inputs
 from leafledger import explain, list_runs, report
-from leafledger.pipeline.history.index_page import save_index
+from leafledger.pipeline.report.overview import save_index
 
 PUBLISHED = Path(__file__).parents[1] / "build" / "docs" / "live"
 MONTHS = ("2013-01", "2013-02", "2013-03")

@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import tempfile
-from contextlib import redirect_stdout
+from contextlib import chdir, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from leafledger.pipeline.report.figures.scale import make_axis
 from leafledger.pipeline.report.report import LIMITS, gather
 
 FOLDER = Path(__file__).parent / "figures"
+GALLERY = Path(__file__).parent / "gallery"
 DEMO = Path(__file__).parents[1] / "build" / "demo"
 PICTURES = {  # titles of figures
     "report-importance": "How much each feature moves predictions",
@@ -89,6 +90,20 @@ def draw_plots(demo: Path) -> dict[str, Picture]:
     }
 
 
+def draw_gallery(demo: Path) -> dict[str, Picture]:
+    """Draw the picture of every page of the gallery, by its own block in a folder of its own, by the page's name."""
+    drawn = {}
+    for page in sorted(GALLERY.glob("*.md")):
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+            names: dict[str, Any] = {}
+            with tempfile.TemporaryDirectory() as made, chdir(made), redirect_stdout(StringIO()):
+                Path("build").mkdir()
+                Path("build/demo").symlink_to(demo.resolve())
+                exec(block, names)  # noqa: S102 - the page's own block: the picture is of what readers type
+            drawn[page.stem] = names["picture"]
+    return drawn
+
+
 def draw_pictures(demo: Path) -> dict[str, str]:
     """Explain two months of the demo's flights, and draw the figures of their report, by name."""
     where = {"scheduler": "serial", "workers": None, "plain_tcp": False}
@@ -104,6 +119,7 @@ def draw_pictures(demo: Path) -> dict[str, str]:
         "shares.svg": draw_picture(plot_shares()),
         **{f"{name}.svg": draw_picture(figure) for name, figure in plot_methods(demo).items()},
         **{f"plot-{name}.svg": picture.svg for name, picture in draw_plots(demo).items()},
+        **{f"gallery-{name}.svg": picture.svg for name, picture in draw_gallery(demo).items()},
     }
 
 

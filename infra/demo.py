@@ -7,6 +7,7 @@ import os
 import shutil
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from datetime import date
 from functools import partial
@@ -37,13 +38,13 @@ MONTHS = range(4, 13)  # and run on
 INCIDENT = 12  # month whose data hold cancelled flights too, by mistake
 LOSSES = range(4, 8)  # months whose losses are explained
 LATE, REASONED = 120, 7  # minutes, and month of the late flights that get reasons
-MOST = {"distance": 0.1}  # drift of a month: months differ more than nights
 CAPTION = (
     "Flights that never left have no departure delay. No model saw one land, and XGBoost sends them the way of the latest: hence its larger share."
 )
 STORY = (
-    "In September flights left more punctually. In December somebody forgot to leave cancelled flights out of the data: they have no departure "
-    "delay, and the model, which never saw one, takes them for the latest of all."
+    "From June on flights left later, from August on more punctually again. In December somebody forgot to leave cancelled flights out of the data: "
+    "they have no departure delay, and the model, which never saw one, takes them for the latest of all. That is two thirds of December's change; "
+    "the rest is flights that left later."
 )
 # Read when Prefect and Dask are imported: no telemetry, and of their logs only what went wrong.
 QUIET = {
@@ -169,22 +170,23 @@ def importances(runs: dict[str, Path]) -> Table:
     return table
 
 
-def explain_months(model: Path, data: Path, folder: Path, names: Path) -> None:
+def explain_months(model: Path, data: Path, folder: Path, names: str) -> None:
     """A run of the flow for each month, as it would run every month: explained, compared with the one before, reported; then ``latest`` moves on."""
     from leafledger import list_runs
     from leafledger.flows.explain import explain
-    from leafledger.pipeline.history.index_page import save_index
+    from leafledger.pipeline.report.overview import save_index
 
     latest = str(folder / "latest.json")
-    asked = {"latest": latest, "against": latest, "thresholds": MOST, "report": True, "names": str(names), "overview": str(folder / "index.html")}
+    asked = {"latest": latest, "against": latest, "report": True, "names": names, "overview": str(folder / "index.html")}
     for month in MONTHS:
         places = str(model), str(data / "month={date:%-m}"), str(folder / "{date:%Y-%m}")
         explain(*places, ids=list(IDS), values=True, date=date(2013, month, 1), **asked)
-    save_index(str(folder / "index.html"), str(folder), list_runs(folder))
+    save_index(str(folder / "index.html"), str(folder), list_runs(folder), names)
 
 
 def changes_by_month(folder: Path) -> Table:
-    """How the mean prediction moved, by which features most, and what counts as drift."""
+    """How the mean prediction moved, by which features most, and how many alarms there were, of what."""
+    titles = {name: each["title"] for name, each in tomllib.loads((WORDS / "names.toml").read_text())["features"].items()}
     table = Table(title="month against month: the mean predicted delay, what moved it most, and what was an alarm", caption=STORY)
     for heading in ("month", "mean", "change", "moved most by", "alarms"):
         table.add_column(heading, justify="right" if heading in ("mean", "change") else "left")
@@ -192,9 +194,10 @@ def changes_by_month(folder: Path) -> Table:
         found = json.loads(path.read_text())
         (whole,) = found["outputs"]
         moved = sorted((each for each in found["shifts"] if each["kind"] == "phi"), key=lambda each: -abs(each["change"]))[:MOVED]
-        drifted = dict.fromkeys(each["feature"] or each["kind"].replace("margin", "prediction") for each in found["shifts"] if each["drifted"])
-        mostly = ", ".join(f"{each['feature']} {each['change']:+.1f}" for each in moved)
-        table.add_row(path.parents[1].name, f"{whole['mean']:.1f} min", f"{whole['change']:+.1f}", mostly, ", ".join(drifted))
+        things = dict.fromkeys(titles.get(each["feature"], "prediction") for each in found["shifts"] if each["drifted"])
+        alarms = f"{len(found['alarms'])}: {', '.join(things)}" if things else "none"
+        mostly = ", ".join(f"{titles[each['feature']]} {each['change']:+.1f}" for each in moved)
+        table.add_row(path.parents[1].name, f"{whole['mean']:.1f} min", f"{whole['change']:+.1f}", mostly, alarms)
     return table
 
 
@@ -261,7 +264,7 @@ def main(folder: Path = FOLDER) -> None:
     console.print(importances(runs))
     months, begun = folder / "months", time.perf_counter()
     departed, model = make_monthly(folder)
-    explain_months(model, departed, months, folder / "names.toml")
+    explain_months(model, departed, months, str(folder / "names.toml"))
     console.print(changes_by_month(months))
     taken = f"{time.perf_counter() - begun:.0f} s"
     console.print(f"{len(MONTHS)} months explained, compared and reported in {taken}: {months}/index.html leads to a report of each", highlight=False)

@@ -1,26 +1,37 @@
-"""``python -m infra.release FOLDER``: the packages of a release, built twice to the same bytes, with their notes; nothing is uploaded."""
+"""``python -m infra.release FOLDER``: a release's packages, built twice to the same bytes, its notes and its recipe; nothing is uploaded."""
 
 import argparse
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[1]
-NOTES = "NOTES.md"
+NOTES, RECIPE = "NOTES.md", "recipe.yaml"
+BILL = "sbom.cdx.json"  # what is installed with the packages, listed where they were
+VERSIONED = {  # files that say a version, and where
+    "CITATION.cff": r"^version: (.+)$",
+    f"infra/conda/{RECIPE}": r'^  version: "(.+)"$',
+    **dict.fromkeys(
+        ("infra/compose.yaml", "infra/kubernetes/base/dask.yaml", "infra/kubernetes/base/prefect-worker.yaml"), r"^ +image: leafledger[a-z-]*:(.+)$"
+    ),
+}
+UNKNOWN = "0" * 64  # digest in the recipe, of a package that is not built yet
 
 
 def read_version() -> str:
-    """Read the version, of which pyproject.toml is the one place, and refuse a citation of another."""
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]
-    cited = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text("utf-8"), re.MULTILINE)
-    if cited is None or cited[1] != version:
-        raise SystemExit(f"CITATION.cff is of version {cited and cited[1]}, expected {version}, as pyproject.toml has it")
-    return str(version)
+    """Read the version, of which pyproject.toml is the one place, and refuse files that say another."""
+    version = str(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"])
+    for name, pattern in VERSIONED.items():
+        said = {*re.findall(pattern, (ROOT / name).read_text("utf-8"), re.MULTILINE)}
+        if said != {version}:
+            raise SystemExit(f"{name} is of version {', '.join(sorted(said)) or 'none'}, expected {version}, as pyproject.toml has it")
+    return version
 
 
 def cut_notes(changes: str, version: str) -> str:
@@ -31,25 +42,39 @@ def cut_notes(changes: str, version: str) -> str:
     return found[1].strip() + "\n"
 
 
-def _build(folder: Path, epoch: str) -> dict[str, bytes]:
+def fill_recipe(recipe: str, digest: str) -> str:
+    """Write the source package's SHA-256 into conda's recipe."""
+    if recipe.count(UNKNOWN) != 1:
+        raise SystemExit(f"{RECIPE} has {recipe.count(UNKNOWN)} digests of zeros, expected one, for the source package")
+    return recipe.replace(UNKNOWN, digest)
+
+
+def _build(sources: Path, folder: Path, epoch: str) -> dict[str, bytes]:
     """Build both packages, every date in them that of the commit."""
     command = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder)]
-    subprocess.run(command, cwd=ROOT, env=os.environ | {"SOURCE_DATE_EPOCH": epoch}, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 - this interpreter
+    subprocess.run(command, cwd=sources, env=os.environ | {"SOURCE_DATE_EPOCH": epoch}, stdout=subprocess.DEVNULL, check=True)  # noqa: S603 - this interpreter
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
 def release(folder: Path, epoch: str) -> dict[str, str]:
-    """Write packages and notes into a folder, and return the packages' SHA-256; what is built twice with different bytes is refused."""
-    notes = cut_notes((ROOT / "CHANGELOG.md").read_text("utf-8"), read_version())
-    with TemporaryDirectory() as first, TemporaryDirectory() as second:
-        built = _build(Path(first), epoch)
-        if built != _build(Path(second), epoch):
-            raise SystemExit("packages of the same sources differ from one build to the next")
+    """Write packages, notes and recipe into a folder, and return the packages' SHA-256.
+
+    They are built of the checkout, and again of the source package; where that gives other bytes, nothing is written.
+    """
+    version = read_version()
+    notes, source = cut_notes((ROOT / "CHANGELOG.md").read_text("utf-8"), version), f"leafledger-{version}"
+    with TemporaryDirectory() as first, TemporaryDirectory() as second, TemporaryDirectory() as unpacked:
+        built = _build(ROOT, Path(first), epoch)
+        with tarfile.open(Path(first) / f"{source}.tar.gz") as archive:
+            archive.extractall(unpacked, filter="data")
+        if built != _build(Path(unpacked) / source, Path(second), epoch):
+            raise SystemExit("packages that are built of the source package differ from those of the checkout")
+    digests = {name: sha256(content).hexdigest() for name, content in built.items()}
+    recipe = fill_recipe((ROOT / "infra" / "conda" / RECIPE).read_text("utf-8"), digests[f"{source}.tar.gz"])
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / NOTES).write_bytes(notes.encode())
-    for name, content in built.items():
+    for name, content in (built | {NOTES: notes.encode(), RECIPE: recipe.encode()}).items():
         (folder / name).write_bytes(content)
-    return {name: sha256(content).hexdigest() for name, content in built.items()}
+    return digests
 
 
 def main() -> None:

@@ -5,6 +5,9 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors read; everything is imported on first use, so that ``import leafledger`` compiles nothing
+    import leafledger.duckdb
+    import leafledger.mlflow
+    import leafledger.spark  # noqa: F401 - modules that others complete
     from leafledger.kernels.methods import METHODS
     from leafledger.pipeline.comparisons.compare import compare
     from leafledger.pipeline.drift.drift import Drift, drift

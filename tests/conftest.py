@@ -23,7 +23,9 @@ if config.DISABLE_JIT:
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Kernels compile on first use, so no example has a deadline; the drawn forests are large.
-settings.register_profile("compiled", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+settings.register_profile("compiled", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+# `make faults` and what else is asked for with --long draw more than what one waits for.
+settings.register_profile("long", parent=settings.get_profile("compiled"), max_examples=200)
 # Kernels as plain Python are slow, and their coverage must not depend on what is drawn.
 settings.register_profile("interpreted", parent=settings.get_profile("compiled"), max_examples=20, derandomize=True)
 # An index that is out of bounds is so on nearly every forest; what is right, `make test` checks on more of them.
@@ -36,6 +38,7 @@ settings.register_profile("quick", parent=settings.get_profile(PROFILE), max_exa
 settings.load_profile(PROFILE)
 
 TESTS = Path(__file__).parent
+FIRST = ("flows", "docs", "faults")  # which mostly wait: what computes goes on beside them
 SLOW_FOLDERS = ("faults", "flows", "papers", "scale", "variants", "beside", "bench", "docs", "infra")  # servers, clusters, whole pages
 
 
@@ -48,9 +51,10 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
+    config.addinivalue_line("markers", "more: what `make test` holds on fewer cases, left to `make test-more`")
     config.addinivalue_line("markers", "slow: takes half a second of CPU or more, does not run with --quick")
-    if config.getoption("--quick"):
-        settings.load_profile("quick")
+    if config.getoption("--quick") or config.getoption("--long"):
+        settings.load_profile("quick" if config.getoption("--quick") else "long")
 
 
 def pytest_ignore_collect(collection_path, config):
@@ -73,11 +77,26 @@ def keep_quick(config, items):
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--quick"):
         keep_quick(config, items)
+    items.sort(key=lambda item: FIRST.index(part) if (part := item.path.relative_to(TESTS).parts[0]) in FIRST else len(FIRST))
     if not config.getoption("--long"):
         for item in items:
             if item.get_closest_marker("long"):
                 # with many seeds; a few of each kind of fault run always
                 item.add_marker(pytest.mark.skip(reason="takes minutes: make faults"))
+
+
+@pytest.hookimpl(optionalhook=True)  # pytest-xdist's
+def pytest_xdist_make_scheduler(config, log):
+    """A file of tests is one process's, and so is a folder whose files share a server."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Folders(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = nodeid.partition("::")[0]
+            folder = "/".join(file.split("/")[:2])
+            return folder if folder == "tests/flows" else file
+
+    return Folders(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.fixture(scope="session")

@@ -115,7 +115,7 @@ FLOORS = {
         ("figures",),
         ("page", "grids", "vocabulary"),
         ("changes", "losses", "words", "glossary", "told"),
-        ("quality", "predictions"),
+        ("quality", "predictions", "overview"),
         ("contents",),
         ("report",),
     ),

@@ -76,7 +76,7 @@ class Moments(NamedTuple):
 class CountedRows(NamedTuple):
     """What a first pass counts of some rows."""
 
-    statistics: Any  # what they have in common with each leaf: of a background query's own kind
+    statistics: Any  # what they have in common with each leaf: of a background query's own kind, () where that is known from elsewhere
     states: tuple[np.ndarray, ...]  # of every axis (states,) int64, rows in each state
     seen: np.ndarray  # (read, 2) int64, categories that the model knows, and all
 
@@ -84,7 +84,8 @@ class CountedRows(NamedTuple):
         """Add the counts of other rows: whole numbers, the same in any order."""
         statistics, states, seen = zip(self, *others, strict=True)
         each_axis = tuple(np.sum(each, axis=0) for each in zip(*states, strict=True))
-        return CountedRows(statistics[0].merge(statistics[1:]), each_axis, np.sum(seen, axis=0))
+        merged = statistics[0].merge(statistics[1:]) if len(statistics[0]) else ()
+        return CountedRows(merged, each_axis, np.sum(seen, axis=0))
 
 
 class AxisSums(NamedTuple):

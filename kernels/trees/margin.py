@@ -65,8 +65,13 @@ NODE_FEATURE, NODE_LOWER, NODE_SPAN, NODE_LEFT = range(4)
 NODE_NUMBERS = 4
 
 
-def _look_up(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparisons, trees: np.ndarray) -> LookupTables:
-    """Make the tables of ``trees (looked up,)`` by descending each with every combination of outcomes."""
+def look_up_trees(ensemble: TreeEnsemble, splits: BinnedSplits, comparisons: Comparisons, trees: np.ndarray) -> LookupTables:
+    """Make tables of leaf values, by descending each tree with every combination of outcomes.
+
+    Parameters
+    ----------
+    trees : (looked up,) int
+    """
     targets, tables = [], []
     for tree in trees:
         n_comparisons = int(comparisons.start[tree + 1] - comparisons.start[tree])
@@ -160,7 +165,7 @@ def prepare_margin(ensemble: TreeEnsemble, splits: BinnedSplits, trace: Trace, c
     n_nodes, looked_up = _choose_look_ups(ensemble, trace, comparisons)
     selected = ~looked_up & (n_nodes < 2 * MOST_LEAVES) & (n_nodes // 2 <= SPLITS_PER_LEVEL * trace.levels) & (trace.levels > 0)
     return MarginTables(
-        looked_up=_look_up(ensemble, splits, comparisons, np.flatnonzero(looked_up)),
+        looked_up=look_up_trees(ensemble, splits, comparisons, np.flatnonzero(looked_up)),
         selected=_lay_out_selection(ensemble, splits, trace, np.flatnonzero(selected)),
         descended=lay_out_descent(ensemble, splits, trace, np.flatnonzero(~looked_up & ~selected)),
         base=ensemble.base,

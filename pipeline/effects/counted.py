@@ -50,15 +50,18 @@ def find_own(axis: Axis, binned: np.ndarray, n_rows: int, name: str) -> np.ndarr
     return states
 
 
-def count_values(query: BackgroundQuery, named: Sequence[tuple[str, Axis]], values: np.ndarray, first_row: int) -> CountedRows:
-    """Count rows of a background, ``values (used, n)``, and find the states of named axes; ``first_row`` is the first one's number in the whole."""
+def count_values(query: BackgroundQuery, named: Sequence[tuple[str, Axis]], values: np.ndarray, first_row: int, measured: bool = True) -> CountedRows:
+    """Count rows of a background, ``values (used, n)``, and find the states of named axes; ``first_row`` is the first one's number in the whole.
+
+    Without ``measured`` states alone are counted.
+    """
     n_rows = values.shape[1]
     seen = count_unseen(query.bins, values)
     values = np.concatenate((values, np.zeros((values.shape[0], padded(n_rows) - n_rows))), axis=1)
     bins = np.zeros(values.shape, bin_dtype(query.bins))
     bin_rows(values, query.bins, bins)
     states = tuple(np.bincount(find_own(axis, bins, n_rows, name), minlength=axis.n_states) for name, axis in named)
-    return CountedRows(query.measure(values, bins, n_rows, first_row), states, seen)
+    return CountedRows(query.measure(values, bins, n_rows, first_row) if measured else (), states, seen)
 
 
 def _draw(asked: AskedEffects, weigh: Callable[[np.ndarray], np.ndarray], sizes: np.ndarray) -> tuple[tuple[Curve, ...], tuple[Curve, ...]]:

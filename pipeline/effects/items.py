@@ -87,18 +87,27 @@ def _merge(found: Iterator[Any]) -> Any:
     return total
 
 
-def count_item(asked: Pass, numbered: NumberedItem) -> CountedRows:
-    """Count an item's rows: a task."""
+def _count(asked: Pass, numbered: NumberedItem, measured: bool) -> CountedRows:
     query, axes = open_tables(asked.tables)
     named = list(zip(asked.names, axes, strict=True))
 
     def slices() -> Iterator[CountedRows]:
         first = numbered.first_row
         for values in _read_values(asked, query.bins, numbered.item, max_slice_rows(2 * query.bins.column.size)):
-            yield count_values(query, named, values, first)
+            yield count_values(query, named, values, first, measured)
             first += values.shape[1]
 
     return store_tables(_merge(slices()), asked.place(numbered.item))
+
+
+def count_item(asked: Pass, numbered: NumberedItem) -> CountedRows:
+    """Count an item's rows: a task."""
+    return _count(asked, numbered, True)
+
+
+def count_states(asked: Pass, numbered: NumberedItem) -> CountedRows:
+    """Count an item's rows by the states of axes alone, where an earlier run has counted the rest: a task."""
+    return _count(asked, numbered, False)
 
 
 def sum_item(asked: Pass, numbered: NumberedItem) -> EffectSums:

@@ -80,7 +80,8 @@ class PartialDependence:
         """Find one axis and its curve, or two and their surface."""
         wanted = tuple(name) if isinstance(name, list | tuple) else name
         if wanted not in self.names:
-            hint = did_you_mean(name, self.names) or f", expected one of {list_some(list(map(str, self.names)))}"
+            turned = f"; did you mean {wanted[::-1]!r}?" if isinstance(wanted, tuple) and wanted[::-1] in self.names else ""
+            hint = turned or did_you_mean(name, self.names) or f", expected one of {list_some(list(map(str, self.names)))}"
             raise UsageError(f"{shorten(name)} was not asked for{hint}")
         place = self.names.index(wanted)
         if place < len(self.axes):

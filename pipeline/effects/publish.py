@@ -21,6 +21,7 @@ from .figure import draw_curve
 
 RECORD = "effects.json"
 FIGURES = "figures"
+TABLES = tuple(f"{name}.parquet" for name in ("curves", "surfaces", "bands", "local_effects", "interactions"))
 FORMAT = 1  # of the record
 
 
@@ -35,13 +36,15 @@ class Planned:
     n_files, n_items : int
         Files of the background, and pieces of work that each pass has.
     n_counted, n_summed : int
-        Of these pieces, how many an interrupted attempt has done of the first pass and of the second.
+        Of these pieces, how many are done of the first pass and of the second: by an interrupted attempt, or all of the first by an earlier run.
     n_states : int
         Of all features together: in each of them every row is predicted.
     features : tuple of str
     pairs : tuple of (str, str)
     where : str
         The work is done, in words.
+    counts : str
+        URI of the folder where what is counted of the background is kept; empty where it was counted before, so that there is no first pass.
     """
 
     model_digest: str
@@ -54,6 +57,7 @@ class Planned:
     features: tuple[str, ...]
     pairs: tuple[tuple[str, str], ...]
     where: str
+    counts: str
 
 
 @dataclass(frozen=True, slots=True)

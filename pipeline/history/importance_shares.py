@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import InvalidRun, LeafledgerError
-from ..runs.records.current_run import read_finished
+from ..errors import InvalidRun
 from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
 from ..stores import storage
@@ -80,7 +79,6 @@ class Importances:
     left_out: int  # finished runs of another kind, or without importances
     kind: Kind | None = None  # of the runs
     damaged: tuple[tuple[str, str], ...] = ()  # URIs of finished runs with damaged importances, with reasons
-    total: str = "margin"  # what the last of the runs attributes: predictions, margins or losses
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +132,6 @@ def _read_shares(run: ListedRun) -> tuple[Kind, Shares] | InvalidRun | None:
     return _find_kind(run, manifest), shares
 
 
-def _find_total(run: str) -> str:
-    """Find what a run attributes, by its plan; raw scores where that cannot be read."""
-    try:
-        return read_finished(run)[1].total
-    except LeafledgerError:
-        return "margin"
-
-
 def read_importances(runs: Sequence[ListedRun]) -> Importances:
     """Read the importances of finished runs of the same kind as the last."""
     finished = [run for run in runs if run.state == "finished"]
@@ -165,5 +155,4 @@ def read_importances(runs: Sequence[ListedRun]) -> Importances:
         means = tuple(shares.means.get(output) for _, shares in kept)
         found.append(OutputLines(output, tuple(largest[:TOP]), len(lines), means))
     left_out = len(finished) - len(kept) - len(damaged)
-    total = _find_total(kept[-1][0].run) if kept else "margin"
-    return Importances(tuple(run for run, _ in kept), tuple(found), len(outputs), left_out, last, tuple(damaged), total)
+    return Importances(tuple(run for run, _ in kept), tuple(found), len(outputs), left_out, last, tuple(damaged))

@@ -41,9 +41,10 @@ def _choose_loss(model: Model) -> Quantity:
     objective = model.objective
     name, link = LOSSES.get(objective.name), objective.probability or objective.link
     if name is None or link is None or link.joint:
-        known = ", ".join(LOSSES)
+        got = f"the loss of objective {objective.name!r}" if objective.name else "the loss of a model that names no objective"
         raise UnsupportedModel(
-            f"space {LOSS!r}: the loss of objective {objective.name!r} is no known function of one margin; expected one of {known}"
+            f"space {LOSS!r}: {got} is no known function of one margin; expected a squared error, a log loss of two classes, or a Poisson or gamma "
+            f"deviance"
         )
     if len(model.outputs) != 1:
         raise UnsupportedModel(f"space {LOSS!r} is of models of one output, got {len(model.outputs)}: {', '.join(model.outputs)}"[:200])

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..display.text import count
 from ..report.figures.scale import shorten_name, write_number, write_share
 
 FIRST = 3  # features that are named
@@ -26,6 +27,22 @@ def say_sizes(names: Sequence[str], sizes: Sequence[float], shares: Sequence[flo
     rest = [f"{_name(name)} ({write_number(size, digits=3)})" for name, size in zip(names[1:FIRST], sizes[1:FIRST], strict=True) if size > 0]
     after = f"; then {_list(rest)}" if rest else ""
     return f"{_name(names[0])} moves the {total} most, by {write_number(sizes[0], digits=3)} on average, {write_share(shares[0])} of all{after}."
+
+
+def say_places(names: Sequence[str], means: Sequence[float]) -> str:
+    """Say which features come first in rankings."""
+    said = [f"{_name(name)} ({write_number(mean, digits=3)})" for name, mean in zip(names[:FIRST], means[:FIRST], strict=True)]
+    return f"First in the rows' rankings, by mean place, {'come' if len(said) > 1 else 'comes'} {_list(said)}."
+
+
+def say_curves(insertion: Sequence[float], deletion: Sequence[float], total: str) -> str:
+    """Say how far both curves of rankings get."""
+    up, down = int(np.argmax(insertion)), int(np.argmin(deletion))
+    high, low, ends = write_number(insertion[up]), write_number(deletion[down]), write_number(insertion[0])
+    return (
+        f"The mean {total} goes from {ends} up to {high} with {count(up, 'feature')} from the top of the ranking, "
+        f"and down to {low} with {count(down, 'feature')} from its bottom."
+    )
 
 
 def say_parts(names: Sequence[str], means: Sequence[float]) -> str:

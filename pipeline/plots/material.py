@@ -18,14 +18,19 @@ UNKEPT = "values are not kept beside these attributions"
 MISSING = "all values are missing"
 
 
-def read_values(found: Any, name: str) -> np.ndarray | None:
-    """Return a player's values as numbers, NaN where missing, or as texts, None where missing; None where it has no values."""
+def read_values(found: Any, name: str, truth: bool = False) -> np.ndarray | None:
+    """Return a player's values as numbers, NaN where missing, or as texts, None where missing; None where it has no values.
+
+    Truth values are numbers, 0 and 1, for what colours high and low ones; with ``truth`` they are texts, as people read them.
+    """
     import pandas as pd
 
     held = found.values(name)
     if held is None:
         return None
     missing = np.asarray(pd.isna(held))
+    if truth and all(isinstance(value, bool | np.bool_) for value in held[~missing]):
+        return np.array([None if lacks else str(value) for value, lacks in zip(held.tolist(), missing.tolist(), strict=True)], object)
     if held.dtype.kind in NUMBERS:
         return held.astype(np.float64)
     if any(isinstance(value, str) for value in held[~missing]):
@@ -92,9 +97,9 @@ def _say_lacking(found: Any, name: str, values: np.ndarray | None) -> str:
     return SEVERAL if len(members) > 1 else COMBINED
 
 
-def count_player(found: Any, name: str, output: int, shared: tuple[float, float]) -> tuple[CountedColumn, Counts]:
-    """Count a player's attributions to an output by its values."""
-    phi, values = found.phi[:, output, found.names.index(name)], read_values(found, name)
+def count_player(found: Any, name: str, output: int, shared: tuple[float, float], truth: bool = False) -> tuple[CountedColumn, Counts]:
+    """Count a player's attributions to an output by its values, as `read_values` reads them."""
+    phi, values = found.phi[:, output, found.names.index(name)], read_values(found, name, truth)
     chosen = _choose_values(values)
     known = phi[~np.isnan(phi)]
     quantiles = tuple(map(float, np.quantile(known, QUANTILES))) if known.size else (float("nan"),) * len(QUANTILES)

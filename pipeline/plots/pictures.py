@@ -7,34 +7,39 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from leafledger.kernels.methods import METHODS
+
 from ..arguments.choices import LOSS
 from ..errors import UsageError
 from ..finished.row_data import ShownOutput, ShownRow, Wording
 from ..in_memory.explain.attributions import Attributions
-from ..in_memory.explain.picked import find_interactions, find_player, find_position, refuse_ranks
+from ..in_memory.explain.picked import find_interactions, find_player, find_position
 from ..in_memory.pictures.picture import Picture
 from ..methods.output_space import TOTALS
-from ..report.figures.bars import draw_importance, draw_losses, draw_shares
+from ..report.figures.bars import draw_importance, draw_losses, draw_ranks, draw_shares
 from ..report.figures.dependence import draw_dependence
 from ..report.figures.figure import Figure
-from ..report.figures.matrix import draw_interactions
-from ..report.figures.scale import shorten_name
+from ..report.figures.matrix import draw_curves, draw_interactions, draw_objective
+from ..report.figures.scale import shorten_name, write_number
 from ..report.figures.sets import draw_sets
 from ..report.figures.swarm import correlate_ranks, draw_swarm
 from ..report.figures.waterfalls import draw_waterfall
 from ..runs.lookup.row_lookup import RowAddress
 from .coloured import draw_coloured
 from .colours import write_plain
-from .findings import say_dependence, say_directions, say_ends, say_parts, say_shares, say_sizes, say_together, say_way
+from .findings import say_curves, say_dependence, say_directions, say_ends, say_parts, say_places, say_shares, say_sizes, say_together, say_way
 from .heat import TENTH, draw_heat
 from .material import count_player, read_values, share_axis
 from .svg import draw_picture
 
+CURVES = ("insertion", "deletion")  # in the order in which they are kept
 OUTPUTS = 3  # drawn one below the other
 Drawn = tuple[Figure, str]  # and what it shows
 
 
 def _bar(found: Attributions, output: int, top: int) -> Drawn:
+    if METHODS[found.method].phi.ranks:
+        return _bar_ranks(found, output, top)
     table = found.importance()
     if "output" in table:
         table = table[table["output"] == found.outputs[output]]
@@ -47,6 +52,37 @@ def _bar(found: Attributions, output: int, top: int) -> Drawn:
     background = dict(zip(names, table["background_error"], strict=True)) if "background_error" in table else {}
     said = say_sizes(names, table["mean_abs"].tolist(), table["share"].tolist(), TOTALS[found.space])
     return draw_importance(rows, len(found), found.space, background, top), said
+
+
+def _bar_ranks(found: Attributions, output: int, top: int) -> Drawn:
+    """Draw mean places in the rows' rankings; a feature that a row does not rank comes behind those that it does."""
+    places, names = found.phi[:, output, : len(found.names)], found.names
+    places = np.where(places == 0, len(names) + 1, places)
+    means = places.mean(axis=0) if len(places) else np.zeros(len(names))
+    order = np.argsort(means, kind="stable").tolist()
+    rows = [
+        {"feature": names[j], "rank": rank, "mean": means[j], "std": places[:, j].std(), "min": places[:, j].min(), "max": places[:, j].max()}
+        for rank, j in enumerate(order if len(places) else (), 1)
+    ]
+    return draw_ranks(rows, METHODS[found.method].phi.ranks, top), say_places([names[j] for j in order], means[order].tolist())
+
+
+def _curves(found: Attributions, output: int) -> Drawn:
+    """Draw what a method keeps step by step, its mean over rows: curves of a ranking, or the ranker's objective."""
+    if found.path is None:
+        raise UsageError(f"plot.curves is of methods 'curves' and 'ranker', but method {found.method!r} has no steps")
+    means = found.path[:, output].mean(axis=0) if len(found) else np.zeros(0)
+    if not METHODS[found.method].phi.ranks:
+        figure = draw_objective([{"step": step, "mean": mean} for step, mean in enumerate(means.tolist(), 1)])
+        said = f"The ranker's objective comes to {write_number(means[-1])} in {means.size} steps." if means.size else ""
+    else:
+        kinds = means.reshape(len(CURVES), -1).tolist()
+        rows = [{"curve": kind, "present": n, "mean": mean} for kind, line in zip(CURVES, kinds, strict=True) for n, mean in enumerate(line)]
+        figure = draw_curves(rows, found.space)
+        said = say_curves(kinds[0], kinds[1], TOTALS[found.space]) if means.size else ""
+    if figure is None:
+        raise UsageError("plot.curves is of rows, and there are none")
+    return figure, said
 
 
 def _first(found: Attributions, output: int, top: int) -> list[str]:
@@ -67,17 +103,18 @@ def _beeswarm(found: Attributions, output: int, top: int) -> Drawn:
 
 def _scatter(found: Attributions, output: int, feature: str, color: str | None) -> Drawn:
     j = find_player(found, feature, found.names)
-    phi, values = found.phi[:, output, j], read_values(found, feature)
+    phi, values = found.phi[:, output, j], read_values(found, feature, truth=True)
     if values is None:
         raise UsageError(f"a scatter plot needs values, and {shorten_name(feature)!r} has none: it is a group, or rows are not kept")
     said = say_dependence(feature, values, phi)
     if color is not None:
         find_player(found, color, found.names)
-        colour = read_values(found, color)
+        colour = read_values(found, color, truth=True)
         if colour is None:
             raise UsageError(f"color needs values, and {shorten_name(color)!r} has none: it is a group, or rows are not kept")
         return draw_coloured(feature, values, phi, color, colour, found.space), said
-    figure = draw_dependence(shorten_name(feature), *count_player(found, feature, output, share_axis(found, output)), found.space)
+    counted = count_player(found, feature, output, share_axis(found, output), truth=True)
+    figure = draw_dependence(shorten_name(feature), *counted, found.space)
     if figure is None:
         raise UsageError(f"a scatter plot needs values that differ, and {shorten_name(feature)!r} has one alone")
     return figure, said
@@ -129,11 +166,20 @@ def _waterfall(found: Attributions, row: int, output: str | int | None, top: int
 
 BY_OUTPUT: Mapping[str, Callable[..., Drawn]] = {
     "bar": _bar,
+    "curves": _curves,
     "beeswarm": _beeswarm,
     "scatter": _scatter,
     "heatmap": _heatmap,
     "interactions": _interactions,
 }
+
+
+OF_RANKS = ("bar", "curves")  # what rankings can be drawn as
+
+
+def _mirrored(found: Attributions) -> bool:
+    """Return whether two classes have the same attributions with other signs, as shares of a whole have."""
+    return found.of_classes and len(found.outputs) == 2 and not METHODS[found.method].phi.ranks and np.allclose(found.phi[:, 0], -found.phi[:, 1])
 
 
 def _compose(drawn: list[Drawn], more: str) -> Picture:
@@ -153,10 +199,14 @@ def draw_waterfall_of(found: Attributions, row: int, output: str | int | None, t
 
 def draw_outputs(found: Attributions, kind: str, output: str | int | None, asked: Mapping[str, Any]) -> Picture:
     """Draw one output, or the first of several, one below the other."""
-    refuse_ranks(found, f"plot.{kind}")
+    if kind not in OF_RANKS and METHODS[found.method].phi.ranks:
+        called = "plot.bar() draws mean places" + ", plot.curves() the curves" * (found.path is not None)
+        raise UsageError(f"plot.{kind} is of attributions, but method {found.method!r} ranks features; {called}")
     n = len(found.outputs)
     if output is not None or n == 1:
         numbers, more = [find_position(found, output)], ""
+    elif _mirrored(found):
+        numbers, more = [1], f"Output {shorten_name(found.outputs[0], 40)} has the same with the other sign."
     else:
         numbers = list(range(min(n, OUTPUTS)))
         more = f"The first {OUTPUTS} of {n:,} outputs." if n > OUTPUTS else ""

@@ -14,6 +14,9 @@ WIDTH, EDGE, HEAD = 720, 20, 56  # pixels: of a picture, around it, and of its t
 LABEL, NUMBER, GAP = 190, 80, 10  # beside a track
 NAME, LETTER = 27, 8  # characters of a label, and width of one
 TRACK, STRIP, FIELD, CELL = 23, 40, 260, 30  # heights
+MARGIN = 4  # that texts keep from the picture's edges
+NARROW, WIDE = {*"iljtfrI.,:;!|/'()[] -"}, {*"mwMW@%…—="}  # characters; the others are as wide as digits, and capitals wider
+TITLE = 1.25  # how much larger a title is
 STYLE = """
 rect.paper { fill: var(--paper); stroke: var(--rule) }
 text { font: 13px var(--sans); fill: var(--ink); dominant-baseline: central }
@@ -26,8 +29,17 @@ def _add(where: Element, tag: str, kind: str = "", **given: float | str) -> Elem
     return SubElement(where, tag, ({"class": kind} if kind else {}) | numbers)
 
 
+def measure(text: str) -> float:
+    """Estimate how wide a text is, in pixels, in a wide font such as DejaVu Sans."""
+    return sum(5.0 if c in NARROW else 13.0 if c in WIDE or c > "\u2e7f" else 9.8 if c.isupper() else 8.2 for c in text)
+
+
 def _write(where: Element, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
-    _add(where, "text", kind, x=x, y=y, **{"text-anchor": anchor}).text = text
+    """Write a text, pressed together where it would run over the picture's edge."""
+    room = {"start": WIDTH - x, "end": x, "middle": 2 * min(x, WIDTH - x)}[anchor] - MARGIN
+    long = measure(text) * (TITLE if kind == "title" else 1) > room
+    fit = {"textLength": f"{room:.5g}", "lengthAdjust": "spacingAndGlyphs"} if long else {}
+    _add(where, "text", kind, x=x, y=y, **{"text-anchor": anchor}, **fit).text = text
 
 
 def _draw_ticks(where: Element, ticks: tuple[Tick, ...], left: float, width: float, bottom: float, axis: str) -> float:

@@ -5,12 +5,12 @@ from operator import getitem
 from typing import Any
 
 from ..arguments.choices import LOSS
-from ..drift.compare.shifts import GROUPS, MEAN_LOSS, MEANS, MISSING, PHI, UNSEEN, VALUE, rank_alarms
+from ..drift.compare.shifts import GROUPS, MEAN_LOSS, MEANS, MISSING, PHI, THRESHOLDS, UNSEEN, VALUE, rank_alarms
 from ..finished.names import Names
 from .figures.figure import Figure, Table, Track, Tracks, directions, draw_bar, say_left_out
 from .figures.scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share, write_two
 from .page import Section
-from .vocabulary import Vocabulary
+from .vocabulary import PERSONS, Vocabulary
 
 Found = Mapping[str, Any]  # the content of drift.json
 KINDS = {PHI: "attribution", MISSING: "missing values", UNSEEN: "new categories", VALUE: "values"}  # names for display
@@ -27,8 +27,10 @@ MOSTLY = 0.5  # share of a change that one feature has to make to be named in th
 
 
 def rename_document(found: Found, names: Names) -> Found:
-    """Call the features of a drift record by their titles."""
-    return {**found, "shifts": names.rename(found["shifts"])}
+    """Call the features of a drift record by their titles, and say what their values are in."""
+    units = [names.unit(shift["feature"]) for shift in found["shifts"]]
+    shifts = zip(names.rename(found["shifts"]), units, strict=True)
+    return {**found, "shifts": [{**shift, "unit": unit} for shift, unit in shifts]}
 
 
 def name_reference(found: Found) -> str:
@@ -194,31 +196,34 @@ def _draw_distances(found: Found, words: Vocabulary) -> Figure | None:
     shown = sorted(known, key=lambda shift: (-shift["drifted"], -shift["distance"]))[:FEATURES]
     if not shown:
         return None
-    several = len(found["outputs"]) > 1
-    axis = make_axis([shift["distance"] for shift in shown], zero=True)
+    several, least = len(found["outputs"]) > 1, [found["thresholds"].get(THRESHOLDS.get(shift["kind"], "distance")) for shift in shown]
+    axis = make_axis([*(shift["distance"] for shift in shown), *(limit for limit in least if limit is not None)], zero=True)
     tracks = tuple(
         Track(
             name,
             (draw_bar(axis, 0, shift["distance"], "up" if shift["drifted"] else "before"),),
+            points=() if limit is None else (axis.at(limit),),
             text=write_share(shift["distance"]),
         )
-        for name, shift in zip(_name_columns(shown, several, words), shown, strict=True)
+        for name, shift, limit in zip(_name_columns(shown, several, words), shown, least, strict=True)
     )
     cells = tuple(
         (
             name,
             "yes" if shift["drifted"] else "no",
             write_share(shift["distance"]),
+            write_share(limit),
             *write_two(shift["reference_mean"], shift["mean"]),
             write_number(shift["standard_error"]),
             *(write_number(shift[key]) for key in ("corrected", "psi", "psi_expected", "wasserstein")),
         )
-        for name, shift in zip(_name_columns(shown, several, words, WHOLE), shown, strict=True)
+        for name, shift, limit in zip(_name_columns(shown, several, words, WHOLE), shown, least, strict=True)
     )
     heads = (
         "column",
         "alarm",
         "difference",
+        "alarm from",
         "mean before",
         "mean now",
         "standard error",
@@ -230,7 +235,9 @@ def _draw_distances(found: Found, words: Vocabulary) -> Figure | None:
     left = say_left_out(len(shown), len(known), "columns")
     rows = words.names.rows
     none = f"0% where the {rows} have the same values as in {name_reference(found)}, 100% where they have none in common."
-    beyond = f" Alarms are beyond {write_share(found['thresholds'].get('distance'))}."
+    said = {shift["kind"] in (MISSING, UNSEEN): write_share(limit) for shift, limit in zip(shown, least, strict=True) if limit is not None}
+    limits = [said[rare] + " for missing values and new categories" * (rare and len(said) > 1) for rare in sorted(said)]
+    beyond = f" Black line: where alarms begin, {', '.join(limits)}." if limits else ""
     return Figure(
         "How different each column is",
         f"{none}{beyond} {left}".strip(),
@@ -247,7 +254,7 @@ def _name_columns(shifts: Sequence[Found], several: bool, words: Vocabulary, mos
 
 def _say_part(shift: Found, words: Vocabulary) -> str:
     """Describe what changed of a column, without its name."""
-    rows, unit = words.names.rows, shift.get("unit") or ""
+    rows, unit = words.names.rows, f" {shift['unit']}" if shift.get("unit") else ""
     if shift["kind"] in (MISSING, UNSEEN):
         what = "have none" if shift["kind"] == MISSING else "have a new category"
         return f"{write_share(shift['mean'])} of the {rows} {what} (before: {write_share(shift['reference_mean'])})"
@@ -255,7 +262,7 @@ def _say_part(shift: Found, words: Vocabulary) -> str:
         old, new = _two(words, shift["reference_mean"], shift["mean"])
         return f"its attributions differ by at least {write_share(shift['distance'])} (mean {new}, before {old})"
     if shift["kind"] == VALUE:
-        old, new = write_two(shift["reference_mean"], shift["mean"])
+        old, new = write_two(shift["reference_mean"], shift["mean"], PERSONS)
         means = f" (mean {new}{unit}, before {old}{unit})" if shift["reference_mean"] is not None else ""
         if shift["distance"] == 1 and shift["standard_error"] == 0 and shift["reference_mean"] is not None:
             return f"all {rows} have {new}, before all had {old}; ignore it where that is so by construction"
@@ -332,7 +339,7 @@ def write_changes(found: Found, words: Vocabulary, more: Sequence[Figure] = ()) 
     figures: list[Figure | None] = [_draw_split(found, split, words) for split in outputs if found["space"] != LOSS]
     figures += [*more, *(_draw_shares(found, split["output"]) for split in outputs), _draw_distances(found, words)]
     alarms = list_alarms(found, words)
-    items = (*_list(alarms, ALARMS, "alarms; after/drift.json has all"), *_list(found["differs"], DIFFERENCES, "differences"))
+    items = (*_list(alarms, ALARMS, "things; after/drift.json has all alarms"), *_list(found["differs"], DIFFERENCES, "differences"))
     text = f"Beyond the thresholds of alarms, what moved the mean {words.total} most first:" if alarms else "No threshold of an alarm is crossed."
     title = f"What changed since {name_reference(found)}"
     ignored = say_ignored(found)

@@ -23,7 +23,7 @@ from .figures.bars import BARS, draw_groups, draw_importance, draw_ranks, draw_s
 from .figures.dependence import draw_dependence
 from .figures.effect import draw_effect
 from .figures.figure import Figure, Table, Tracks, say_left_out, say_moved
-from .figures.matrix import draw_interactions, draw_lines
+from .figures.matrix import draw_curves, draw_interactions, draw_objective
 from .figures.scale import WHOLE, shorten_name, shorten_names, write_number, write_share
 from .figures.sets import draw_network, draw_sets
 from .figures.swarm import draw_swarm
@@ -107,47 +107,33 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
         least = min(SMALL, max(row["share"] for row in rows) / 10)
         small = {row["feature"] for row in rows if row["share"] < least}
         labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
-        each_of = zip(drawn.names, drawn.asked, drawn.counts, strict=True)
-        found = ((name, asked, draw_dependence(labels[name], asked, counts, unit)) for name, asked, counts in each_of if name not in small)
-        fields = [(name, asked, figure) for name, asked, figure in found if figure is not None][: limits.dependences]
-        fields.sort(key=lambda each: isinstance(each[2].drawing, Tracks))  # groups planes and boxes
-        figures += [each for field in fields for each in _with_effect(material.effects, output, labels, *field)]
+        units = {material.names.title(name): material.names.unit(name) for name in material.names.features}
+        each_of = [each for each in zip(drawn.names, drawn.asked, drawn.counts, strict=True) if each[0] not in small]
+        found = (
+            _with_effect(material.effects, output, labels[name], name, asked, counts, unit, units.get(name, "")) for name, asked, counts in each_of
+        )
+        fields = [each for each in found if each][: limits.dependences]
+        fields.sort(key=lambda each: isinstance(each[0].drawing, Tracks))  # groups planes and boxes
+        figures += [figure for field in fields for figure in field]
     if "interactions" in summaries:
         acting = _of(summaries["interactions"], output)
         sizes = {row["feature"]: row["mean_abs"] or 0.0 for row in _of(summaries.get("importance", ()), output)}
         figures += [draw_interactions(acting, unit), draw_sets(acting, unit), draw_network(acting, sizes, unit)]
     if "objective" in summaries:
-        figures.append(_draw_objective(_of(summaries["objective"], output)))
+        figures.append(draw_objective(_of(summaries["objective"], output)))
     if "curves" in summaries:
-        figures.append(_draw_curves(_of(summaries["curves"], output), unit))
+        figures.append(draw_curves(_of(summaries["curves"], output), unit))
     return tuple(each for each in figures if each is not None)
 
 
 def _with_effect(
-    effects: Curves | None, output: str, labels: Mapping[str, str], name: str, asked: CountedColumn, figure: Figure
+    effects: Curves | None, output: str, label: str, name: str, asked: CountedColumn, counts: Counts, unit: str, of_values: str
 ) -> tuple[Figure, ...]:
-    """Put a feature's effect, where it is known, beside its attributions."""
-    rows = None if effects is None else effects.rows.get((output, name))
-    if effects is None or not rows:
-        return (figure,)
-    values = asked.values
+    """Draw a feature's attributions by its values, if the run has values, and beside them its effect, where it is known."""
+    rows, values = [] if effects is None else effects.rows.get((output, name), []), asked.values
     ends = (values.edges[0], values.edges[-1]) if values is not None and values.ordered and not values.points else None
-    drawn = draw_effect(labels[name], rows, ends, effects.space)
-    return (figure,) if drawn is None else (figure, drawn)
-
-
-def _draw_objective(rows: Sequence[Row]) -> Figure | None:
-    points = {"objective": [(row["step"], row["mean"]) for row in rows if row["mean"] is not None]}
-    return draw_lines("How the ranker got there", "Mean of the ranker's objective over all rows, step by step.", points, "step", "objective")
-
-
-def _draw_curves(rows: Sequence[Row], unit: str) -> Figure | None:
-    lines = {
-        name: [(row["present"], row["mean"]) for row in rows if row["curve"] == name and row["mean"] is not None]
-        for name in dict.fromkeys(row["curve"] for row in rows)
-    }
-    said = "Mean of the model while features come in the order of each row's ranking (insertion), or go in it (deletion)."
-    return draw_lines("Insertion and deletion", said, lines, "features present", f"mean, {unit}")
+    drawn = draw_effect(label, rows, ends, "" if effects is None else effects.space)
+    return tuple(figure for figure in (draw_dependence(label, asked, counts, unit, of_values), drawn) if figure is not None)
 
 
 def _list_others(material: Material, shown: Sequence[str]) -> Section | None:
@@ -240,13 +226,14 @@ def _write_sufficed(material: Material) -> Section | None:
     n_rows, n_some, *each = material.sufficed
     asked = reasons.changes
     side = "reach" if reasons.direction == "raises" else "do not reach"
-    where = f"{n_rows:,} rows {side} a {asked.space} of {write_number(asked.threshold)}"
+    where = f"{material.names.count(n_rows)} {side} a {asked.space} of {write_number(asked.threshold)}"
     said = f"{where}. A change of one feature alone, all others as they are, would have carried {n_some:,} of them ({_share(n_some, n_rows)}) across."
     limits = "This is what the model says, not what would come of a change in the world: features that go together may not stay as they are."
-    names = shorten_names([change.feature for change in asked.features], WHOLE)
+    names = shorten_names([material.names.title(change.feature) for change in asked.features], WHOLE)
     ordered = sorted(zip(names, each, strict=True), key=lambda pair: -pair[1])
     cells = tuple((name, f"{n:,}", _share(n, n_rows)) for name, n in ordered[:BARS])
-    table = Table(("feature", "rows that its change would carry across", "share"), cells, say_left_out(len(cells), len(ordered), "features"))
+    heads = "feature", f"{material.names.rows} that its change would carry across", "share"
+    table = Table(heads, cells, say_left_out(len(cells), len(ordered), "features"))
     return Section("changes-of-one", "What would have to change", (said, limits), tables=(("By feature", table),))
 
 
@@ -311,8 +298,9 @@ def _say_missing(material: Material, words: Vocabulary) -> tuple[str, ...]:
 def _say_alarms(material: Material, words: Vocabulary) -> str:
     if material.found is None:
         return ""
-    n = len(list_alarms(material.found, words))
-    return f"{count(n, 'thing')} changed more than the thresholds of alarms allow" if n else "No threshold of an alarm is crossed: see what changed"
+    n, things = len(material.found["alarms"]), len(list_alarms(material.found, words))
+    about = "" if things == n else f" about {things:,} things" if things > 1 else " about one thing"
+    return f"{count(n, 'alarm')}{about}: see what changed" if n else "No threshold of an alarm is crossed: see what changed"
 
 
 def compose(material: Material, limits: Limits) -> Page:

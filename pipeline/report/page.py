@@ -1,5 +1,6 @@
 """The report's page: text, figures and tables, and the templates that make one HTML file."""
 
+import hashlib
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -53,6 +54,12 @@ class Page:
     footer: str
     alarms: str = ""  # how many alarms there are, in a link to what changed
     links: tuple[tuple[str, str], ...] = ()  # to other pages: texts and addresses
+
+
+def name_anchor(run: str, manifest: str) -> str:
+    """Name a run's line in the overview of runs, by the last name of its folder and its manifest's SHA-256, which runs of the same rows share."""
+    named = f"{run.rpartition('/')[2]} {manifest}".encode(errors="surrogateescape")
+    return f"run-{hashlib.sha256(named).hexdigest()[:16]}"
 
 
 def _show(value: Any) -> Any:

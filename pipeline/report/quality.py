@@ -7,7 +7,7 @@ from typing import Any
 from leafledger.kernels.methods import METHODS
 
 from ..arguments.choices import LOSS
-from ..drift.compare.shifts import MISSING
+from ..drift.compare.shifts import MISSING, PHI
 from ..finished.finished_run import FinishedRun
 from .counts.counts import MISSING as MISSING_BIN
 from .counts.counts import CountedColumn, Counts
@@ -45,24 +45,38 @@ def find_missing_effects(names: Sequence[str], asked: Sequence[CountedColumn], c
     return sorted(found, key=lambda each: -abs(each.share * (each.phi - each.other)))
 
 
-def _share_before(found: Mapping[str, Any] | None, feature: str) -> float | None:
+def _find_shift(found: Mapping[str, Any] | None, kind: str, feature: str) -> Mapping[str, Any]:
     shifts = () if found is None else found["shifts"]
-    return next((shift["reference_mean"] for shift in shifts if shift["kind"] == MISSING and shift["feature"] == feature), None)
+    return next((shift for shift in shifts if shift["kind"] == kind and shift["feature"] == feature), {})
+
+
+def _say_rest(effect: MissingEffect, phi: Mapping[str, Any], before: float, more: float, reference: str, words: Vocabulary) -> str:
+    """Say what a feature did to the mean beside its missing values, if that is not small."""
+    change = phi.get("change")
+    if change is None or abs(change - more) < SHARE * abs(change):
+        return ""
+    rest, name = words.write(change - more, True), shorten_name(effect.feature)
+    if before:
+        return f" What else {name} changed of the mean: about {rest}."
+    means = f"by {words.write(effect.other, True)} on average, in {reference} by {words.write(phi['reference_mean'], True)}"
+    return f" Of the {words.names.rows} that have one, {name} moves the {words.total} {means}: about {rest} more."
 
 
 def say_missing(effect: MissingEffect, found: Mapping[str, Any] | None, reference: str, words: Vocabulary) -> str:
     """Say what missing values do to predictions, and how much of a change since another run comes of them."""
-    rows, before = words.names.rows, _share_before(found, effect.feature)
+    rows, before = words.names.rows, _find_shift(found, MISSING, effect.feature).get("reference_mean")
     was = "" if before is None else f", in {reference} {write_share(before) if before else 'none'}"
     apart = effect.phi - effect.other
     said = f"{write_share(effect.share)} of the {rows} have no {shorten_name(effect.feature)}{was}."
-    said += f" That moves their {words.total} by {words.write(effect.phi, True)} each, while other {rows} have {words.write(effect.other, True)}"
-    grown = effect.share - (before or 0.0)
-    if before is not None and found is not None and len(found["outputs"]) == 1 and found["outputs"][0]["mean"] is not None and grown:
+    said += f" That moves their {words.total} by {words.write(effect.phi, True)} each"
+    more = (effect.share - (before or 0.0)) * apart
+    if before is not None and found is not None and len(found["outputs"]) == 1 and found["outputs"][0]["mean"] is not None:
         change = found["outputs"][0]["change"]
-        if change and 0 < grown * apart / change <= 1.05 and abs(grown * apart / change) >= SHARE:
-            return f"{said}: about {words.write(grown * apart, True)} of the change of the mean by {words.write(change, True)}."
-    return f"{said}: about {words.write(effect.share * apart, True)} on the mean {words.total}."
+        if change and SHARE <= more / change <= 1.05:
+            rest = _say_rest(effect, _find_shift(found, PHI, effect.feature), before, more, reference, words)
+            return f"{said}: about {words.write(more, True)} of the change of the mean by {words.write(change, True)}.{rest}"
+    others = f"while {shorten_name(effect.feature)} moves that of the other {rows} by {words.write(effect.other, True)} on average"
+    return f"{said}, {others}: about {words.write(effect.share * apart, True)} on the mean {words.total}."
 
 
 def list_missing(

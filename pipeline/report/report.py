@@ -17,7 +17,6 @@ from ..effects.publish import Curves, read_curves
 from ..errors import InvalidRun, RunConflict, StorageError, UsageError
 from ..finished.finished_run import FinishedRun, read_run
 from ..finished.names import Names, NamesFile, read_names_file
-from ..history.index_page import link_to
 from ..methods.worker_memory import WORKER_OVERHEAD
 from ..progress import Progress, Work, no_progress
 from ..runs.lookup.row_lookup import FoundRows, RowAddress, as_plain, opened_part
@@ -25,7 +24,7 @@ from ..runs.records.current_run import is_current, list_parts, read_finished
 from ..runs.records.derived import read_after, write_derived
 from ..runs.records.folder import RunFolder
 from ..stores import storage
-from ..stores.uris import normalise
+from ..stores.uris import link_to, normalise
 from .changes import Found, list_alarms, rename_document, say_change, write_changes, write_worse
 from .contents import Drawn, Limits, Material, Summaries, compose, read_summaries
 from .counts import count_part as work
@@ -34,7 +33,7 @@ from .figures.figure import Figure
 from .figures.scale import shorten_name
 from .figures.waterfalls import draw_waterfall
 from .grids import choose_grids
-from .page import MOST_BYTES, write_page
+from .page import MOST_BYTES, name_anchor, write_page
 from .predictions import choose_cells, draw_labels, draw_predictions
 from .vocabulary import Vocabulary, make_vocabulary
 from .words import last_name
@@ -203,15 +202,15 @@ def _compare(run: FinishedRun, against: str | PathLike, words: Vocabulary, where
     return _take_changes(found.to_dict(), words)
 
 
-def _read_effects(run: FinishedRun, effects: str | PathLike | None) -> Curves | None:
-    """Read the effects of the run's model."""
+def _read_effects(run: FinishedRun, effects: str | PathLike | None, names: Names) -> Curves | None:
+    """Read the effects of the run's model, of features as they are called."""
     if effects is None:
         return None
     folder = normalise(read_place("effects", effects))
     found = read_curves(folder)
     if found.model_digest != run.plan.model_digest:
         raise UsageError(f"{folder}: effects are of a model with SHA-256 {found.model_digest[:12]}, the run's had {run.plan.model_digest[:12]}")
-    return found
+    return replace(found, rows={(output, names.title(feature)): rows for (output, feature), rows in found.rows.items()})
 
 
 def gather(
@@ -241,20 +240,21 @@ def gather(
     RunConflict
         It was replaced or removed meanwhile.
     """
-    curves = _read_effects(run, effects)
     called = read_names_file(names, run.plan)
+    curves = _read_effects(run, effects, called)
     words = make_vocabulary(run.plan, called)
     changes = _read_changes(run, words) if against is None else _compare(run, against, words, where, progress)
     material = _count_rows(run, words, None if changes is None else changes.found, where, progress)
-    links = link_pages(run.uri, None if changes is None else changes.reference, overview)
+    links = link_pages(run, None if changes is None else changes.reference, overview)
     return replace(material, made=run.provenance(), effects=curves, links=links)
 
 
-def link_pages(run: str, reference: tuple[str, str] | None, overview: str | PathLike | None) -> tuple[tuple[str, str], ...]:
-    """Link a report to the overview of runs, and to the report of the run that is compared with, if it has one."""
-    page, links = storage.join(run, PAGE), list[tuple[str, str]]()
+def link_pages(run: FinishedRun, reference: tuple[str, str] | None, overview: str | PathLike | None) -> tuple[tuple[str, str], ...]:
+    """Link a report to its run's line in the overview of runs, and to the report of the run that is compared with, if it has one."""
+    page, links = storage.join(run.uri, PAGE), list[tuple[str, str]]()
     if overview is not None:
-        links.append(("All runs", link_to(page, normalise(read_place("overview", overview)))))
+        to = link_to(page, normalise(read_place("overview", overview)))
+        links.append(("All runs, with the one before and the one after", f"{to}#{name_anchor(run.uri, run.manifest.sha256)}"))
     if reference is not None and any(entry["uri"] == PAGE for entry in read_after(*reference).objects):
         links.append((f"Report of {shorten_name(last_name(reference[0]))}, compared with here", link_to(page, storage.join(reference[0], PAGE))))
     return tuple(links)

@@ -1,15 +1,15 @@
 """Attributions as a function of DuckDB, from rows of a table to structs."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ..arguments.readers import read_text, shorten
 from ..errors import UsageError
-from .recipe import prepare_once
+from .recipe import Asked, prepare_once
 
 
-def register(connection: Any, name: str, model: Any, like: Any, method: str = "shapley", *, background: Any = None, **asked: Any) -> None:
+def register(connection: Any, name: str, model: Any, like: Any, method: str = "shapley", *, background: Any = None, **asked: Unpack[Asked]) -> None:
     """Register a function of DuckDB that attributes rows: ``SELECT id, unnest(why(flights)) FROM flights``, where ``why`` is the name.
 
     Parameters
@@ -26,7 +26,7 @@ def register(connection: Any, name: str, model: Any, like: Any, method: str = "s
         One of `METHODS`.
     background : data frame, Arrow table, array, duckdb.DuckDBPyRelation or "model", optional
         As `leafledger.prepare` takes it, or a query.
-    **asked : Any
+    **asked : Asked
         Other arguments of `leafledger.prepare`.
 
     Raises

@@ -4,7 +4,7 @@ import warnings
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -12,7 +12,7 @@ from ..arguments.readers import shorten
 from ..errors import UsageError
 from ..extras import needing
 from ..stores import storage
-from .recipe import Served, answer, open_explainer, write_explainer
+from .recipe import Asked, Served, answer, open_explainer, write_explainer
 
 LOADER = "leafledger.mlflow"  # module that MLflow imports to load a model, in a checkout as in a wheel
 FOLDER = "explainer"  # below MLflow's "data"
@@ -106,7 +106,7 @@ def save_explainer(
     top: int | None = None,
     reasons: Any = None,
     pip_requirements: Any = None,
-    **asked: Any,
+    **asked: Unpack[Asked],
 ) -> None:
     """Save an explainer as a model of MLflow, a ``pyfunc`` without a pickle: the model's file, background, tables, and a recipe in JSON.
 
@@ -133,7 +133,7 @@ def save_explainer(
         `leafledger.explain` takes it.
     pip_requirements : list of str, optional
         What MLflow installs where it makes an environment; by default this version of leafledger with its extra ``mlflow``.
-    **asked : Any
+    **asked : Asked
         ``parameters``, ``partition``, ``interactions``, ``order``, ``index``, ``combinations``, ``background_errors``, ``allow_unseen``, ``output``
         and ``space``, as `leafledger.prepare` takes them.
 
@@ -163,7 +163,7 @@ def log_explainer(
     reasons: Any = None,
     pip_requirements: Any = None,
     registered_model_name: str | None = None,
-    **asked: Any,
+    **asked: Unpack[Asked],
 ) -> Any:
     """Log an explainer in MLflow, in the active run or one of its own, see `save_explainer`.
 
@@ -189,7 +189,7 @@ def log_explainer(
         As `save_explainer` takes it.
     registered_model_name : str, optional
         Also register it by this name.
-    **asked : Any
+    **asked : Asked
         As `save_explainer` takes it.
 
     Returns

@@ -3,14 +3,14 @@
 import pickle
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
 from ..arguments.readers import read_names, shorten
 from ..errors import UsageError
 from ..in_memory.explain.explainer import Explainer
-from .recipe import prepare_once
+from .recipe import Asked, prepare_once
 
 KEPT = 4  # explainers of a process
 
@@ -21,7 +21,9 @@ def open_pickled(pickled: bytes) -> Explainer:
     return pickle.loads(pickled)  # noqa: S301 - Spark itself pickles what it sends
 
 
-def attribute(frame: Any, model: Any, method: str = "shapley", *, ids: Any = (), background: Any = None, tables: Any = None, **asked: Any) -> Any:
+def attribute(
+    frame: Any, model: Any, method: str = "shapley", *, ids: Any = (), background: Any = None, tables: Any = None, **asked: Unpack[Asked]
+) -> Any:
     """Attribute the rows of a data frame of Spark, where they are.
 
     Parameters
@@ -38,7 +40,7 @@ def attribute(frame: Any, model: Any, method: str = "shapley", *, ids: Any = (),
         As `leafledger.prepare` takes it: rows in memory, or a data frame of Spark, which is collected.
     tables : str or path, optional
         Folder, as a path or URI that executors reach, where the tables are written; by default they travel with every task.
-    **asked : Any
+    **asked : Asked
         Other arguments of `leafledger.prepare`.
 
     Returns

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypedDict, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 from leafledger.kernels.jit.decorator import digest_sources
 from leafledger.kernels.slices.buffers import Prepared
 
-from ..arguments.choices import CPU, MODEL
+from ..arguments.choices import CPU, MODEL, Space
 from ..arguments.readers import read_names, read_number, shorten
+from ..dataset.columns.partition import Partition
 from ..display.text import list_some
 from ..errors import InvalidModel, InvalidRun, OtherVersion, UnsupportedModel, UsageError
 from ..in_memory.explain.attributions import Attributions
@@ -52,6 +53,21 @@ ASKED = {  # arguments of `prepare` that a recipe keeps, and their defaults
     "output": None,
     "space": "margin",
 }
+
+
+class Asked(TypedDict, total=False):
+    """Arguments of `prepare` besides the method and the background, for editors."""
+
+    parameters: Mapping[str, Any] | None
+    partition: Partition | None
+    interactions: int | str | None
+    order: int | None
+    index: str | None
+    combinations: str
+    background_errors: bool
+    allow_unseen: bool
+    output: str | int | None
+    space: Space
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,10 @@
 """URIs: joining, one normal form, containment, and refusal of credentials."""
 
 import os
+import posixpath
 import re
 from pathlib import Path
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from fsspec.utils import glob_translate
 
@@ -19,6 +20,15 @@ _SLASHES = re.compile(r"(?<!:)/{2,}")
 def join(uri: str, *parts: str) -> str:
     """Name what is below a folder."""
     return "/".join((uri.rstrip("/"), *parts))
+
+
+def link_to(page: str, target: str) -> str:
+    """Return the link from a page to an object, relative where it can be."""
+    (here, _, from_path), (there, _, to_path) = (uri.rpartition("://") for uri in (page, target))
+    if here != there or (here and from_path.split("/")[0] != to_path.split("/")[0]):
+        return quote(target, safe=":/", errors="surrogateescape")
+    way = posixpath.relpath("/" + to_path.lstrip("/"), posixpath.dirname("/" + from_path.lstrip("/")))
+    return quote(f"./{way}", errors="surrogateescape")
 
 
 def check_below(key: str) -> None:

@@ -1,5 +1,5 @@
 """``python -m tests.bench [--quick] [--cases KEY...] [--marginal [KEY...]] [--rankings [KEY...]] [--interactions] [--gap]
-[--effects] [--changes] [--forecasts] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
+[--effects] [--changes] [--by-row] [--forecasts] [--folder FOLDER]``: measure everything, print, write ``results.json``."""
 
 import argparse
 import json
@@ -17,6 +17,7 @@ from leafledger.pipeline.cluster.resources import count_cores
 from tests.bench.bars import (
     TOTALS,
     judge,
+    judge_by_row,
     judge_calls,
     judge_changes,
     judge_effects,
@@ -27,6 +28,7 @@ from tests.bench.bars import (
     judge_starts,
     judge_usual,
 )
+from tests.bench.by_row import measure_by_row, show_by_row
 from tests.bench.calls import measure_calls
 from tests.bench.changes import KEYS, measure_changes, show_changes
 from tests.bench.compare import compare
@@ -35,7 +37,7 @@ from tests.bench.forecasts import measure_forecasts
 from tests.bench.gap import SIZES, measure_gaps
 from tests.bench.interaction_sets import measure_sets
 from tests.bench.interactions import measure_interactions
-from tests.bench.machine import describe_machine
+from tests.bench.machine import describe_machine, find_version
 from tests.bench.marginal import BACKGROUNDS, QUICK_BACKGROUNDS, measure_marginal
 from tests.bench.models import CASES, CATBOOST, MARGINAL, Case, trained
 from tests.bench.peers import PEERS
@@ -84,6 +86,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--gap", action="store_true", help="the prediction gap alone")
     parser.add_argument("--effects", action="store_true", help="partial dependence alone")
     parser.add_argument("--changes", action="store_true", help="nearest changes alone")
+    parser.add_argument("--by-row", action="store_true", help="predictions and losses background row by background row alone")
     parser.add_argument("--forecasts", action="store_true", help="forecasts of runs beside the runs, alone")
     parser.add_argument("--folder", type=Path, default=Path("build/bench"), help="where models are kept and results.json is written")
     return parser.parse_args()
@@ -103,7 +106,7 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")  # the peers' own
     console, cores, started = Console(width=max(WIDTH, Console().width)), count_cores(), time.perf_counter()
-    parts = (options.cases, options.interactions, options.gap, options.effects, options.changes, options.forecasts)
+    parts = (options.cases, options.interactions, options.gap, options.effects, options.changes, options.by_row, options.forecasts)
     whole = not any(parts) and options.marginal is None and options.rankings is None
     chosen = _choose(CASES, options.cases, quick and whole, whole)
     marginal_cases = _choose(MARGINAL, options.marginal, quick, whole or options.marginal == [])
@@ -161,6 +164,10 @@ def main() -> None:
     if changes:
         keep("changes", [asdict(found) for found in changes])
         console.print(show_changes(changes))
+    by_row = list(measure_by_row(folder, repeats, quick, find_version("shap") is not None)) if whole or options.by_row else []
+    if by_row:
+        keep("by_row", [asdict(found) for found in by_row])
+        console.print(show_by_row(by_row))
     usual = measure_usual(cores, repeats, quick) if whole else []
     if usual:
         keep("usual", [asdict(found) for found in usual])
@@ -172,7 +179,7 @@ def main() -> None:
     if forecasts:
         console.print(show_forecasts(forecasts))
     bars = judge(comparisons, totals, marginal, rankings, cores) + judge_interactions(interactions) + judge_gaps(gaps) + judge_usual(usual)
-    bars += judge_effects(effects) + judge_changes(changes) + judge_forecasts(forecasts)
+    bars += judge_effects(effects) + judge_changes(changes) + judge_by_row(by_row) + judge_forecasts(forecasts)
     if whole:
         calls = list(measure_calls(CASES[0], folder, repeats))
         keep("calls", [asdict(found) for found in calls])

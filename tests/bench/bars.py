@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from leafledger.pipeline.display.text import count
+from tests.bench.by_row import ByRow
 from tests.bench.calls import Calls
 from tests.bench.changes import FEATURES, Changed
 from tests.bench.changes import MOST as MOST_PREDICTIONS
@@ -61,6 +62,7 @@ START_SECONDS = {VERSION: 0.25, AGAIN: 1.0, EXPLAINED: 1.8}  # of processor time
 AGAIN_TIMES = 5  # the imports that no run does without
 USUAL_TIMES = {"categories": 10, "forest": 10}  # a data frame in, attributions out
 SHAP_DIFFERENCE = 1e-12  # of the largest attribution of scikit-learn's models
+SHAP_BY_ROW = 200  # times shap's rows per second, of probabilities and losses
 FORESEEN = 0.2  # of what a run takes, by which its forecast may be off
 CORES_TIMES, CORES, BANZHAF_TIMES = 1.9, 2, 2.0
 
@@ -145,6 +147,21 @@ def judge_effects(found: Sequence[EffectSpeed]) -> list[Bar]:
 def judge_changes(found: Sequence[Changed]) -> list[Bar]:
     """Bars of nearest changes."""
     return [Bar(each.case, f"predictions that changes of {FEATURES} features take", each.times, MOST_PREDICTIONS, most=True) for each in found]
+
+
+def judge_by_row(found: Sequence[ByRow]) -> list[Bar]:
+    """Bars of predictions and losses: as many times the margin's time as there are weighted backgrounds, whatever the background's size."""
+    bars = []
+    for name in dict.fromkeys(each.quantity for each in found if each.games > 1):
+        some = [each for each in found if each.quantity == name]
+        for each in some:
+            case = f"{name}, {each.n_background:,} background rows"
+            bars.append(Bar(case, f"times the margin's own time, of {each.games} weighted backgrounds", each.times_margin, each.games, most=True))
+            if each.times_shap:
+                bars.append(Bar(case, "times shap", each.times_shap, SHAP_BY_ROW))
+        rates = [each.ours.rate * each.games for each in some]
+        bars.append(Bar(name, "slowest background over fastest, each times its weighted backgrounds", min(rates) / max(rates), FLAT))
+    return bars
 
 
 def judge_forecasts(found: Sequence[Foreseen]) -> list[Bar]:

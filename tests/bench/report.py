@@ -134,11 +134,20 @@ def show_gaps(steps: list[GapStep]) -> Table:
 
 def show_effects(found: list[EffectSpeed]) -> Table:
     table = _columns(
-        "Partial dependence, all features at all thresholds, all cores", "background", "values", "s", f"s {BRUTE}", "times", "difference"
+        "Partial dependence, all features at all thresholds, all cores",
+        "background",
+        "values",
+        "s",
+        f"s {BRUTE}",
+        "times",
+        "difference",
+        "s woodelf",
+        "",
     )
     for each in found:
         numbers = f"{each.ours:.3g}", f"{each.theirs:.4g}", f"{each.ratio:,.0f}", f"{each.difference:.0e}"
-        table.add_row(each.model, f"{each.n_rows:,}", f"{each.n_values:,}", *numbers)
+        other = ("", "") if each.woodelf is None else (f"{each.woodelf:.4g}", f"{each.woodelf_difference:.0e}")
+        table.add_row(each.model, f"{each.n_rows:,}", f"{each.n_values:,}", *numbers, *other)
     return table
 
 

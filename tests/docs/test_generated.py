@@ -4,14 +4,18 @@ import json
 import re
 import statistics
 from collections import Counter
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
 from docs import benchmarked, generated
 from docs import benchmarked as benchmarked_
 from docs.foreseen import OFF
+from tests.bench.bars import judge_by_row
+from tests.bench.by_row import ByRow
+from tests.bench.changes import Changed
 from tests.bench.compare import Check, Comparison
+from tests.bench.effects import EffectSpeed
 from tests.bench.ours import BANZHAF, SHAPLEY, WHOLE
 from tests.bench.timing import Speed
 from tests.bench.usual import Usual
@@ -96,6 +100,39 @@ def test_figures_of_speed_are_those_of_the_benchmark(tmp_path, monkeypatch):
     assert measured == "Measured by `make bench`, on: cores 2."
     assert one.splitlines()[2] == "| A model | 6,000 | 100 (60 ×) | not exact | 16,000 |"
     assert two.splitlines()[2] == "| B model | 1,000 | peer 50 (20 ×) |"
+
+
+def test_effects_and_changes_are_on_the_page(tmp_path, monkeypatch):
+    """Seconds, and how many times ours the others take, where they were there; rows a second, and how many predictions that is."""
+    effects = [EffectSpeed("E", 1_000, 2_000, 0.5, 600.0, 0.0, 10.0, 0.0), EffectSpeed("F", 10, 20, 0.25, 1.0, 0.0, None, None)]
+    changed = Changed("a", "A model", Speed("changes", 1, 100, 0.5, None), Speed("predict", 1, 100, 0.05, None), 1.0)
+    results = {"machine": {}, "quick": False, "effects": [asdict(each) for each in effects], "changes": [asdict(changed)]}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    monkeypatch.setattr(benchmarked, "RESULTS", tmp_path / "results.json")
+    _, one, two = benchmarked_.benchmarks().split("\n\n")
+    assert one.splitlines()[2:] == ["| E, 1,000 rows | 2,000 | 0.5 | 600 (1,200 ×) | 10 (20 ×) |", "| F, 10 rows | 20 | 0.25 | 1 (4 ×) |  |"]
+    assert two.splitlines()[2] == "| A model | 200 | 10.0 |"
+
+
+def test_predictions_and_losses_stand_beside_the_margin_and_shap(tmp_path, monkeypatch):
+    """Two backgrounds: twice and four times the margin's own time, a hundred times shap's rate."""
+    margin, shap = Speed("margin", 1, 800, 1.0, 0.1), Speed("shap", 1, 2, 1.0, None)
+    small, large = (
+        ByRow("A model", n, "loss", games, 0.1, 0.2, Speed("x", 1, rate, 1.0, 0.1), margin) for n, games, rate in ((10, 3, 400), (99, 2, 200))
+    )
+    found = [replace(small, theirs=replace(shap, n_rows=4), difference=1e-9), large]
+    results = {"machine": {"cores": "2"}, "quick": False, "by_row": [asdict(each) for each in found]}
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    monkeypatch.setattr(benchmarked, "RESULTS", tmp_path / "results.json")
+    _, table = benchmarked_.benchmarks().split("\n\n")
+    assert table.splitlines()[2] == "| loss | 2–3 | 400 (2.0) | 200 (4.0) | 4 (100 ×) |"
+    judged = {(bar.case, bar.what.partition(",")[0]): (bar.measured, bar.met) for bar in judge_by_row(found)}
+    assert judged == {
+        ("loss, 10 background rows", "times the margin's own time"): (2.0, True),
+        ("loss, 10 background rows", "times shap"): (100.0, False),
+        ("loss, 99 background rows", "times the margin's own time"): (4.0, False),
+        ("loss", "slowest background over fastest"): (1 / 3, False),
+    }
 
 
 def test_every_bar_is_on_the_page_with_its_verdict():

@@ -8,13 +8,16 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Unpack
 
 import jedi
 import pytest
 
 import leafledger
+from leafledger.pipeline.serving.recipe import ASKED, Asked
 
 ROOT = Path(__file__).parents[2]
+DOORS = ("spark.attribute", "duckdb.register", "mlflow.save_explainer", "mlflow.log_explainer")
 
 
 def python(*arguments, cwd=ROOT):
@@ -96,7 +99,7 @@ def test_python_m_is_the_command(tmp_path):
 @pytest.mark.slow
 def test_mypy_resolves_every_name(tmp_path):
     """No public name is Any, calls are checked, and a misspelt name is an error."""
-    lines = [f"reveal_type(leafledger.{name})" for name in [*leafledger.__all__, "__version__"]]
+    lines = [f"reveal_type(leafledger.{name})" for name in [*leafledger.__all__, *DOORS, "__version__"]]
     script = tmp_path / "script.py"
     script.write_text("\n".join(["import leafledger", *lines, "leafledger.atribute", "leafledger.check_run(1.5)"]))
     code, said, error = python("-m", "mypy", str(script))
@@ -116,6 +119,17 @@ def test_jedi_completes_and_finds_every_name():
     assert set(leafledger.__all__) <= completed
     (signature,) = jedi.Script("import leafledger\nleafledger.attribute(", project=project).get_signatures(2, len("leafledger.attribute("))
     assert "rows" in [parameter.name for parameter in signature.params]
+
+
+@pytest.mark.parametrize("call", DOORS)
+def test_editors_complete_the_modules_for_other_systems(call):
+    """And what ``prepare`` takes beside a background, which they pass on."""
+    module, name = call.split(".")
+    script = jedi.Script(f"import leafledger\nleafledger.{module}.", project=jedi.Project(ROOT, smart_sys_path=False))
+    assert name in {completed.name for completed in script.complete(2, len(f"leafledger.{module}."))}
+    passed = {*inspect.signature(leafledger.prepare).parameters} - {"model", "method", "background", "tables", "device"}
+    assert {*Asked.__annotations__} == {*ASKED} == passed
+    assert inspect.signature(getattr(getattr(leafledger, module), name)).parameters["asked"].annotation == Unpack[Asked]
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """A small model and a small data set with everything a real one has: missing values, categories, partitions, several row groups;
 a run against a background of rows; a format of tables, and nights that go into one."""
 
+import multiprocessing
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import dask
 import distributed
 import lightgbm
 import numpy as np
@@ -128,6 +130,19 @@ def serial(example, tmp_path_factory):
     """A serial run, and its manifest."""
     out = tmp_path_factory.mktemp("serial") / "run"
     return out, explain(example.model, example.data, out, ids=["flight", "name"], scheduler="serial")
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    """The address of a scheduler with two worker processes, forked of one that has imported everything: they start in no time.
+
+    Their environment is that of the first of them. Idle, they cost as much as a test, and so they end with a file."""
+    multiprocessing.set_forkserver_preload(["distributed", "leafledger.pipeline.runs.execute"])
+    with (
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+    ):
+        yield cluster.scheduler_address
 
 
 @contextmanager

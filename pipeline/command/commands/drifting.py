@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ...drift.compare.shifts import Shift
     from ...drift.compare.split import Split
     from ...drift.drift import Drift
+    from ...report.vocabulary import Vocabulary
     from ...runs.monitor.night_metrics import NightFile
 
 
@@ -62,12 +64,14 @@ def _rows_of(shift: "Shift", parts: bool) -> list[str | Text]:
     return cells
 
 
-def _show_output(console: Console, found: "Drift", split: "Split") -> None:
+def _show_output(console: Console, found: "Drift", split: "Split", words: "Vocabulary | None") -> None:
     """Show the features with the largest changes of mean attribution."""
-    several, total = len(found.outputs) > 1, found.total
+    several, total = len(found.outputs) > 1, found.total if words is None else words.total
     of = f" of output {printable(split.output)}" if several else ""
     what = "" if split.features is None else f": features {_number(split.features, '+.4g')}, base value {_number(split.base, '+.4g')}"
-    say(console, f"mean {total}{of} {_means(split.reference_mean, split.mean)}, {_signed(split.change, split.standard_error)}{what}")
+    unit = f" {printable(words.unit)}" if words is not None and words.unit else ""
+    means = f"{_means(split.reference_mean, split.mean)}{unit}"
+    say(console, f"mean {printable(total)}{of} {means}, {_signed(split.change, split.standard_error)}{what}")
     for part in found.parts:
         if part.output == split.output:
             say(console, f"  the data did {part.data:+.4g}, the model did {part.model:+.4g}")
@@ -111,22 +115,28 @@ def _show_mix(console: Console, found: "Drift", mix: "Mix") -> None:
     print_whole(console, table)
 
 
-def show_drift(console: Console, found: "Drift") -> None:
-    """Show changes: differences of plans, margins and attributions, then drifted columns."""
+def show_drift(console: Console, found: "Drift", words: "Vocabulary | None" = None) -> None:
+    """Show changes: differences of plans, margins and attributions, then drifted columns; in words of people, as reports do, where they are given."""
+    said = found.alarms
+    if words is not None:
+        from ...report.changes import list_alarms, rename_document
+
+        said = tuple(list_alarms(rename_document(found.to_dict(), words.names), words))
+        found = replace(found, shifts=tuple(replace(shift, feature=words.names.title(shift.feature)) for shift in found.shifts))
     console.width = max(console.width, 150)
     say(console, f"{found.run} against {found.reference}")
     for line in found.differs:
         say(console, f"differs: {line}")
     for split in found.outputs:
-        _show_output(console, found, split)
+        _show_output(console, found, split, words)
     for mix in found.mix:
         _show_mix(console, found, mix)
     for line in found.worse:
         say(console, line)
-    for line in found.alarms[:MOST]:
-        say(console, f"drift: {line}")
-    if len(found.alarms) > MOST:
-        say(console, f"{len(found.alarms) - MOST:,} more: --json has all")
+    for line in said[:MOST]:
+        say(console, f"drift: {printable(line)}")
+    if len(said) > MOST:
+        say(console, f"{len(said) - MOST:,} more: --json has all")
     groups = f" and {count(len(found.groups), 'group')}" if found.by else ""
     if found.thresholds.ignore:
         say(console, f"not judged, since known to change: {printable(', '.join(found.thresholds.ignore))}")
@@ -150,6 +160,16 @@ def _write_metrics(file: "NightFile", found: "Drift") -> None:
         file.write(read_night(found.run, manifest, len(found.alarms)))
 
 
+def _read_words(run: str, names: str) -> "Vocabulary":
+    """Read what the features and the prediction of a run are called."""
+    from ...finished.names import read_names_file
+    from ...report.vocabulary import make_vocabulary
+    from ...runs.records.current_run import read_finished
+
+    _, plan = read_finished(run)
+    return make_vocabulary(plan, read_names_file(names, plan))
+
+
 def drift(
     run: Annotated[str, Parameter(group=INPUT)],
     *,
@@ -158,6 +178,7 @@ def drift(
     by: Annotated[tuple[str, ...], Parameter(group=MEASURES, negative=(), consume_multiple=True)] = (),
     both_ways: Annotated[bool, Parameter(group=MEASURES, negative=())] = False,
     ignore: Annotated[tuple[str, ...], Parameter(group=MEASURES, negative=(), consume_multiple=True)] = (),
+    names: Annotated[str | None, Parameter(group=INPUT)] = None,
     metrics_file: Annotated[str | None, Parameter(group=METRICS)] = None,
     date: Day = None,
     json: Json = False,
@@ -185,11 +206,13 @@ def drift(
         Where the models differ, explain both nights by both, and split each change into what the data did and what the model did.
     ignore
         Features or groups that are known to change, as the month: neither their values nor their attributions make an alarm.
+    names
+        TOML or JSON file of readable names, as of report: what is shown calls features, prediction and unit by them, and says alarms as reports do.
     metrics_file
         Write how many alarms there are, and the run's mean prediction and shares of importance, for Prometheus: into the file NAME.prom that explain
         got for the run, whose other metrics stay, or a new one.
     date
-        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN, --against and --thresholds.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in RUN, --against, --thresholds and --names.
     json
         Write one JSON document instead, with everything.
     threads
@@ -220,6 +243,7 @@ def drift(
     from ...stores.uris import normalise
     from ..terminal.progress import watched
 
+    words = None if names is None else _read_words(normalise(fill_day(run, date)), fill_day(names, date))
     file = None if metrics_file is None else NightFile(metrics_file, normalise(run))
     with watched(quiet) as progress:
         found = compare_nights(
@@ -241,5 +265,5 @@ def drift(
     if json:
         write_document(found.to_dict())
     else:
-        show_drift(open_console(quiet), found)
+        show_drift(open_console(quiet), found, words)
     return Exit.DRIFT if found.crossed else Exit.DONE

@@ -8,6 +8,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from ...display.text import count, printable
+from ...errors import UsageError
 from ..terminal.documents import write_document
 from ..terminal.flags import INPUT, Json
 from ..terminal.terminal import complain, open_console, say
@@ -46,7 +47,13 @@ def _name_some(concerned: Sequence["ListedRun"]) -> str:
     return f"{count(len(names), 'run')} ({', '.join(names[:NAMED])}{more})"
 
 
-def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str | None, Parameter(group=INPUT)] = None, json: Json = False) -> None:
+def runs(
+    folder: Annotated[str, Parameter(group=INPUT)],
+    *,
+    html: Annotated[str | None, Parameter(group=INPUT)] = None,
+    names: Annotated[str | None, Parameter(group=INPUT)] = None,
+    json: Json = False,
+) -> None:
     """List the runs below a folder by date: finished, unfinished, damaged and unreadable ones. Sizes are looked at, not bytes; check verifies a run.
 
     Parameters
@@ -56,6 +63,8 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     html
         Also write an index over the nights, with importances over time and links to the reports, to a path or an fsspec URI; one that is there is
         replaced.
+    names
+        Of that page: TOML or JSON file of readable names, as of report.
     json
         Write one JSON document instead.
 
@@ -64,13 +73,15 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    from ...history.index_page import save_index
     from ...history.listed_runs import list_runs
+    from ...report.overview import save_index
     from ...runs.advisories.advisory import PAGE
 
+    if names is not None and html is None:
+        raise UsageError("--names is of the page that --html writes, expected --html too")
     found = list_runs(folder)
     if html is not None:
-        save_index(html, folder, found)
+        save_index(html, folder, found, names)
     if json:
         write_document({"folder": folder, "runs": [run.to_dict() for run in found]})
         return
@@ -92,5 +103,5 @@ def runs(folder: Annotated[str, Parameter(group=INPUT)], *, html: Annotated[str 
             complain(f"{run.state}: {run.run}: {run.why}")
         if run.left is not None:
             complain(f"{run.run}: {run.left}")
-    for names, concerned in _group_advised(found).items():
-        complain(f"advisories {', '.join(names)} may concern {_name_some(concerned)}; check says what they are, see {PAGE}")
+    for known, concerned in _group_advised(found).items():
+        complain(f"advisories {', '.join(known)} may concern {_name_some(concerned)}; check says what they are, see {PAGE}")

@@ -120,7 +120,8 @@ def check_columns(features: Sequence[Feature], ids: Sequence[str], schema: pa.Sc
     if missing:
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         lacks = f"column{'s' * (len(missing) > 1)} {', '.join(map(repr, missing[:5]))}{more} missing"
-        meant = did_you_mean(missing[0], present.difference(wanted, ids))
+        others = present.difference(wanted, ids) if missing[0] in wanted else present  # an id may be a feature's column
+        meant = did_you_mean(missing[0], others)
         raise SchemaMismatch(f"{where}: {lacks}, got {list_some(schema.names) or 'no columns'}{meant}")
     doubled = [name for name in (*wanted, *ids) if names[name] > 1]
     if doubled:

@@ -74,7 +74,7 @@ class NearestChanges:
 
     def __repr__(self) -> str:
         crossing = int(np.isfinite(self.value).any(axis=1).sum())
-        return f"NearestChanges({count(len(self), 'row')}, {count(len(self.features), 'feature')}, {crossing} cross {self.threshold:g})"
+        return f"NearestChanges({count(len(self), 'row')}, {count(len(self.features), 'feature')}, {crossing:,} can cross {self.threshold:g})"
 
     def _place(self, feature: str | int) -> int:
         name = name_at(feature, {each: k for k, each in enumerate(self.features)}, WHERE)

@@ -11,7 +11,7 @@ from ...models.row_output import choose_among, read_row_output
 from ..rows.dask_frames import is_dask
 from ..rows.given_rows import spell_features
 from .attributions import Attributions
-from .encoded import encode
+from .encoded import follow
 from .explainer import Explainer, say_prepare
 from .question import ask
 
@@ -99,16 +99,18 @@ def attribute(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    encoded = encode(model, rows, method, partition, background, label, weight)
-    if encoded is not None:
-        model, partition, background, label, weight = encoded.last, encoded.partition, encoded.background, encoded.label, encoded.weight
-        rows = encoded.rows
+    encoder = follow(model, method, partition)
+    given = rows
+    if encoder is not None:
+        encoded = encoder.encode(rows, label, weight)
+        rows, given, label, weight = encoded.rows, encoded.given, encoded.label, encoded.weight
+        model, partition, background = encoder.last, encoder.partition, encoder.encode_background(background)
     row_output = read_row_output(output)
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     spelled = spell_features(loaded, rows, label, weight)
     asked = (method, parameters, partition, interactions, combinations, background, background_errors, allow_unseen, space, device)
     first = None if is_dask(rows) else rows
-    if encoded is None and hasattr(rows, "__len__"):
+    if encoder is None and hasattr(rows, "__len__"):
         say_prepare(model, len(rows))
     found = Explainer(*ask(spelled, row_output, *asked, rows=first, order=order, index=index))(rows, label=label, weight=weight)
-    return found if encoded is None else encoded.show(found)
+    return found if encoder is None else encoder.show(found, given)

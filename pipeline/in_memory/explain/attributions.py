@@ -22,7 +22,7 @@ from .arrow_table import as_table
 from .frames import as_frame, as_polars, lay_out_matrix, list_largest, name_levels, show_rows
 from .importances import list_importance
 from .one_row import trace_row
-from .picked import find_interactions, find_player, pick, refuse_ranks
+from .picked import HINTS, find_interactions, find_player, pick, refuse_ranks
 from .saved import save_attributions
 from .shap_explanation import as_explanation
 
@@ -30,8 +30,6 @@ if TYPE_CHECKING:  # what editors complete: none of these is imported before it 
     import pandas as pd
     import polars
     import shap
-
-SIGNS: tuple[str, ...] = get_args(Sign)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +127,11 @@ class Attributions:
 
     def __getitem__(self, some: Any) -> Any:
         return pick(self, some)
+
+    if not TYPE_CHECKING:  # or a misspelt name would pass for one of any type
+
+        def __getattr__(self, name: str) -> Any:
+            raise AttributeError(f"attributions have no {name!r}{HINTS.get(name, '')}")
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -232,7 +235,7 @@ class Attributions:
         Parameters
         ----------
         ids : str or sequence of str
-            Columns of the rows that come first.
+            Columns of the rows, or of their index, that come first.
 
         Returns
         -------
@@ -254,7 +257,7 @@ class Attributions:
         Parameters
         ----------
         ids : str or sequence of str
-            Columns of the rows that come first.
+            Columns of the rows, or of their index, that come first.
 
         Returns
         -------
@@ -293,12 +296,14 @@ class Attributions:
         Parameters
         ----------
         path : str or path
-            Or a URI. A file that is there is not replaced, unless it holds the same.
+            Or a URI, that ends in ".parquet". A file that is there is not replaced, unless it holds the same.
 
         Raises
         ------
         UsageError
-            A column of the rows is none that Arrow can hold, or there is another file.
+            A column of the rows is none that Arrow can hold, or the path ends in something else.
+        RunConflict
+            There is another file.
         StorageError
             The store does not answer, or cannot be written.
         """
@@ -325,17 +330,17 @@ class Attributions:
             ``k`` is no number from 1 on, ``sign`` none of these, or the method ranks instead.
         """
         k, names = read_number("k", k, 1), self.names
-        read_choice("sign", sign, SIGNS)
+        read_choice("sign", sign, get_args(Sign))
         refuse_ranks(self, "top")
         return list_largest(self.phi[:, :, : len(names)], self.index, self.outputs, names, [self.values(name) for name in names], k, sign)
 
-    def waterfall(self, row: int = 0, output: str | int | None = None, top: int = 10) -> Waterfall:
+    def waterfall(self, row: int | str = 0, output: str | int | None = None, top: int = 10) -> Waterfall:
         """Show how one row gets from the base value to what the model says.
 
         Parameters
         ----------
-        row : int
-            Its position.
+        row : int or label
+            Its position, or its label where that is no number.
         output : str or int, optional
             Which one, by its name or position; by default the only one, or the class that is predicted for the row.
         top : int

@@ -11,6 +11,8 @@ from leafledger.kernels.methods import METHODS
 
 from ...arguments.readers import read_partition
 from ...dataset.columns.partition import Groups, Partition, read_groups
+from ...display.nearest import did_you_mean
+from ...display.text import list_some
 from ...errors import SchemaMismatch, UnsupportedModel, UsageError
 from ...models.model import Feature
 from ...models.sklearn.encoder_groups import encoder_groups
@@ -24,22 +26,67 @@ REFUSALS = (ValueError, TypeError, KeyError, IndexError, AttributeError)  # by w
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """What the last step of a Pipeline is asked."""
+class EncodedRows:
+    """Rows of a Pipeline as its last step sees them, and as they were given."""
 
-    last: Any  # the model
-    rows: Any  # as it sees them
-    partition: Mapping[str, list[str | int]]  # of its columns
-    background: Any
+    rows: Any
+    given: Any
     label: Any
     weight: Any
-    given: Any  # the rows, before the first step
-    features: tuple[str, ...]  # their columns, as the first step takes them
-    groups: Groups  # of these; empty where none were asked for
 
-    def show(self, found: Attributions) -> Attributions:
+
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    """The steps of a Pipeline before its last, and which columns that sees are made of which."""
+
+    last: Any  # the model
+    steps: Any
+    names: tuple[str, ...] | None  # of columns, where the first step knows them
+    used: tuple[str, ...]  # those that something is made of
+    features: tuple[str, ...]  # all columns, as the first step takes them
+    groups: Groups  # of these; empty where none were asked for
+    partition: Mapping[str, list[str | int]]  # of what the last step sees
+
+    def encode(self, rows: Any, label: Any, weight: Any) -> EncodedRows:
+        """Transform rows; a label or weight that names one of their columns is taken from there."""
+        given = _as_given(rows, self.names is not None, ROWS)
+        label = take_column(given, label, "label is").to_numpy() if isinstance(label, str) else label
+        weight = take_column(given, weight, "weight is").to_numpy() if isinstance(weight, str) else weight
+        return EncodedRows(self._transform(given, ROWS), given, label, weight)
+
+    def encode_background(self, rows: Any) -> Any:
+        """Transform the rows of a background; None, or a word for one, stays as it is."""
+        if rows is None or isinstance(rows, str):
+            return rows
+        return self._transform(_as_given(rows, self.names is not None, BACKGROUND), BACKGROUND)
+
+    def show(self, found: Attributions, given: Any) -> Attributions:
         """Return attributions of the last step with the values and the groups of the rows as they were given."""
-        return replace(found, rows=self.given, features=self.features, groups=self.groups)
+        return replace(found, rows=given, features=self.features, groups=self.groups)
+
+    def _transform(self, rows: Any, where: str) -> Any:
+        """Transform rows, of which a frame may have more columns than the steps were fitted on."""
+        if not isinstance(rows, np.ndarray):
+            rows = rows.to_numpy() if self.names is None else self._choose(rows, self.names, where)
+        try:
+            made = self.steps.transform(rows) if len(rows) else self._see_nothing()
+        except REFUSALS as error:
+            raise SchemaMismatch(f"{where}: the Pipeline cannot transform them: {' '.join(str(error).split())}") from error
+        return made.toarray() if hasattr(made, "toarray") else made
+
+    def _choose(self, rows: Any, names: Sequence[str], where: str) -> Any:
+        missing = [name for name in self.used if name not in rows]
+        if missing:
+            meant = did_you_mean(missing[0], [name for name in rows if name not in names])
+            raise SchemaMismatch(f"{where}: the Pipeline takes {list_some([*map(repr, missing)])}, got {list_some(list(rows))}{meant}")
+        return rows[[name for name in names if name in rows]]
+
+    def _see_nothing(self) -> Any:
+        """Return what the last step sees of no rows, which scikit-learn's steps refuse."""
+        import pandas as pd
+
+        known, empty = getattr(self.last, "feature_names_in_", None), np.zeros((0, self.last.n_features_in_))
+        return empty if known is None else pd.DataFrame(empty, columns=known)
 
 
 def _as_given(rows: Any, named: bool, where: str) -> Any:
@@ -61,19 +108,8 @@ def _as_table(rows: Any) -> pa.Table:
     return pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else pa.table(rows)
 
 
-def _transform(steps: Any, rows: Any, names: Sequence[str] | None, where: str) -> Any:
-    """Transform rows, of which a frame may have more columns than the steps were fitted on."""
-    try:
-        if not isinstance(rows, np.ndarray):
-            rows = rows.to_numpy() if names is None else rows[[name for name in names if name in rows]]
-        made = steps.transform(rows)
-    except REFUSALS as error:
-        raise SchemaMismatch(f"{where}: the Pipeline cannot transform them: {' '.join(str(error).split())}") from error
-    return made.toarray() if hasattr(made, "toarray") else made
-
-
-def encode(model: Any, rows: Any, method: Any, partition: Partition | None, background: Any, label: Any, weight: Any) -> Encoded | None:
-    """Ask the last step of a Pipeline what is asked of the whole; None where the model is none."""
+def follow(model: Any, method: Any, partition: Partition | None) -> Encoder | None:
+    """Follow the columns through a Pipeline, to ask its last step what is asked of the whole; None where the model is none."""
     model = unwrap(model)
     if "Pipeline" not in find_kinds(model):
         return None
@@ -84,20 +120,14 @@ def encode(model: Any, rows: Any, method: Any, partition: Partition | None, back
     chosen = METHODS.get(method) if isinstance(method, str) else None  # others are refused later
     if chosen is not None and not chosen.phi.of_groups:
         raise UsageError(f"method {method!r} has no values of groups, which columns of a Pipeline are: use another one, or {YOURSELF}")
-    names, steps = getattr(model, "feature_names_in_", None), model[:-1]
-    features = tuple(map(str, range(model.n_features_in_) if names is None else names))
+    names = getattr(model, "feature_names_in_", None)
     groups = read_groups(None if partition is None else read_partition("partition", partition), tuple(map(Feature, made)))
-    of_steps = {name: [column for member in members for column in made[member]] for name, members in groups} if groups else made
-    given = _as_given(rows, names is not None, ROWS)
-    seen = background if background is None or isinstance(background, str) else _as_given(background, names is not None, BACKGROUND)
-    return Encoded(
+    return Encoder(
         last=model[-1],
-        rows=_transform(steps, given, names, ROWS),
-        partition=of_steps,
-        background=seen if seen is None or isinstance(seen, str) else _transform(steps, seen, names, BACKGROUND),
-        label=take_column(given, label, "label is").to_numpy() if isinstance(label, str) else label,
-        weight=take_column(given, weight, "weight is").to_numpy() if isinstance(weight, str) else weight,
-        given=given,
-        features=features,
+        steps=model[:-1],
+        names=None if names is None else tuple(map(str, names)),
+        used=tuple(made),
+        features=tuple(map(str, range(model.n_features_in_) if names is None else names)),
         groups=groups,
+        partition={name: [column for member in members for column in made[member]] for name, members in groups} if groups else made,
     )

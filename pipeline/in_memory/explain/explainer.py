@@ -28,6 +28,7 @@ from ..rows.dask_frames import explain_partitions, is_dask
 from ..rows.given_rows import Header, as_rows, read_header, refuse_values
 from ..rows.labels import read_targets
 from .attributions import Attributions
+from .encoded import Encoder, follow
 from .question import Names, Question, ask
 from .slices import Scratch, attribute_rows
 
@@ -38,7 +39,10 @@ def say_compiling() -> None:
 
 
 def _say() -> None:
-    logging.getLogger("leafledger").warning("Leafledger compiles kernels that this machine has not needed before: this call takes some seconds")
+    logging.getLogger("leafledger").warning(
+        "Leafledger compiles kernels that this machine has not needed before: this call takes longer, up to a minute; later ones of its kind do not "
+        "('leafledger warm' compiles ahead)"
+    )
 
 
 AGAIN = 20  # calls with the same model, one after the other, from which on it is said how to make them faster
@@ -74,8 +78,8 @@ class Explainer:
     A pickle holds the tables, unless they were written to a folder; then it holds the folder's name, and whoever unpickles it maps them from there.
     """
 
-    def __init__(self, question: Question, prepared: Prepared, tables: str | None = None) -> None:
-        self._question, self._prepared, self._tables = question, prepared, tables
+    def __init__(self, question: Question, prepared: Prepared, tables: str | None = None, encoder: Encoder | None = None) -> None:
+        self._question, self._prepared, self._tables, self._encoder = question, prepared, tables, encoder
         self._scratch, self._names = Scratch(), dict[Header | None, Names]()
 
     def __call__(self, rows: Any, *, label: Any = None, weight: Any = None) -> Attributions:
@@ -115,12 +119,17 @@ class Explainer:
 
     def _explain(self, rows: Any, label: Any, weight: Any, n_threads: int | None) -> Attributions:
         say_compiling()
+        encoder, given = self._encoder, rows
+        if encoder is not None:
+            encoded = encoder.encode(rows, label, weight)
+            rows, given, label, weight = encoded.rows, encoded.given, encoded.label, encoded.weight
         refuse_values(self._question.model.features, rows)
         rows, prepared = as_rows(rows), self._prepared
         names = self._find_names(read_header(rows, label, weight))
         read = read_rows(names.model, rows, prepared.bins)
         targets = read_targets(find_method(self._question.method), self._question.quantity, label, weight, rows, read[0])
-        return attribute_rows(self._question, prepared, names, rows, read, targets, self._scratch, n_threads)
+        found = attribute_rows(self._question, prepared, names, rows, read, targets, self._scratch, n_threads)
+        return found if encoder is None else encoder.show(found, given)
 
     def _explain_frame(self, rows: Any, label: str | None, weight: str | None) -> Any:
         return self._explain(rows, label, weight, 1).to_frame()
@@ -136,22 +145,26 @@ class Explainer:
         return found
 
     def __reduce__(self) -> Any:
-        return _restore, (digest_sources(), self._question, pack_tables(self._prepared) if self._tables is None else self._tables)
+        tables = pack_tables(self._prepared) if self._tables is None else self._tables
+        return _restore, (digest_sources(), self._question, tables, self._encoder)
 
     def __repr__(self) -> str:
         asked = self._question
         outputs = count(len(asked.model.outputs) if asked.row_output is None else 1, "output")
-        counts = count(asked.n_trees, "tree"), f"method {asked.method}", count(len(asked.model.features), "feature"), outputs
+        n_features = len(asked.model.features if self._encoder is None else self._encoder.used)
+        counts = count(asked.n_trees, "tree"), f"method {asked.method}", count(n_features, "feature"), outputs
         space = "" if asked.space == MARGIN else f", space {asked.space}"
         return f"Explainer({asked.model.library}, {', '.join(counts)}, {asked.game}{space})"
 
 
-def _restore(sources: str, question: Question, tables: Any) -> Explainer:
+def _restore(sources: str, question: Question, tables: Any, encoder: Encoder | None) -> Explainer:
     """Restore a pickled explainer; tables of other versions are refused, since kernels follow their indices unchecked."""
     if sources != digest_sources():
         raise UsageError("the explainer was pickled by another version of leafledger, expected this one; prepare it again")
     find_method(question.method)
-    return Explainer(question, open_tables(tables), tables) if isinstance(tables, str) else Explainer(question, unpack_tables(*tables))
+    if isinstance(tables, str):
+        return Explainer(question, open_tables(tables), tables, encoder)
+    return Explainer(question, unpack_tables(*tables), encoder=encoder)
 
 
 def prepare(
@@ -177,7 +190,7 @@ def prepare(
     Parameters
     ----------
     model : Model, str, path or model object
-        A loaded model, or whatever `load_ensemble` takes.
+        A loaded model, or whatever `load_ensemble` takes. Or a fitted Pipeline of scikit-learn, as `attribute` takes it: pickles hold its steps.
     method : str
         One of `METHODS`.
     parameters : mapping, optional
@@ -219,6 +232,9 @@ def prepare(
         One line: what was got, what was expected, where.
     """
     say_compiling()
+    encoder = follow(model, method, partition)
+    if encoder is not None:
+        model, partition, background = encoder.last, encoder.partition, encoder.encode_background(background)
     row_output = read_row_output(output)
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     folder = None if tables is None else normalise(read_place("tables", tables))
@@ -239,6 +255,6 @@ def prepare(
         index=index,
     )
     if folder is None:
-        return Explainer(question, prepared)
+        return Explainer(question, prepared, encoder=encoder)
     uri = broadcast_tables(prepared, folder)
-    return Explainer(question, open_tables(uri), uri)
+    return Explainer(question, open_tables(uri), uri, encoder)

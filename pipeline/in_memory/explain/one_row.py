@@ -1,10 +1,12 @@
 """One row of attributions: its way from the base value to what the model says."""
 
-from numbers import Integral
+from collections.abc import Hashable
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
 
+from ...display.nearest import did_you_mean
 from ...display.waterfall import Step, Waterfall, plain, shorten_steps
 from ...errors import UsageError
 from ...methods.output_space import TOTALS
@@ -13,12 +15,24 @@ from .picked import find_position, predicted_outputs, refuse_ranks
 ROUNDED = 1e-6  # relative to the summands, which runs store in single precision
 
 
-def trace_row(found: Any, row: int, output: str | int | None, top: int) -> Waterfall:
+def _find_row(found: Any, row: Any) -> int:
+    """Return the position of a row, given by it or by its label, where that is no number."""
+    if isinstance(row, Integral) and not isinstance(row, bool) and -len(found) <= int(row) < len(found):
+        return int(row)
+    if isinstance(row, Hashable) and not isinstance(row, Number):
+        places = np.flatnonzero([label == row for label in found.index])
+        if places.size == 1:
+            return int(places[0])
+        if places.size:
+            raise UsageError(f"row is {row!r:.40}, which is the label of {places.size:,} rows, expected one of their positions, such as {places[0]}")
+    meant = did_you_mean(row, found.index) if isinstance(row, str) else ""
+    raise UsageError(f"row is {row!r:.40}, expected a position of {len(found):,} rows, or a label of one{meant}")
+
+
+def trace_row(found: Any, row: Any, output: str | int | None, top: int) -> Waterfall:
     """Trace a row of Attributions; without an output, to the predicted class."""
     refuse_ranks(found, "waterfall")
-    if not isinstance(row, Integral) or isinstance(row, bool) or not -len(found) <= row < len(found):
-        raise UsageError(f"row is {row!r:.40}, expected a position of {len(found):,} rows")
-    one = found[row]
+    one = found[_find_row(found, row)]
     predicted = predicted_outputs(one) if output is None else None
     number = find_position(found, output) if predicted is None else int(predicted[0])
     phi, base, total = one.phi[0, number, : len(found.names)], float(one.base.reshape(-1)[number]), float(one.prediction[0, number])

@@ -16,6 +16,13 @@ from ...display.text import count, list_some
 from ...errors import UsageError
 from ...models.selection import find_output
 
+HINTS = {  # what others call it, and what it is called here
+    **dict.fromkeys(("base_values", "expected_value"), "; the base value is found.base"),
+    **dict.fromkeys(("shap_values", "attributions"), "; they are found.phi, and of one feature found['feature']"),
+    **dict.fromkeys(("data", "display_data"), "; values of a feature are found.values('feature'), all rows found.rows"),
+    **dict.fromkeys(("feature_names", "columns"), "; features are found.names"),
+    "shape": "; that of numbers is found.phi.shape: rows, outputs, features",
+}
 OF_ROWS = ("phi", "margin", "prediction", "interactions", "path", "output", "errors")
 
 
@@ -24,14 +31,18 @@ def pick(found: Any, some: Any) -> Any:
     if isinstance(some, str):
         return _without_single(found, found.phi[:, :, find_player(found, some, found.players)])
     if isinstance(some, tuple) and some and all(isinstance(name, str) for name in some):
-        return _without_single(found, found.interactions[:, :, _find_set(found, some)])
+        number = _find_set(found, some)
+        acting = found.interactions[:, :, number] if number is not None else np.zeros(found.phi.shape[:2])
+        return _without_single(found, acting)
+    known = f"positions of {count(len(found), 'row')}, a slice, a mask of them, or the name of a feature"
     try:
         picked = np.atleast_1d(np.arange(len(found))[some])
-    except IndexError as error:
+    except (IndexError, TypeError, ValueError) as error:
         if isinstance(some, Integral):  # where iterating ends
             raise
-        known = f"positions of {count(len(found), 'row')}, a slice, a mask of them, or the name of a feature"
         raise refuse("what is asked for", some, known) from error
+    if picked.ndim > 1:
+        raise refuse("what is asked for", some, known)
     arrays = (*OF_ROWS, "base") if found.base.ndim == 2 else OF_ROWS
     changes = {name: held[picked] for name in arrays if (held := getattr(found, name)) is not None}
     return replace(found, **changes, summaries={}, places=picked if found.places is None else found.places[picked])
@@ -41,13 +52,15 @@ def _without_single(found: Any, values: np.ndarray) -> np.ndarray:
     return values[:, 0] if len(found.outputs) == 1 else values
 
 
-def _find_set(found: Any, members: tuple[str, ...]) -> int:
-    """Return the number of a pair or set, in any order of its members."""
+def _find_set(found: Any, members: tuple[str, ...]) -> int | None:
+    """Return the number of a pair or set, in any order of its members; None of one that never meets, where all that do were asked for."""
     _, sets = find_interactions(found, f"the interaction of {' and '.join(members)}")
     for name in members:
         find_player(found, name, found.players)
     number = next((number for number, known in enumerate(sets) if len(known) == len(members) and {*known} == {*members}), None)
-    if number is None:
+    sizes = {2} if found.pairs is not None else {*map(len, sets)}  # that were asked for
+    never = len({*members}) == len(members) and len(members) in sizes and found.n_kept >= len(sets)
+    if number is None and not never:
         raise UsageError(f"there are no interactions of {' and '.join(members)}, which never act together, or were not asked for")
     return number
 

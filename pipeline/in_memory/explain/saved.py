@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...arguments.readers import read_place
-from ...errors import UsageError
+from ...errors import UnusablePlace, UsageError
 from ...stores import commit, storage
 from ...stores.uris import normalise
 
-FORMAT = 1
+FORMAT, SUFFIX = 1, ".parquet"
 CONTENT, DIGEST = b"leafledger_attributions", b"leafledger_sha256"  # keys of the file's metadata
 NO_DIGEST = b"0" * 64
 ARRAYS = ("margin", "prediction", "phi", "interactions", "path", "errors", "base")  # lists of numbers, row by row
@@ -27,6 +27,12 @@ VALUES, OUTPUT = "rows.", "output"  # columns: of the rows, by their numbers; an
 
 def save_attributions(found: Any, path: str | PathLike) -> None:
     """Write attributions, once."""
+    uri = normalise(read_place("path", path))
+    if not uri.lower().endswith(SUFFIX):
+        raise UsageError(f"path is {str(path)!r:.80}, expected one that ends in {SUFFIX}; found.to_frame() is a table for other formats")
+    local = storage.local_path(uri)
+    if local is not None and not local.parent.is_dir():
+        raise UnusablePlace(f"{uri}: cannot write: {local.parent} is no folder; make it, or choose another place")
     arrays = {name: held for name in ARRAYS if (held := getattr(found, name)) is not None}
     content: dict[str, Any] = {"format": FORMAT} | {name: getattr(found, name) for name in NAMES}
     if found.base.ndim == 1:
@@ -45,9 +51,9 @@ def save_attributions(found: Any, path: str | PathLike) -> None:
         writer.write_table(table)
         writer.add_key_value_metadata({CONTENT.decode(): json.dumps(content, default=_as_number), DIGEST.decode(): NO_DIGEST.decode()})
     with storage.scratch() as folder:
-        local = folder / "attributions"
-        local.write_bytes(sign(sink.getvalue()))
-        commit.create_once(normalise(read_place("path", path)), local)
+        written = folder / "attributions"
+        written.write_bytes(sign(sink.getvalue()))
+        commit.create_once(uri, written)
 
 
 def sign(data: bytes) -> bytes:

@@ -2,6 +2,9 @@
 
 import shutil
 import subprocess
+import sys
+import tempfile
+import webbrowser
 from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -65,6 +68,23 @@ class Picture:
         data = write(self)
         with reported("write", str(place)):
             place.write_bytes(data)
+
+    def show(self) -> None:
+        """Show the picture: in a notebook below the cell, elsewhere in the browser, from a file among the temporary ones.
+
+        Raises
+        ------
+        UsageError
+            There is no browser.
+        """
+        ipython = sys.modules.get("IPython")
+        if ipython is not None and hasattr(ipython.get_ipython(), "kernel"):
+            ipython.display.display(self)
+            return
+        place = Path(tempfile.mkdtemp(prefix="leafledger-")) / "picture.svg"
+        place.write_bytes(_write_svg(self))
+        if not webbrowser.open(place.as_uri()):
+            raise UsageError("there is no browser that shows the picture; save it: picture.save('picture.svg')")
 
     def __repr__(self) -> str:
         return f"Picture({printable(self.title)!r}: {printable(self.alt)})"

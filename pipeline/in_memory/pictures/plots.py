@@ -15,13 +15,14 @@ PICTURES = "leafledger.pipeline.plots.pictures"  # stands above reports, and is 
 class Plots:
     """Pictures of attributions, as ``found.plot.bar()``.
 
-    Of several outputs the first three are drawn, one below the other, unless one is asked for by its name or position.
+    Of several outputs the first three are drawn, one below the other, and of two classes that mirror each other the second, unless one is asked for
+    by its name or position.
     """
 
     found: Any
 
     def bar(self, *, output: str | int | None = None, top: int = 20) -> Picture:
-        """Draw how much each feature moves predictions, with standard errors; of losses, which features made them larger or smaller.
+        """Draw how much each feature moves predictions, with standard errors; of losses, which made them larger; of rankings, which come first.
 
         Parameters
         ----------
@@ -37,7 +38,7 @@ class Plots:
         Raises
         ------
         UsageError
-            There is no such output, or the method ranks instead.
+            There is no such output.
         """
         return self._draw("bar", output, {"top": read_number("top", top, 1)})
 
@@ -61,6 +62,25 @@ class Plots:
             There is no such output, the method ranks instead, or all attributions are 0.
         """
         return self._draw("beeswarm", output, {"top": read_number("top", top, 1)})
+
+    def curves(self, *, output: str | int | None = None) -> Picture:
+        """Draw what a ranking is worth: method "curves", how predictions go as features come and go; method "ranker", its objective step by step.
+
+        Parameters
+        ----------
+        output : str or int, optional
+            Only this one.
+
+        Returns
+        -------
+        Picture
+
+        Raises
+        ------
+        UsageError
+            There is no such output, or the method has no steps.
+        """
+        return self._draw("curves", output, {})
 
     def scatter(self, feature: str, color: str | None = None, *, output: str | int | None = None) -> Picture:
         """Draw a feature's attributions against its values: a field for numbers, a box for each category.
@@ -87,13 +107,13 @@ class Plots:
                 raise refuse(name, given, "the name of a feature")
         return self._draw("scatter", output, {"feature": feature, "color": color})
 
-    def waterfall(self, row: int = 0, *, output: str | int | None = None, top: int = 10) -> Picture:
+    def waterfall(self, row: int | str = 0, *, output: str | int | None = None, top: int = 10) -> Picture:
         """Draw how one row gets from the base value to what the model says.
 
         Parameters
         ----------
-        row : int
-            Its position.
+        row : int or label
+            Its position, or its label where that is no number.
         output : str or int, optional
             By default the only one, or the class that is predicted for the row.
         top : int

@@ -1,5 +1,6 @@
 """A column of rows by its name, whatever holds them."""
 
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from ...errors import UsageError
 
 
 def take_column(rows: Any, name: str, says: str) -> pa.ChunkedArray:
-    """Take a column of rows.
+    """Take a column of rows, or a level of the index of a pandas frame.
 
     Parameters
     ----------
@@ -26,6 +27,11 @@ def take_column(rows: Any, name: str, says: str) -> pa.ChunkedArray:
     """
     arrow = isinstance(rows, pa.Table | pa.RecordBatch)
     there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
+    pandas = sys.modules.get("pandas")
+    if name not in there and pandas is not None and isinstance(rows, pandas.DataFrame):
+        levels = [level for level in rows.index.names if level is not None]
+        there = [*there, *levels]
+        rows = {name: rows.index.get_level_values(name)} if name in levels else rows
     if name not in there:
         raise UsageError(f"{says} {name!r}, which is no column of the rows{did_you_mean(name, there)}")
     try:

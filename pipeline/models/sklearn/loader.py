@@ -22,7 +22,7 @@ from .version import VOTES_AGAINST, find_version
 
 LIBRARY = "scikit-learn"
 INSTEAD = {  # unsupported estimators, with alternatives
-    "Pipeline": "leafledger.attribute(model, rows) takes the object and transforms rows; one in MLflow comes by model = "
+    "Pipeline": "leafledger.attribute(model, rows) and leafledger.prepare(model) take the object and transform rows; one in MLflow comes by model = "
     "mlflow.sklearn.load_model(uri). Elsewhere explain its last step on the rows that this step sees: model[-1], and model[:-1].transform(rows); "
     "with one-hot encoders before it, leafledger.encoder_groups(model) is the partition by the columns that were encoded",
     "CalibratedClassifierCV": "explain the classifier that it calibrates: model.calibrated_classifiers_[0].estimator",
@@ -185,6 +185,7 @@ READERS: dict[str, Callable[[Any], TreeEnsemble]] = {
 REFUSE_MISSING = {"BaseGradientBoosting", "AdaBoostClassifier"}  # classes that refuse missing values whatever their trees can do
 EXTRA_TREES = {"ExtraTreeClassifier", "ExtraTreeRegressor"}
 LOGARITHMS = ("poisson", "gamma")  # losses with a log link
+SQUARED = ("squared_error", "friedman_mse", "mse")  # criteria by which trees of regressors make the squared error small
 FITTED = ("tree_", "estimators_", "_predictors")
 
 
@@ -239,6 +240,12 @@ def _link(model: Any) -> Link:
     return EXP if model.loss in LOGARITHMS else IDENTITY
 
 
+def _criterion(model: Any) -> str:
+    """Return what the trees of a regressor without a loss of its own were grown to make small."""
+    criterion = getattr(model, "criterion", None) or getattr(getattr(model, "estimator_", None), "criterion", None)
+    return "squared_error" if criterion in SQUARED else f"criterion {criterion}" if isinstance(criterion, str) else ""
+
+
 def _objective(model: Any) -> Objective:
     if "IsolationForest" in find_kinds(model):
         return Objective("isolation", Margin.OTHER, None)
@@ -248,6 +255,8 @@ def _objective(model: Any) -> Objective:
     if hasattr(model, "classes_"):
         margin = Margin.CLASS if isinstance(model.classes_, list) else Margin.CLASSES  # several targets, or one
         return Objective(loss or "classification", margin, _link(model))
+    if not loss:
+        return Objective(_criterion(model))
     return Objective(loss, Margin.OTHER if loss in LOGARITHMS else Margin.LABEL, _link(model))
 
 

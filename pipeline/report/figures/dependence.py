@@ -54,17 +54,9 @@ def _fields(cells: np.ndarray, largest: int, heights: Sequence[float], offset: i
 
 
 def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
-    """Return the path through the means of columns, broken at empty ones."""
-    path, drawing = [], False
-    for column, mean in enumerate(means):
-        if math.isnan(mean):
-            drawing = False
-            continue
-        path.append(f"{'L' if drawing else 'M'}{offset + column + 0.5:g} {_heights([mean], axis)[0]:g}")
-        if not drawing:
-            path.append("h0.01")  # makes a single point visible
-        drawing = True
-    return "".join(path)
+    """Return the path through the means of columns, across empty ones: whole numbers leave every other column empty."""
+    points = [f"{offset + column + 0.5:g} {_heights([mean], axis)[0]:g}" for column, mean in enumerate(means) if not math.isnan(mean)]
+    return f"M{'L'.join(points)}{'h0.01' * (len(points) == 1)}"  # makes a single point visible
 
 
 def _tabulate(asked: CountedColumn, values: Values, counts: Counts) -> Table:
@@ -79,7 +71,7 @@ def _tabulate(asked: CountedColumn, values: Values, counts: Counts) -> Table:
     return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n))
 
 
-def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str) -> Figure:
+def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str, of_values: str) -> Figure:
     means = np.array([find_spread(asked, counts, slice(at, at + 1)).mean for at in range(values.n_bins)])
     seen = [MISSING, *range(BELOW + 1, values.n_bins - 1)]
     cells = _choose_cells(asked.own, means[seen])
@@ -109,7 +101,7 @@ def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Count
         ticks,
         own.ticks(4),
         own.at(0) if own.low <= 0 <= own.high else None,
-        f"value of {name}",
+        f"value of {name}{f', {of_values}' if of_values else ''}",
         f"attribution, {unit}",
         (("mean", "mean attribution"),),
     )
@@ -169,7 +161,7 @@ def _say_means(kept: Sequence[tuple[str, Spread]]) -> str:
     return " The mean is highest for {} and lowest for {}.".format(*said)
 
 
-def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str) -> Figure | None:
+def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str, of_values: str = "") -> Figure | None:
     """Draw a feature's attributions against its value.
 
     Parameters
@@ -177,7 +169,9 @@ def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str) 
     name : str
         Of the feature, as it is written.
     unit : str
-        Of attributions.
+        Of attributions,
+    of_values : str
+        and of the feature's values, if known.
 
     Returns
     -------
@@ -186,5 +180,6 @@ def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str) 
     """
     if asked.values is None or (counts.own.sum(axis=1) > 0).sum() < 2:
         return None
-    draw = _draw_numbers if asked.values.ordered and not asked.values.points else _draw_boxes
-    return draw(name, asked, asked.values, counts, unit)
+    if asked.values.ordered and not asked.values.points:
+        return _draw_numbers(name, asked, asked.values, counts, unit, of_values)
+    return _draw_boxes(name, asked, asked.values, counts, unit)

@@ -64,20 +64,7 @@ def _every(n: int, most: int) -> list[int]:
 
 
 def draw_lines(title: str, description: str, lines: Mapping[str, Sequence[tuple[float, float]]], axis: str, side: str) -> Figure | None:
-    """Draw curves over steps.
-
-    Parameters
-    ----------
-    lines : mapping
-        From the name of a line to its points (step, number).
-    axis, side : str
-        What steps and numbers are.
-
-    Returns
-    -------
-    Figure or None
-        None where there are no points.
-    """
+    """Draw curves over steps, each by its points (step, number); nothing where there are none."""
     points = [point for line in lines.values() for point in line if math.isfinite(point[1])]
     if not points:
         return None
@@ -96,3 +83,33 @@ def _write_line(points: Sequence[tuple[float, float]], across: Axis, upright: Ax
     known = [point for point in points if math.isfinite(point[1])]
     kept = [known[i] for i in _every(len(known), POINTS)]
     return "".join(f"{'L' if i else 'M'}{across.at(x):g} {round(100 - upright.at(y), 2):g}" for i, (x, y) in enumerate(kept))
+
+
+def draw_objective(rows: Sequence[Row]) -> Figure | None:
+    """Draw the objective of the ranker, step by step.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of the summary of it, of one output.
+    """
+    points = {"objective": [(row["step"], row["mean"]) for row in rows if row["mean"] is not None]}
+    return draw_lines("How the ranker got there", "Mean of the ranker's objective over all rows, step by step.", points, "step", "objective")
+
+
+def draw_curves(rows: Sequence[Row], unit: str) -> Figure | None:
+    """Draw insertion and deletion curves of rankings.
+
+    Parameters
+    ----------
+    rows : sequence of mapping
+        Of the summary of them, of one output.
+    unit : str
+        Of the model.
+    """
+    lines = {
+        name: [(row["present"], row["mean"]) for row in rows if row["curve"] == name and row["mean"] is not None]
+        for name in dict.fromkeys(row["curve"] for row in rows)
+    }
+    said = "Mean of the model while features come in the order of each row's ranking (insertion), or go in it (deletion)."
+    return draw_lines("Insertion and deletion", said, lines, "features present", f"mean, {unit}")

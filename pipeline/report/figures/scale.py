@@ -65,19 +65,21 @@ def write_apart(numbers: Sequence[float]) -> list[str]:
     return texts
 
 
-def write_two(first: float | None, second: float | None) -> tuple[str, str]:
+def write_two(first: float | None, second: float | None, least: int = DIGITS) -> tuple[str, str]:
     """Format two numbers to compare, with more digits if they would look equal.
 
     Parameters
     ----------
     first, second : float or None
+    least : int
+        Digits, if they differ in these.
 
     Returns
     -------
     (str, str)
         The same where they differ by less than TWO_DIGITS tell, or not at all.
     """
-    written = [(write_number(first, digits=digits), write_number(second, digits=digits)) for digits in range(DIGITS, TWO_DIGITS + 1)]
+    written = [(write_number(first, digits=digits), write_number(second, digits=digits)) for digits in range(least, TWO_DIGITS + 1)]
     return next((two for two in written if two[0] != two[1]), written[0])
 
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ...json_records import as_fields, parse_text
+from ..lookup import bloom_filter
 from ..records.footer import KEY
-from .part_columns import FALSE_HITS
 
 STORED = "stored"  # field of the footer with the number of rows that the part holds
 DICTIONARY, SPLIT = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}, "BYTE_STREAM_SPLIT"
@@ -28,10 +28,8 @@ def _open_like(parquet: pq.ParquetFile, schema: pa.Schema, target: Path) -> pq.P
         use_dictionary=[name for name, kinds in encodings.items() if kinds & DICTIONARY],
         use_byte_stream_split=[name for name, kinds in encodings.items() if SPLIT in kinds],
         write_page_checksum=True,
-        bloom_filter_options={
-            chunk.path_in_schema: {"ndv": max(1, parquet.metadata.num_rows), "fpp": FALSE_HITS} for chunk in chunks if chunk.bloom_filter_length
-        },
         store_schema=True,
+        **bloom_filter.writing((chunk.path_in_schema for chunk in chunks if bloom_filter.size(chunk)), parquet.metadata.num_rows),
     )
 
 

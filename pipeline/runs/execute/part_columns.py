@@ -25,10 +25,10 @@ from ..columns import reasons as reasons_
 from ..columns import top_attributions as top
 from ..columns.reasons import Direction, Reasons
 from ..columns.top_attributions import Top
+from ..lookup import bloom_filter
 from ..records.plan import Plan
 
 FEW_ROWS = 256  # of a row group, below which zstd takes 15 µs a column that faster codecs do not, and saves next to nothing
-FALSE_HITS = 0.05  # of row groups that a Bloom filter lets pass though they lack the id: a byte for each row
 # Booleans have no filters in Parquet, and nobody asks for one of a few categories, or for a float.
 UNFILTERED = (pa.types.is_boolean, pa.types.is_floating, pa.types.is_dictionary, pa.types.is_nested, pa.types.is_null)
 
@@ -207,8 +207,8 @@ def open_part(local: Path, columns: Columns, n_rows: int) -> pq.ParquetWriter:
         use_dictionary=[leaf for group in columns.groups for leaf in group.repeated],
         use_byte_stream_split=[leaf for group in columns.groups for leaf in group.split],
         write_page_checksum=True,
-        bloom_filter_options={name: {"ndv": max(1, n_rows), "fpp": FALSE_HITS} for name in filtered},
         store_schema=True,
+        **bloom_filter.writing(filtered, n_rows),
     )
 
 

@@ -1,10 +1,16 @@
-"""Queries of Parquet's Bloom filters, which Arrow writes but does not use when reading.
+"""Parquet's Bloom filters, which Arrow writes, from PyArrow 24 on, but does not use when reading.
 
 Filters consist of blocks of eight words, in each of which a value sets one bit; see the Parquet format's BloomFilter.md, and xxHash's specification.
 """
 
-import pyarrow as pa
+from collections.abc import Iterable
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+KNOWN = hasattr(pq.ColumnChunkMetaData, "bloom_filter_length")  # to this PyArrow
+FALSE_HITS = 0.05  # of row groups that a filter lets pass though they lack the value: a byte for each row
 WORDS = 8  # words of a block
 BLOCK = 4 * WORDS  # bytes
 SALTS = (0x47B6137B, 0x44974D91, 0x8824AD5B, 0xA2B7289D, 0x705495C7, 0x2DF1424B, 0x9EFC4947, 0x5C6BFB31)
@@ -79,3 +85,13 @@ def may_contain(content: bytes, value: bytes) -> bool:
     start, key = ((hashed >> 32) * (len(bits) // BLOCK) >> 32) * BLOCK, hashed & 0xFFFFFFFF
     words = (int.from_bytes(bits[start + 4 * k : start + 4 * k + 4], "little") for k in range(WORDS))
     return all(word >> ((key * salt & 0xFFFFFFFF) >> 27) & 1 for word, salt in zip(words, SALTS, strict=True))
+
+
+def writing(names: Iterable[str], n_rows: int) -> dict[str, Any]:
+    """Return a Parquet writer's options for filters of columns; none, so that looking rows up reads more, where PyArrow cannot write them."""
+    return {"bloom_filter_options": {name: {"ndv": max(1, n_rows), "fpp": FALSE_HITS} for name in names}} if KNOWN else {}
+
+
+def size(chunk: pq.ColumnChunkMetaData) -> int:
+    """Return the bytes of a column's filter; 0 without one, or where PyArrow does not tell."""
+    return (chunk.bloom_filter_length or 0) if KNOWN else 0

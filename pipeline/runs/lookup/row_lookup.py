@@ -21,7 +21,7 @@ from ...display.nearest import did_you_mean
 from ...errors import InvalidRun, NoSuchRow, UsageError
 from ...stores import storage
 from ...stores.failures import published
-from .bloom_filter import as_stored, may_contain
+from .bloom_filter import as_stored, may_contain, size
 
 READERS = 16  # parts searched concurrently
 ORDERED = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_string, pa.types.is_large_string)  # types ordered as in Python
@@ -189,7 +189,7 @@ def _may_have(metadata: pq.FileMetaData, file: Any, group: int, condition: Condi
 
 
 def _passes(chunk: pq.ColumnChunkMetaData, file: Any, condition: Condition) -> bool:
-    value = None if condition.missing or not chunk.bloom_filter_length else as_stored(condition.value, chunk.physical_type)
+    value = None if condition.missing or not size(chunk) else as_stored(condition.value, chunk.physical_type)
     if value is None:
         return True
     file.seek(chunk.bloom_filter_offset)

@@ -106,8 +106,13 @@ def plan_marginal(job: Job, model: Model, groups: Groups) -> MarginalPlan | None
     """List the background, match it with the model and plan its counting, or find cached counts."""
     if job.options.background is None:
         return None
-    method = find_method(job.options.method)
     listing = None if job.options.background == MODEL else _whole(job.options.background, list_for(job, job.options.background, model))
+    return plan_counts(job, model, groups, listing)
+
+
+def plan_counts(job: Job, model: Model, groups: Groups, listing: Listing | None) -> MarginalPlan:
+    """Plan the counting of a background, None for the model's own leaf weights, or find cached counts."""
+    method = find_method(job.options.method)
     asked, space = (job.options.interactions is not None, job.options.background_errors), job.options.space
     sets = choose_sets(method, job.options.interactions, job.options.order, job.options.index)
     check_order(sets, model, groups, job.options.combinations == OWN)

@@ -1,16 +1,40 @@
 """Nearest changes of a few rows, as the tests of their kernel need them."""
 
-import numpy as np
+from unittest.mock import patch
 
+import numpy as np
+from numpy.testing import assert_allclose
+
+from leafledger.kernels.changes import nearest
 from leafledger.kernels.changes.nearest import Found, find_nearest, prepare_changes
 from leafledger.kernels.changes.supported import Grid, Supported, support_numbers
 from leafledger.kernels.trees.binning import ZERO, bin_dtype, bin_rows, padded
 from leafledger.kernels.trees.forest import make_forest
 from leafledger.kernels.trees.margin import add_margins, prepare_margin
 
+ATOL = 1e-12  # of sums of a few leaves around one
+
+
+def choose_none(forest, asked):
+    """No tree is looked up."""
+    return np.zeros(forest.ensemble.root.size, bool)
+
 
 def change_rows(ensemble, rows, at, below, up=True, down=True, grid=None, codes=None, asked=None):
-    """The nearest changes of every used feature, or of those ``asked`` for by position, ``(features, n)`` each, and the features' columns."""
+    """The nearest changes of every used feature, or of those ``asked`` for by position, ``(features, n)`` each, and the features' columns.
+
+    Trees are looked up and walked, which has to be the same.
+    """
+    found, columns = find(ensemble, rows, at, below, up, down, grid, codes, asked)
+    with patch.object(nearest, "choose_flips", choose_none):
+        walked, _ = find(ensemble, rows, at, below, up, down, grid, codes, asked)
+    for mine, theirs in zip(found, walked, strict=True):
+        assert_allclose(mine, theirs, rtol=0, atol=ATOL)
+    return found, columns
+
+
+def find(ensemble, rows, at, below, up, down, grid, codes, asked):
+    """The same, in one way."""
     bins, forest = make_forest(ensemble)
     n, used = len(rows), np.arange(bins.read.size) if asked is None else np.array(asked)
     values = np.zeros((bins.read.size, padded(n)))

@@ -151,3 +151,6 @@ def test_counts_of_parts_add_up():
     assert_array_equal(whole.seen, [[3, 3]])
     assert_array_equal(whole.statistics.counts, counted(query, rows).counts)
     assert_same_bits(whole, turned)
+    alone = [each._replace(statistics=()) for each in parts]
+    assert alone[0].merge(alone[1:]).statistics == ()
+    assert_array_equal(alone[0].merge(alone[1:]).states[0], [3, 3])

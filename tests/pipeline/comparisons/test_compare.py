@@ -40,13 +40,13 @@ def inputs(frame):
 
 
 @pytest.mark.slow
-def test_workers_change_no_byte(example, several, tmp_path):
+def test_workers_change_no_byte(example, several, tmp_path, two_workers):
     """Serially, and on a cluster of two: the same files, of several outputs, and of labels and rankings without values."""
     asked = {"several": (*several, METHODS, {}), "labels": (example.model, several[1], ("shapley", "gap_greedy:2", "banzhaf"), {"label": "delay"})}
     for name, (model, data, methods, given) in asked.items():
         tables = [
             compare(model, data, tmp_path / f"{name}-{who}.parquet", methods=methods, ids=("name", "month"), **SOME, **given, **where)
-            for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items()
+            for who, where in {"serial": {"scheduler": "serial"}, "two": {"scheduler": two_workers}}.items()
         ]
         assert tables[0].equals(tables[1])
         for what in ("", ".features", ".rows"):

@@ -104,6 +104,8 @@ def test_backgrounds_and_values_that_do_not_fit(additive):
     assert found.names == ("x", "y", ("x", "y"))
     with pytest.raises(UsageError, match="'z' was not asked for"):
         found.at("z", [1.0])
+    with pytest.raises(UsageError, match=r"was not asked for; did you mean \('x', 'y'\)\?"):
+        found.at(("y", "x"), ([1.0], [1.0]))
     with pytest.raises(UsageError, match="expected two"):
         found.at(("x", "y"), [[1.0]])
     with pytest.raises(UsageError, match="values of a pair are 1 and 2, expected as many of each"):

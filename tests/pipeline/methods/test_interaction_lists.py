@@ -122,9 +122,9 @@ def test_a_run_summarises_interactions(serial):
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_serial_run_s_bits(deep, example, serial, tmp_path):
+def test_a_cluster_gives_the_serial_run_s_bits(deep, example, serial, tmp_path, two_workers):
     """Interactions included, byte for byte."""
-    explain(deep, example.data, tmp_path / "run", interactions="all", workers=2)
+    explain(deep, example.data, tmp_path / "run", interactions="all", scheduler=two_workers)
     assert contents(tmp_path / "run") == contents(serial[0])
 
 

@@ -1,7 +1,11 @@
 """Pictures of attributions: their marks and labels are those of the numbers, of several outputs, categories and missing values too."""
 
+from dataclasses import replace
+
+import lightgbm
 import numpy as np
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from leafledger import attribute
 from leafledger.pipeline.errors import UsageError
@@ -102,6 +106,57 @@ def test_of_several_outputs_the_first_stand_below_each_other():
         assert alone.size[1] < picture.size[1]
 
 
+def test_of_two_classes_that_mirror_each_other_the_second_is_drawn():
+    """And the words say what the first one has; of two that do not both are drawn, and one that is asked for is."""
+    forest = RandomForestClassifier(6, max_depth=4, random_state=0).fit(NUMBERS, FRAME["income"] > 0)
+    found = attribute(forest, NUMBERS)
+    picture = found.plot.bar()
+    assert picture.title == "How much each feature moves predictions, output True"
+    assert picture.size == found.plot.bar(output=0).size
+    assert picture.alt.endswith("Output False has the same with the other sign.")
+    both = replace(found, phi=found.phi * [[[1.0], [2.0]]])
+    assert both.plot.bar().size[1] == 2 * both.plot.bar(output=0).size[1]
+
+
+def test_rankings_are_drawn_by_mean_places():
+    """The first with the shortest bar; they are those of the summary of all rows, and some rows have their own."""
+    for method, asked, summary in (("curves", {}, "areas"), ("gap", {"background": FRAME[:20]}, "gaps")):
+        found = attribute(MODEL, FRAME[:60], method, **asked)
+        table = found.summaries[summary].to_pandas().query("rank > 0").sort_values("rank")
+        picture = found.plot.bar()
+        assert order(picture.svg, found.names) == table["feature"].tolist()
+        assert [text for text in texts(picture.svg) if text in {f"{mean:.3g}" for mean in table["mean"]}]
+        assert picture.alt.startswith(f"First in the rows' rankings, by mean place, come {table['feature'].iloc[0]} ({table['mean'].iloc[0]:.3g}), ")
+        assert order(found[:9].plot.bar(top=2).svg, found.names) == [found.names[j] for j in found.phi[:9, 0, :5].mean(axis=0).argsort()[:2]]
+
+
+def test_curves_go_through_the_means_of_rows():
+    """Two of a ranking, with their highest and lowest point in words; of the ranker its objective."""
+    found = attribute(MODEL, FRAME[:60], "curves")
+    picture = found.plot.curves()
+    table = found.summaries["curves"].to_pandas().set_index("curve")["mean"]
+    assert {"insertion", "deletion", "features present"} <= set(texts(picture.svg))
+    assert f" up to {table['insertion'].max():.4g} with {table['insertion'].argmax()} feature" in picture.alt
+    assert "down to" in picture.alt
+    ranker = attribute(MODEL, FRAME[:60], "ranker")
+    assert ranker.plot.curves().title == "How the ranker got there"
+    assert f"{ranker.summaries['objective'].to_pandas()['mean'].iloc[-1]:.4g} in 10 steps" in ranker.plot.curves().alt
+
+
+def test_truth_values_are_told_as_such():
+    """In boxes, as colours and in words; a missing one too."""
+    rows = NUMBERS.assign(member=np.arange(len(NUMBERS)) % 3 == 0)
+    model = lightgbm.LGBMRegressor(n_estimators=5, verbose=-1, n_jobs=1).fit(rows, FRAME["income"] + rows["member"])
+    found = attribute(model, rows)
+    picture = found.plot.scatter("member")
+    assert {"True", "False"} <= set(texts(picture.svg))
+    assert picture.alt.startswith("member adds most on average as True, ")
+    assert {"True", "False"} <= set(texts(found.plot.scatter("income", color="member").svg))
+    assert "high values of member raise it" in found.plot.beeswarm().alt
+    lacking = attribute(model, rows.astype({"member": object}).assign(member=[None, *rows["member"][1:]]))
+    assert "missing" in texts(lacking.plot.scatter("member").svg)
+
+
 def test_losses_and_shares_have_their_own_bars():
     losses = attribute(MODEL, FRAME, space="loss", label=TARGET, background=FRAME[:50])
     assert losses.plot.bar().title == "Which features helped, and which hurt"
@@ -139,7 +194,16 @@ def test_what_is_not_there_is_not_drawn():
     plain = attribute(MODEL, FRAME[:5])
     for call, line in (
         (plain.plot.interactions, "plot.interactions needs interactions, and none were asked for; give interactions='all'"),
-        (attribute(MODEL, FRAME[:5], "curves").plot.bar, "plot.bar is of attributions, but method 'curves' ranks features"),
+        (plain.plot.curves, "plot.curves is of methods 'curves' and 'ranker', but method 'shapley' has no steps"),
+        (
+            attribute(MODEL, FRAME[:5], "curves").plot.heatmap,
+            "plot.heatmap is of attributions, but method 'curves' ranks features; plot.bar() draws mean places, plot.curves() the curves",
+        ),
+        (
+            attribute(MODEL, FRAME[:5], "gap", background=FRAME[:9]).plot.curves,
+            "plot.curves is of methods 'curves' and 'ranker', but method 'gap' has no steps",
+        ),
+        (attribute(MODEL, FRAME[:5], "curves")[:0].plot.curves, "plot.curves is of rows, and there are none"),
         (plain[:0].plot.beeswarm, "a beeswarm is of attributions, and all of them are 0"),
         (plain[:0].plot.heatmap, "a heat map is of attributions, and all of them are 0"),
         (lambda: attribute(MODEL, FRAME[:5], partition={"g": ["age", "site"]}).plot.scatter("g"), "a scatter plot needs values, and 'g' has none"),

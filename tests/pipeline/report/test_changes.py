@@ -73,7 +73,7 @@ def test_means_that_differ_read_differently():
     days = shift("value", "day", 0.0, reference_mean=20260302.0, mean=20260303.0, distance=1.0, drifted=True, standard_error=0.0)
     section = write_changes(found(shifts=[days]), WORDS)
     assert section.items[0] == "day: all flights have 20,260,303, before all had 20,260,302; ignore it where that is so by construction."
-    assert section.figures[-1].table.rows[0][3:5] == ("20,260,302", "20,260,303")
+    assert section.figures[-1].table.rows[0][4:6] == ("20,260,302", "20,260,303")
     assert "is 1.00001 min; in monday it was 1 min" in say_change(found(outputs=[found()["outputs"][0] | {"mean": 1.00001}]), WORDS)
 
 
@@ -134,11 +134,34 @@ def test_features_are_called_by_their_titles():
     assert write_changes(ignoring, WORDS).text[1] == "Not judged, since known to change: month."
 
 
+def test_values_have_their_unit():
+    called = rename_document(found(shifts=[shift("value", "a", 3.0, drifted=True)]), Names({"a": Name("departure delay", "min")}))
+    assert list_alarms(called, WORDS) == ["departure delay: its values differ by at least 10% (mean 4 min, before 1 min)."]
+
+
+def test_every_bar_has_the_threshold_of_its_alarm():
+    """Missing values and new categories have one of their own; each is a line on its bar, a cell of its row, and in the description."""
+    shifts = [
+        shift("value", "a", 0.0, distance=0.2, drifted=True),
+        shift("missing", "a", 0.0, distance=0.04),
+        shift("value", "b", 0.0, distance=0.04),
+    ]
+    figure = write_changes(found(shifts=shifts, thresholds={"ndcg": 0.9, "distance": 0.05, "share": 0.01}), WORDS).figures[-1]
+    assert figure.description.endswith("Black line: where alarms begin, 5.0%, 1.0% for missing values and new categories.")
+    at = {track.label: track.points[0] * 0.2 / figure.drawing.tracks[0].marks[0].width for track in figure.drawing.tracks}
+    assert at == pytest.approx({"values of a": 0.05, "missing values of a": 0.01, "values of b": 0.05}, abs=1e-4)
+    assert [cells[:4] for cells in figure.table.rows] == [
+        ("values of a", "yes", "20%", "5.0%"),
+        ("missing values of a", "no", "4.0%", "1.0%"),
+        ("values of b", "no", "4.0%", "5.0%"),
+    ]
+
+
 def test_long_lists_are_cut_and_counted():
     items = write_changes(found(alarms=["x" * 1000] * 100, shifts=[]), WORDS).items
     assert len(items) == changes.ALARMS + 2
     assert len(items[0]) <= 300
-    assert items[-2] == "… and 92 more alarms; after/drift.json has all"  # of groups too, of which no figure tells
+    assert items[-2] == "… and 92 more things; after/drift.json has all alarms"  # of groups too, of which no figure tells
 
 
 def test_attributions_that_do_not_add_up_are_not_drawn_as_steps():

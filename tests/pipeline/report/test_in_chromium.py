@@ -98,23 +98,26 @@ def test_a_keyboard_reaches_links_and_numbers(tab, page):
     assert tab.evaluate("document.querySelector('details').open")
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize(("width", "dark", "media"), [(800, False, ""), (800, True, ""), (390, False, ""), (680, False, "print")])
 @pytest.mark.slow
-def test_axe_has_nothing_to_complain_of(tab, page, dark):
-    """Contrast, roles, names and order, in light and in dark, with all numbers unfolded."""
+def test_axe_has_nothing_to_complain_of(tab, page, width, dark, media):
+    """Contrast, roles, names and order, in light and in dark, on a phone and on paper, with all numbers unfolded."""
     axe = find_axe()
     if axe is None:
         pytest.skip("axe-core is not installed: pip install axe-core-python")
     tab.call("Page.enable")
     tab.call("Page.setBypassCSP", enabled=True)
-    tab.resize(800, dark=dark)
+    tab.resize(width, dark=dark, media=media)
     tab.open(page)
     tab.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     tab.evaluate(f"{axe}; 1")
     found = tab.evaluate("axe.run().then(said => said.violations.map(each => [each.id, each.nodes.length, each.nodes[0].html]))")
     tab.call("Page.setBypassCSP", enabled=False)
     assert found == []
-    wanted, shown = ("rgb(18, 20, 23)", "rgb(252, 252, 250)")[not dark], tab.evaluate("getComputedStyle(document.body).backgroundColor")
+    wanted, shown = (
+        "rgb(18, 20, 23)" if dark else "rgb(255, 255, 255)" if media else "rgb(252, 252, 250)",
+        tab.evaluate("getComputedStyle(document.body).backgroundColor"),
+    )
     assert shown == wanted
 
 
@@ -125,6 +128,20 @@ def test_paper_has_the_figures_and_no_contents(tab, page):
     assert tab.evaluate("[...document.querySelectorAll('figure .drawing')].every(each => each.getBoundingClientRect().height > 30)")
     shown = "[...document.querySelectorAll('details')].every(each => each.querySelector('table').getBoundingClientRect().height > 10)"
     assert tab.evaluate(shown)  # the numbers of figures are printed
+    tab.resize(800)
+
+
+def test_no_table_is_cut_on_paper(tab, page):
+    """On A4 between its margins, where figures stand side by side with their numbers unfolded; and no heading is parted from what it is of."""
+    tab.open(page)
+    tab.resize(680, media="print")
+    tables = "[...document.querySelectorAll('table')].map(each => [each, each.closest('figure, section')])"
+    cut = f"{tables}.filter(([table, around]) => table.getBoundingClientRect().right > around.getBoundingClientRect().right + 1)"
+    assert tab.evaluate(f"{cut}.map(([table, _]) => table.outerText.slice(0, 200))") == []
+    parted = """[...document.querySelectorAll('h2, h3')].map(each => [each, each.nextElementSibling]).filter(([head, next]) => next &&
+        getComputedStyle(head).breakAfter !== 'avoid').map(([head, _]) => head.outerText)"""
+    assert tab.evaluate(parted) == []
+    assert tab.evaluate("[...document.querySelectorAll('.figures')].filter(each => !each.children.length).length") == 0
     tab.resize(800)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from leafledger import explain, read_run, report
+from leafledger.pipeline.report.page import name_anchor
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_pages_link_to_the_overview_and_to_the_report_that_is_compared_with(runs
     page = read_page(now, overview=now.parent / "index.html")
     links = re.search(r'<p class="links">(.*?)</p>', page)[1]
     assert re.findall(r'href="([^"]*)">([^<]*)<', links) == [
-        ("./../../index.html", "All runs"),
+        (f"./../../index.html#{name_anchor(str(now), read_run(now).manifest.sha256)}", "All runs, with the one before and the one after"),
         ("./../../before/report/index.html", "Report of before, compared with here"),
     ]
 

@@ -19,7 +19,7 @@ def nights(tmp_path_factory):
     folder, rng = tmp_path_factory.mktemp("lacking"), np.random.default_rng(2)
     rows = pd.DataFrame(rng.normal(size=(N, 2)), columns=["late", "far"])
     seen = rows.mask(rng.random((N, 2)) < [0.1, 0.0])
-    label = np.where(seen["late"].isna(), 100.0, 0.0) + rows["far"]
+    label = np.where(seen["late"].isna(), 100.0, 5 * rows["late"]) + rows["far"]
     settings = {"verbosity": -1, "num_threads": 1, "seed": 1}
     lightgbm.train(settings, lightgbm.Dataset(seen, label), 30).save_model(folder / "model.txt")
     for name, night in (("before", rows), ("now", seen)):
@@ -39,9 +39,31 @@ def test_what_missing_values_do_is_said_in_units_of_the_prediction(nights):
     whole = frame["margin"].mean() - before["margin"].mean()
     said = f"{write_share(missing.mean())} of the rows have no late, in before none."
     assert said in page
-    assert f"That moves their prediction by {write_number(phi, True, 3)} each, while other rows have {write_number(other, True, 3)}" in page
     part = write_number(missing.mean() * (phi - other), True, 3)
-    assert f"about {part} of the change of the mean by {write_number(whole, True, 3)}." in page
+    moves = f"That moves their prediction by {write_number(phi, True, 3)} each"
+    assert f"{moves}: about {part} of the change of the mean by {write_number(whole, True, 3)}." in page
+
+
+def test_the_rest_of_what_a_feature_changed_is_said_too(nights, tmp_path):
+    """Where the rows that have a value also moved: their mean attributions on both nights, and the difference."""
+    frame = pd.read_parquet(nights / "now.parquet")
+    early = pd.read_parquet(nights / "before.parquet").assign(late=lambda rows: rows["late"] - 3)
+    early.to_parquet(tmp_path / "early.parquet")
+    frame.to_parquet(tmp_path / "now.parquet")
+    for name in ("early", "now"):
+        explain(nights / "model.txt", tmp_path / f"{name}.parquet", tmp_path / name, values=True, scheduler="serial")
+    report(tmp_path / "now", against=tmp_path / "early", names={"rows": {"one": "flight", "many": "flights"}}, scheduler="serial")
+    (before, now) = (read_run(tmp_path / name).attributions().to_pandas() for name in ("early", "now"))
+    other, was = now["phi_late"][now["value_late"].notna()].mean(), before["phi_late"].mean()
+    page = (tmp_path / "now/report/index.html").read_text()
+    assert other - was > 5
+    means = f"by {write_number(other, True, 3)} on average, in early by {write_number(was, True, 3)}"
+    assert f" Of the flights that have one, late moves the prediction {means}: about {write_number(other - was, True, 3)} more." in page
+
+
+def test_the_headline_names_what_made_most_of_it(nights):
+    report(nights / "now", against=nights / "before", scheduler="serial")
+    page = (nights / "now/report/index.html").read_text()
     assert "<h1>The mean prediction rose from " in page
     assert ", mostly by late</h1>" in page
 
@@ -51,6 +73,7 @@ def test_without_another_run_they_are_told_on_the_mean(nights, tmp_path):
     report(alone, scheduler="serial")
     page = (alone / "report/index.html").read_text()
     assert "of the rows have no late. That moves" in page
+    assert ", while late moves that of the other rows by " in page
     assert " on the mean prediction." in page
 
 

@@ -53,12 +53,12 @@ def test_a_report_is_listed_beside_the_manifest_and_the_run_stays_sound(reported
 
 
 @pytest.mark.slow
-def test_the_page_is_the_same_on_dask(reported, tmp_path):
+def test_the_page_is_the_same_on_dask(reported, tmp_path, two_workers):
     """Two processes count what one counts."""
     copy = copied(reported, tmp_path)
     serial = written(copy)
     shutil.rmtree(copy / "report")
-    assert written(copy, scheduler=None, workers=2) == serial
+    assert written(copy, scheduler=two_workers) == serial
 
 
 def test_how_the_run_was_made_is_on_the_page_as_text(reported, tmp_path):
@@ -217,7 +217,7 @@ def test_what_changed_that_is_none_is_one_line(reported, tmp_path, found):
 
 @pytest.mark.parametrize("ids", [["flight"], ["flight", "label"]])
 @pytest.mark.slow
-def test_with_labels_the_row_that_is_farthest_off_is_shown(example, tmp_path, ids):
+def test_with_labels_the_row_that_is_farthest_off_is_shown(example, tmp_path, ids, two_workers):
     """As the labels and the library's own predictions say; the same on Dask, and of a label that is an id already."""
     table = example.frame.assign(label=np.random.default_rng(1).normal(0, 10, len(example.frame)))
     table.loc[::7, "label"] = np.nan
@@ -233,7 +233,7 @@ def test_with_labels_the_row_that_is_farthest_off_is_shown(example, tmp_path, id
     assert re.findall(r"<h3 id=[^>]*>([^<]*)", page.split('<section id="rows"')[1])[3] == "Largest residual"
     assert re.search(rf"Row flight = {worst['flight']}[^<]*, label {re.escape(write_number(worst['label']))}, residual [+−]", page)
     (run / "report/index.html").unlink()
-    assert written(run, scheduler=None, workers=2) == page
+    assert written(run, scheduler=two_workers) == page
 
 
 @pytest.mark.parametrize(
@@ -331,6 +331,14 @@ def test_effects_stand_beside_attributions(reported, tmp_path):
     assert page.count("Effect of ") >= 2
     assert page.index("Effect of ", first) > first
     assert "Effect of " not in written(run)
+    drawn = re.findall(">Effect of ([^<]+)</h3>", page)
+    titled = written(run, effects=out, names={"features": {drawn[0]: {"title": "First of all"}}})
+    assert re.findall(">Effect of ([^<]+)</h3>", titled) == ["First of all", *drawn[1:]]
+    bare = tmp_path / "bare"
+    explain(plan.model, plan.data, bare, scheduler="serial")  # without values, which attributions would be drawn by
+    alone = written(bare, effects=out)
+    assert " acts</h3>" not in alone
+    assert {*drawn} <= {*re.findall(">Effect of ([^<]+)</h3>", alone)}
     with pytest.raises(NotFinished, match="holds no finished effects"):
         report(run, effects=tmp_path / "none", scheduler="serial")
     record = json.loads((out / "effects.json").read_text())

@@ -12,7 +12,7 @@ from leafledger.pipeline.runs.job.options import Options
 from leafledger.pipeline.stores import uris
 from leafledger.pipeline.stores.object_store import ObjectStore
 from leafledger.pipeline.stores.open_store import find_dialect
-from leafledger.pipeline.stores.uris import is_within, normalise
+from leafledger.pipeline.stores.uris import is_within, link_to, normalise
 
 
 def test_a_place_has_one_form(tmp_path, monkeypatch):
@@ -140,3 +140,20 @@ def test_what_holds_no_secret_is_taken(uri, monkeypatch):
 def test_a_name_in_a_catalog_is_no_place():
     """It stays as it is, wherever one works."""
     assert normalise("iceberg:nights.prod.flights") == "iceberg:nights.prod.flights"
+
+
+@pytest.mark.parametrize(
+    ("page", "target", "link"),
+    [
+        ("/a/index.html", "/a/b c/report/index.html", "./b%20c/report/index.html"),
+        ("/a/x/index.html", "/a/b/r.html", "./../b/r.html"),
+        ("s3://k/a/index.html", "s3://k/a/javascript:x/r.html", "./javascript%3Ax/r.html"),
+        ("s3://k/index.html", "s3://other/a/r.html", "s3://other/a/r.html"),
+        ("/a/index.html", "s3://k/a/r.html", "s3://k/a/r.html"),
+        ("/a/index.html", "/a/b\udcff/r.html", "./b%FF/r.html"),
+        ("s3://k/index.html", "/a/b\udcff/r.html", "/a/b%FF/r.html"),
+    ],
+)
+def test_links_are_relative_where_they_can_be(page, target, link):
+    """So that a folder can be copied, and nothing in a name is a scheme."""
+    assert link_to(page, target) == link

@@ -27,9 +27,12 @@ def _read_pairs(pairs: tuple[str, ...]) -> list[list[str]]:
 def _say_planned(console: Any, found: Any, planned: Any) -> None:
     """Say what there is to do."""
     done = f", {planned.n_counted} counted and {planned.n_summed} passed over before" if planned.n_counted or planned.n_summed else ""
+    passes = f"in two passes of {count(planned.n_items, 'item')}"
+    if not planned.counts:
+        passes, done = f"counted before, in one pass of {count(planned.n_items, 'item')}", f", {planned.n_summed} done" if planned.n_summed else ""
     what = [count(len(planned.features), "feature"), *([count(len(planned.pairs), "pair")] if planned.pairs else [])]
     say(console, f"effects of {' and '.join(what)} in {planned.n_states:,} states of {count(found.n_rows, 'row')}: {found.uri}")
-    say(console, f"background: {count(planned.n_files, 'file')}, in two passes of {count(planned.n_items, 'item')} {planned.where}{done}")
+    say(console, f"background: {count(planned.n_files, 'file')}, {passes} {planned.where}{done}")
     if found.again:
         say(console, "finished before: nothing to do")
     for note in found.notes:
@@ -46,6 +49,7 @@ def effects(
     partition: Annotated[str | None, Parameter(group=ASKED)] = None,
     intervals: Annotated[Whole, Parameter(group=ASKED)] = 40,
     space: Annotated[Literal["margin", "probability", "response"], Parameter(group=ASKED)] = "margin",
+    tables: Annotated[str | None, Parameter(group=INPUT)] = None,
     threads: Threads = None,
     scheduler: Annotated[str | None, Parameter(group=CLUSTER)] = None,
     workers: Workers = None,
@@ -81,6 +85,8 @@ def effects(
         Of accumulated local effects: between so many quantiles of a feature's values, at most.
     space
         What curves are of: margin, probability or response.
+    tables
+        Folder where what is counted of the background is kept for later runs, by default _leafledger beside OUT.
     threads
         Threads of this process, by default one per core that it may use.
     scheduler
@@ -102,7 +108,7 @@ def effects(
     allow_unseen
         As for explain.
     date
-        YYYY-MM-DD, today or yesterday, in local time; fills {date} in MODEL, --background and --out.
+        YYYY-MM-DD, today or yesterday, in local time; fills {date} in MODEL, --background, --out and --tables.
     dry_run
         Only say what would be done: files, rows, work, and what an interrupted attempt has done of it. Nothing is computed or written.
     quiet
@@ -129,6 +135,7 @@ def effects(
             partition=partition,
             intervals=intervals,
             space=space,
+            tables=tables,
             trees=trees,
             outputs=outputs,
             output=output,

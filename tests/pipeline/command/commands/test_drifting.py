@@ -40,6 +40,22 @@ def test_drift_is_shown_and_has_an_exit_code(nights, capsys):
     assert "the data did +0, the model did +0" in out
 
 
+def test_features_are_called_by_their_names(nights, capsys, tmp_path):
+    """In the table and in alarms, a line for each thing, with units; the record keeps the names of the data, and the count stays."""
+    named = {"features": {"delay": {"title": "departure delay", "unit": "min"}}, "prediction": {"title": "arrival", "unit": "min"}}
+    (tmp_path / "names.json").write_text(json.dumps(named))
+    asked = ["drift", str(nights / "b"), "--against", str(nights / "a")]
+    assert main([*asked, "--names", str(tmp_path / "names.json")]) == 4
+    out, _ = capsys.readouterr()
+    assert re.search(r"^mean arrival \S+ → \S+ min, ", out, re.MULTILINE)
+    assert re.search(r"^│ departure delay +│", out, re.MULTILINE)
+    (line,) = re.findall(r"^drift: departure delay: .*", out, re.MULTILINE)
+    assert re.search(r"its values differ by at least \S+ \(mean \S+ min, before \S+ min\)", line)
+    found = json.loads((nights / "b" / "after" / "drift.json").read_text())
+    assert f"{len(found['alarms'])} alarms; compared were" in out
+    assert {shift["feature"] for shift in found["shifts"]} == {"", "distance", "delay", "carrier", "month"}
+
+
 @pytest.mark.slow
 def test_names_have_room_beside_any_numbers(nights, capsys, tmp_path):
     """Long numbers, and two columns more, took all of it: the first column was empty."""

@@ -63,7 +63,7 @@ def test_rows_of_several_files_are_what_they_are_apart(small):
 
 @pytest.mark.parametrize("made", ["kept", "lost"])
 @pytest.mark.slow
-def test_a_run_of_joined_files_goes_on_from_where_it_stopped(example, small, tmp_path, made):
+def test_a_run_of_joined_files_goes_on_from_where_it_stopped(example, small, tmp_path, made, two_workers):
     """With two workers too: the bytes are those of one process."""
     data, _, joined = small
     whole = contents(joined)
@@ -71,7 +71,7 @@ def test_a_run_of_joined_files_goes_on_from_where_it_stopped(example, small, tmp
         shutil.copytree(joined, tmp_path / "run")
         for name in ("manifest.json", "provenance.json", "attributions/part-00001.parquet", "summary/importance.json"):
             (tmp_path / "run" / name).unlink()
-    explain(example.model, data, tmp_path / "run", ids=["flight", "name", "month"], item_rows=ROWS, workers=2)
+    explain(example.model, data, tmp_path / "run", ids=["flight", "name", "month"], item_rows=ROWS, scheduler=two_workers)
     assert contents(tmp_path / "run") == whole
 
 

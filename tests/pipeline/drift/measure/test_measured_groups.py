@@ -87,9 +87,9 @@ def test_all_groups_together_are_all_rows(runs):
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_same_bytes_and_they_are_kept(runs, monkeypatch):
+def test_a_cluster_gives_the_same_bytes_and_they_are_kept(runs, monkeypatch, two_workers):
     """By the columns that make the groups: other columns are measured anew, none is mixed with all rows, and a second time no part is read."""
-    one, two = measure(runs[0]), measure(runs[1], scheduler=None, workers=2)
+    one, two = measure(runs[0]), measure(runs[1], scheduler=two_workers)
     assert repr({name: each.found for name, each in one.groups.items()}) == repr({name: each.found for name, each in two.groups.items()})
     kept = [sorted((run / "after").glob("distributions*.parquet")) for run in runs]
     assert [path.name for path in kept[0]] == [path.name for path in kept[1]]

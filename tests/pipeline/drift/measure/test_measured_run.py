@@ -48,13 +48,13 @@ def test_distributions_are_those_of_the_columns(run, example):
 
 
 @pytest.mark.slow
-def test_a_cluster_gives_the_same_bytes(example, tmp_path):
+def test_a_cluster_gives_the_same_bytes(example, tmp_path, two_workers):
     """And so does the next night, which reads what was kept, and not one part."""
     train(example.frame, objective="multiclass", num_class=3).save_model(tmp_path / "model.txt")
     data = write_data(example.frame, tmp_path / "data", row_group_size=100)
     for name in ("serial", "two"):
         explain(tmp_path / "model.txt", data, tmp_path / name, values=True, scheduler="serial")
-    one, two = measure_run(tmp_path / "serial", scheduler="serial"), measure_run(tmp_path / "two", workers=2)
+    one, two = measure_run(tmp_path / "serial", scheduler="serial"), measure_run(tmp_path / "two", scheduler=two_workers)
     assert repr(one.found) == repr(two.found)
     kept = [(tmp_path / name / "after" / "distributions.parquet").read_bytes() for name in ("serial", "two")]
     assert kept[0] == kept[1]

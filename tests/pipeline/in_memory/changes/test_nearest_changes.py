@@ -176,7 +176,7 @@ def test_words_say_up_to_where():
     found = leafledger.nearest_changes(trained, frame[::10], threshold=0.5, output=1)
     assert found.words(0) == ["would cross the threshold if x were from 2 to 3"]
     assert found.words(3) == found.words(0)
-    assert repr(found) == "NearestChanges(4 rows, 1 feature, 4 cross 0.5)"
+    assert repr(found) == "NearestChanges(4 rows, 1 feature, 4 can cross 0.5)"
     assert len(found) == 4
 
 

@@ -165,7 +165,7 @@ def test_what_there_is_no_such_thing_of_is_refused():
     with pytest.raises(UsageError, match=r"^sign is 'up', expected 'both' or 'raises' or 'lowers'$"):
         found.top(2, "up")
     for row in (5, -6, 1.0, True):
-        with pytest.raises(UsageError, match=r"^row is .*, expected a position of 5 rows$"):
+        with pytest.raises(UsageError, match=r"^row is .*, expected a position of 5 rows, or a label of one$"):
             found.waterfall(row, 0)
     for output in ("3", 3, -1, True):
         with pytest.raises(UsageError, match=r"^output is .*, expected one of 0, 1, 2, or a position$"):

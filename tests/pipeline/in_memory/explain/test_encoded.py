@@ -2,6 +2,7 @@
 
 import pickle
 
+import dask.dataframe
 import lightgbm
 import numpy as np
 import pandas as pd
@@ -12,13 +13,13 @@ import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
-from leafledger import attribute, encoder_groups, load_ensemble
+from leafledger import attribute, encoder_groups, load_ensemble, prepare
 from leafledger.pipeline.errors import SchemaMismatch, UnsupportedModel, UsageError
 
 RNG = np.random.default_rng(14)
@@ -169,12 +170,57 @@ def test_what_cannot_be_followed_is_refused_with_the_line_to_write():
         attribute(mixed, FRAME[["age", "income"]])
     with pytest.raises(UsageError, match=rf"^method 'owen' has no values of groups, which columns of a Pipeline are: .*{line}"):
         attribute(FOREST, FRAME, "owen")
-    with pytest.raises(SchemaMismatch, match=r"^rows: the Pipeline cannot transform them: .*income"):
+    with pytest.raises(SchemaMismatch, match=r"^rows: the Pipeline takes 'income', got age, job, city, unused$"):
         attribute(FOREST, FRAME.drop(columns="income"))
-    with pytest.raises(SchemaMismatch, match=r"^rows of the background: the Pipeline cannot transform them: .*job"):
+    with pytest.raises(SchemaMismatch, match=r"^rows: the Pipeline takes 'income', got age, incmoe, job, city, unused; did you mean 'incmoe'\?$"):
+        attribute(FOREST, FRAME.rename(columns={"income": "incmoe"}))
+    with pytest.raises(SchemaMismatch, match=r"^rows: the Pipeline cannot transform them: .*chef"):
+        attribute(FOREST, FRAME.assign(job="chef"))
+    with pytest.raises(SchemaMismatch, match=r"^rows of the background: the Pipeline takes 'job', got age, "):
         attribute(FOREST, FRAME, background=FRAME.drop(columns="job"))
-    with pytest.raises(UnsupportedModel, match=r"^Pipeline is no sum of trees: leafledger\.attribute\(model, rows\) takes the object"):
+    with pytest.raises(
+        UnsupportedModel, match=r"^Pipeline is no sum of trees: leafledger\.attribute\(model, rows\) and leafledger\.prepare\(model\) take"
+    ):
         load_ensemble(FOREST)
+
+
+def test_a_pipeline_is_prepared_once_for_many_calls(tmp_path):
+    """Each call has the bits of ``attribute``, with the data's values; also from a pickle, with the tables in it or in a folder."""
+    wanted = attribute(FOREST, FRAME, background=FRAME[50:90], partition={"person": ["age", "job"]})
+    prepared = prepare(FOREST, background=FRAME[50:90], partition={"person": ["age", "job"]})
+    kept = prepare(FOREST, background=FRAME[50:90], partition={"person": ["age", "job"]}, tables=tmp_path)
+    for explainer in (prepared, pickle.loads(pickle.dumps(prepared)), pickle.loads(pickle.dumps(kept))):
+        found = explainer(FRAME)
+        assert_array_equal(found.phi, wanted.phi)
+        assert (found.names, found.groups, found.index.tolist()) == (wanted.names, wanted.groups, FRAME.index.tolist())
+        assert_array_equal(found.values("city"), FRAME["city"])
+        assert_array_equal(explainer(FRAME[3:4]).phi, wanted.phi[3:4])
+    assert repr(prepare(FOREST)).startswith("Explainer(scikit-learn, 5 trees, method shapley, 4 features, ")
+    boosted = fit(lightgbm.LGBMRegressor(n_estimators=4, verbose=-1, n_jobs=1))
+    shares = prepare(boosted, "r2")(FRAME.assign(price=TARGET), label="price")
+    assert_array_equal(shares.phi, attribute(boosted, FRAME, "r2", label=TARGET.to_numpy()).phi)
+
+
+def test_engines_are_told_the_columns_of_no_rows():
+    """Which transformers refuse: of Arrow's batches, and of partitions of Dask; a column that is missing is told there too."""
+    named = make_pipeline(steps(sparse_output=False).set_output(transform="pandas"), LASTS["forest"]).fit(FRAME, TARGET)
+    for model in (FOREST, named):
+        explainer, table = prepare(model), pa.Table.from_pandas(FRAME, preserve_index=False)
+        assert explainer.to_batch(table[:0], "city").schema == explainer.to_batch(table, "city").schema
+        with pytest.raises(SchemaMismatch, match="the Pipeline takes 'job'"):
+            explainer.to_batch(table[:0].drop_columns("job"))
+        parts = explainer(dask.dataframe.from_pandas(FRAME.reset_index(drop=True), npartitions=3)).compute()
+        assert_array_equal(parts.to_numpy(), explainer(FRAME).phi[:, 0])
+
+
+@pytest.mark.parametrize("last", [HistGradientBoostingRegressor(max_iter=3), lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1)], ids=str)
+@pytest.mark.parametrize("as_frames", [False, True])
+@pytest.mark.filterwarnings("error")
+def test_columns_of_a_named_frame_are_no_positions(last, as_frames):
+    """Nothing is said of positions, whatever the steps hand on."""
+    codes = ColumnTransformer([("texts", OrdinalEncoder(), ["job", "city"])], remainder="passthrough")
+    model = make_pipeline(codes.set_output(transform="pandas") if as_frames else codes, last).fit(FRAME, TARGET)
+    assert set(attribute(model, FRAME, background=FRAME[:30]).names) == {*FRAME}
 
 
 def test_a_frame_with_ordinal_codes_keeps_its_texts():

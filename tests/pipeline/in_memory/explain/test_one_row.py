@@ -1,6 +1,7 @@
 """A row's waterfall goes to the class that is predicted for it, unless another one is asked for."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
@@ -22,6 +23,28 @@ def test_a_waterfall_takes_the_predicted_class(space):
         assert way.total == found.prediction[row, label]
         assert way.base + sum(step.phi for step in way.steps) == pytest.approx(way.total)
     assert found.waterfall(0, 2).title == "row 0, output 2"
+
+
+def test_a_row_goes_by_its_label_where_that_is_no_number():
+    """As the title says it; a number is always a position, and a label of several rows none of them."""
+    labels = [f"p{i}" for i in range(59)] + ["p0"]
+    found = attribute(FOREST, pd.DataFrame(ROWS, index=labels))
+    assert str(found.waterfall("p3")) == str(found.waterfall(3))
+    assert found.plot.waterfall("p3").svg == found.plot.waterfall(3).svg
+    dates = attribute(FOREST, pd.DataFrame(ROWS, index=pd.date_range("2026-01-01", periods=60)))
+    assert str(dates.waterfall(pd.Timestamp("2026-01-05"))) == str(dates.waterfall(4))
+    numbered = attribute(FOREST, pd.DataFrame(ROWS, index=range(100, 160)))
+    assert numbered.waterfall(1).title.startswith("row 101, ")
+    for row, line in (
+        ("p0", "row is 'p0', which is the label of 2 rows, expected one of their positions, such as 0"),
+        ("P8", "row is 'P8', expected a position of 60 rows, or a label of one; did you mean 'p8'?"),
+        (60, "row is 60, expected a position of 60 rows, or a label of one"),
+        (True, "row is True, expected a position of 60 rows, or a label of one"),
+        ([1], "row is [1], expected a position of 60 rows, or a label of one"),
+    ):
+        with pytest.raises(UsageError) as refusal:
+            found.waterfall(row)
+        assert str(refusal.value) == line
 
 
 def test_of_several_targets_none_is_predicted():

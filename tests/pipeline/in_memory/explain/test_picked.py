@@ -1,5 +1,7 @@
 """Parts of attributions by name: one player's numbers, those of a pair or set, and the class that is predicted for a row."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -30,6 +32,45 @@ def test_a_pair_goes_by_both_names_in_any_order():
     sets = attribute(TREES, FRAME, interactions="all", order=3)
     three = next(each for each in sets.sets if len(each) == 3)
     assert_array_equal(sets[three[::-1]], sets.interactions[:, 0, sets.sets.index(three)])
+
+
+def test_features_that_never_meet_do_not_interact():
+    """Where all interactions are kept those of other pairs are 0; of sets larger than those that were asked for nothing is known."""
+    apart = xgboost.train({"max_depth": 1}, xgboost.DMatrix(FRAME, TARGET), 20)
+    found = attribute(apart, FRAME, interactions="all")
+    assert found.pairs == ()
+    assert_array_equal(found["a", "b"], np.zeros(80))
+    few = xgboost.train({"max_depth": 2}, xgboost.DMatrix(FRAME, FRAME["a"] * FRAME["b"]), 3)
+    sets = attribute(few, FRAME[["a", "b", "c", "d"]], interactions="all", order=2)
+    never = next(pair for pair in combinations("abcd", 2) if pair not in sets.sets)
+    assert_array_equal(sets[never], np.zeros(80))
+    of_one = attribute(few, FRAME, interactions="all", order=1)
+    for some, pair in ((found, ("a", "a")), (found, ("a",)), (found, ("a", "b", "c")), (of_one, never)):
+        with pytest.raises(UsageError, match="which never act together, or were not asked for"):
+            some[pair]
+
+
+@pytest.mark.parametrize("some", [None, slice("a", "b"), {}, 1.5, (slice(None), "a"), [["a"]], np.zeros((2, 2), int)], ids=str)
+def test_what_is_no_part_is_refused_in_one_line(some):
+    with pytest.raises(
+        UsageError, match=r"^what is asked for is .*, expected positions of 80 rows, a slice, a mask of them, or the name of a feature$"
+    ):
+        attribute(TREES, FRAME)[some]
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("base_values", "attributions have no 'base_values'; the base value is found.base"),
+        ("expected_value", "attributions have no 'expected_value'; the base value is found.base"),
+        ("shape", "attributions have no 'shape'; that of numbers is found.phi.shape: rows, outputs, features"),
+        ("nothing", "attributions have no 'nothing'"),
+    ],
+)
+def test_what_shap_calls_otherwise_is_told_by_its_name_here(name, line):
+    with pytest.raises(AttributeError) as refusal:
+        getattr(attribute(TREES, FRAME), name)
+    assert str(refusal.value) == line
 
 
 @pytest.mark.parametrize(

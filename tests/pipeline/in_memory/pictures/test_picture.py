@@ -1,8 +1,12 @@
 """A picture in a notebook, in a file, and in words."""
 
+import shutil
 import sys
 from base64 import b64decode
+from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import pytest
 
@@ -41,6 +45,29 @@ def test_other_endings_are_refused(tmp_path, name):
 def test_a_place_that_is_not_there_is_an_error_of_ours(tmp_path):
     with pytest.raises(StorageError, match="cannot write"):
         PICTURE.save(tmp_path / "none" / "it.svg")
+
+
+def test_a_script_shows_it_in_the_browser(monkeypatch):
+    """From a file, since a script has nothing to show it in; without a browser it says what to do."""
+    opened = []
+    monkeypatch.setattr(module.webbrowser, "open", lambda uri: opened.append(uri) or True)
+    PICTURE.show()
+    place = Path(url2pathname(urlparse(opened[0]).path))
+    assert place.read_text() == SVG
+    shutil.rmtree(place.parent)
+    monkeypatch.setattr(module.webbrowser, "open", lambda _: False)
+    monkeypatch.setattr(module.tempfile, "mkdtemp", lambda **_: place.parent.mkdir() or str(place.parent))
+    with pytest.raises(UsageError, match=r"^there is no browser that shows the picture; save it: picture\.save\('picture\.svg'\)$"):
+        PICTURE.show()
+    shutil.rmtree(place.parent)
+
+
+def test_a_notebook_shows_it_below_the_cell(monkeypatch):
+    shown = []
+    ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=1), display=SimpleNamespace(display=shown.append))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    PICTURE.show()
+    assert shown == [PICTURE]
 
 
 def test_a_png_is_drawn_by_cairosvg_in_light_colours(tmp_path, monkeypatch):

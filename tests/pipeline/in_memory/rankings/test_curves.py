@@ -158,10 +158,10 @@ def test_the_path_of_the_objective(example, rows):
 
 
 @pytest.mark.slow
-def test_a_run_keeps_the_path_of_the_objective(example, tmp_path):
+def test_a_run_keeps_the_path_of_the_objective(example, tmp_path, two_workers):
     """Scores and a summary per step, found sound by the verifier, and the same bytes on two workers."""
     parts = []
-    for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items():
+    for who, where in {"serial": {"scheduler": "serial"}, "two": {"scheduler": two_workers}}.items():
         run = tmp_path / who
         leafledger.explain(example.model, example.data, run, method="ranker", parameters={"steps": 3}, precision="float64", **where)
         assert leafledger.check_run(str(run)).residual is None
@@ -175,10 +175,10 @@ def test_a_run_keeps_the_path_of_the_objective(example, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_writes_the_curves_that_python_gives(example, tmp_path):
+def test_a_run_writes_the_curves_that_python_gives(example, tmp_path, two_workers):
     """Ranks and areas of every row, means of both curves in a summary; found sound by the verifier, and the same bytes on two workers."""
     parts = []
-    for who, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items():
+    for who, where in {"serial": {"scheduler": "serial"}, "two": {"scheduler": two_workers}}.items():
         run, given = tmp_path / who, {"parameters": {"ranking": "beta:4:1"}, "precision": "float64", "ids": ["flight"]}
         leafledger.explain(example.model, example.data, run, method="curves", **given, **where)
         assert leafledger.check_run(str(run), deep=True).residual is None

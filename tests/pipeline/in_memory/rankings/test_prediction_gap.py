@@ -305,12 +305,12 @@ def test_runs_perturb_by_what_was_measured_of_a_background(model, frame, tmp_pat
 @pytest.mark.parametrize("parameters", [{}, {"budget": 1, "approximate": "yes"}], ids=["exact", "estimated"])
 @pytest.mark.parametrize("model", ["lightgbm"], indirect=True)
 @pytest.mark.slow
-def test_workers_change_no_byte(model, frame, tmp_path, parameters):
+def test_workers_change_no_byte(model, frame, tmp_path, parameters, two_workers):
     """What is measured is added up by the places of its parts, whoever measures; points are the same everywhere."""
     (tmp_path / "data").mkdir()
     for i in range(10):
         frame[30 * i : 30 * (i + 1)].to_parquet(tmp_path / "data" / f"{i}.parquet")
-    for name, where in {"serial": {"scheduler": "serial"}, "two": {"workers": 2}}.items():
+    for name, where in {"serial": {"scheduler": "serial"}, "two": {"scheduler": two_workers}}.items():
         given = {
             "method": "gap",
             "parameters": parameters,

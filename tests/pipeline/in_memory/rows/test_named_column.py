@@ -26,6 +26,15 @@ def test_whatever_holds_rows_has_columns(rows):
     assert str(refusal.value) == "label is 'A', which is no column of the rows; did you mean 'a'?"
 
 
+def test_a_level_of_a_frame_s_index_is_a_column():
+    """Unless a column is called so; a name that is neither asks for the nearest of both."""
+    rows = FRAME.set_index(pd.MultiIndex.from_tuples([("p1", 5), ("p2", 6)], names=["patient", "a"]))
+    assert take_column(rows, "patient", "ids have").to_pylist() == ["p1", "p2"]
+    assert take_column(rows, "a", "ids have").to_pylist() == [1.0, 2.0]
+    with pytest.raises(UsageError, match=r"which is no column of the rows; did you mean 'patient'\?$"):
+        take_column(rows, "pateint", "ids have")
+
+
 def test_a_matrix_has_no_columns():
     """Nor has what Arrow cannot read any values."""
     with pytest.raises(UsageError) as refusal:

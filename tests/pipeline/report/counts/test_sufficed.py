@@ -39,6 +39,10 @@ def test_the_page_says_how_often(example, tmp_path):
     for name in ("distance", "delay"):
         n = sum(any(entry["feature"] == name for entry in entries) for entries in concerned)
         assert re.search(rf"{name} {n:,} [\d.]+ ?%", text)
+    called = {"rows": {"one": "flight", "many": "flights"}, "features": {"delay": {"title": "Minutes late"}}}
+    text = " ".join(re.sub("<[^>]+>", " ", Path(report(tmp_path / "run", names=called).uri).read_text()).split())
+    assert f"{len(concerned):,} flights reach a margin of 90." in text
+    assert re.search(r"flights that its change would carry across share .*Minutes late [\d,]+ [\d.]+ ?%", text)
 
 
 def test_other_pages_have_no_such_section(reported):

@@ -13,9 +13,9 @@ X = np.where(RNG.random(3000) < 0.1, np.nan, RNG.uniform(0, 10, 3000))
 PHI = np.where(np.isnan(X), -4, X - 5 + RNG.normal(0, 0.1, 3000))
 
 
-def draw(values, column, phi=PHI):
+def draw(values, column, phi=PHI, of_values=""):
     asked = CountedColumn("phi_x", (-6.0, 6.0), lay_edges((-6.0, 6.0), (np.nanmin([*phi, -6]), np.nanmax([*phi, 6]))), values)
-    return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin")
+    return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin", of_values)
 
 
 def test_the_mean_of_each_range_is_that_of_its_rows():
@@ -31,6 +31,20 @@ def test_the_mean_of_each_range_is_that_of_its_rows():
     (middle,) = [tick.at for tick in figure.drawing.across if tick.text == "4"]
     assert middle == pytest.approx(100 * (1 - 25 / figure.drawing.width), abs=0.01)  # of 40 ranges, behind a strip of rows without a value
     assert sum(int(row[1].replace(",", "")) for row in figure.table.rows) == 3000
+
+
+def test_the_axis_of_values_has_their_unit_where_it_is_known():
+    values = Values(Feature("x"), "value_x", tuple(np.linspace(1, 9, 41).tolist()))
+    assert [draw(values, X, of_values=unit).drawing.axis for unit in ("", "min")] == ["value of x", "value of x, min"]
+
+
+def test_a_line_goes_through_whole_numbers():
+    """Whose cells are alone, with empty ones between; one cell is a point."""
+    x = RNG.integers(0, 14, 3000).astype(float)
+    figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(0, 13.01, 41).tolist())), x, x - 6)
+    path = figure.drawing.lines[0].path
+    assert (path.count("M"), path.count("L")) == (1, 13)
+    assert draw(Values(Feature("x"), "value_x", (0.0, 20.0)), X, np.zeros(3000)).drawing.lines[0].path.count("h0.01") == 1
 
 
 def test_values_at_the_end_of_the_axis_are_not_above_it():
@@ -114,7 +128,7 @@ def test_a_field_holds_the_means_and_says_how_many_rows_it_does_not():
     assert {row[0]: number(row[3]) for row in figure.table.rows}["missing"] == 60
     assert " 1 row is outside the picture. On the left, 10 rows without a value: mean +60." in figure.description
     (low, *_, high), path = figure.drawing.upright, figure.drawing.lines[0].path
-    first = float(path.removeprefix("M").split("h")[0].split()[1])
+    first = float(path.removeprefix("M").split("L")[0].split()[1])
     at = number(low.text) + (number(high.text) - number(low.text)) * (100 - first / 40 * 100 - low.at) / (high.at - low.at)
     assert at == pytest.approx(-40, abs=0.1)
     assert [shape for shape in figure.drawing.shapes if "M0 " in shape.path]  # the strip of rows without a value

@@ -36,7 +36,7 @@ def together(monkeypatch):
 
 
 @pytest.mark.slow
-def test_workers_find_what_one_process_finds(run, together):
+def test_workers_find_what_one_process_finds(run, together, two_workers):
     """Sound, deep, and with all rows; every part is shown as it is done, and what was put beside the run is removed."""
     before, done = sorted(run.parent.rglob("*")), []
 
@@ -45,8 +45,8 @@ def test_workers_find_what_one_process_finds(run, together):
         return lambda item: done.append(item.part)
 
     for asked in ({}, {"deep": True}, {"all_rows": True}):
-        assert check_run(run, **asked, workers=2, progress=watch) == check_run(run, **asked)
-        assert (done[0].doing, done[0].n_items, done[0].where) == ("checking", N_PARTS, "on a local cluster of 2 workers")
+        assert check_run(run, **asked, scheduler=two_workers, progress=watch) == check_run(run, **asked)
+        assert (done[0].doing, done[0].n_items) == ("checking", N_PARTS)
         assert sorted(done[1:]) == list(range(N_PARTS))
         done.clear()
     assert sorted(run.parent.rglob("*")) == before
@@ -54,7 +54,7 @@ def test_workers_find_what_one_process_finds(run, together):
 
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.slow
-def test_what_is_wrong_first_is_said_first(run, tmp_path, together, deep):
+def test_what_is_wrong_first_is_said_first(run, tmp_path, together, deep, two_workers):
     """However tasks end: the first of parts that are missing, of another size, and of other bytes, with the words and the kind of one process."""
     for first, others in ((3, (5, 9, 17)), (11, (12, 13, 19)), (19, ())):
         broken = tmp_path / f"{first}"
@@ -67,7 +67,7 @@ def test_what_is_wrong_first_is_said_first(run, tmp_path, together, deep):
         paths[0].write_bytes(data)
         found = checked(broken, deep=deep)
         assert str(paths[0]) in found[1]
-        assert checked(broken, deep=deep, workers=2) == found
+        assert checked(broken, deep=deep, scheduler=two_workers) == found
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ N_ROWS = 1000
 
 
 @pytest.mark.slow
-def test_however_many_count_the_bits_are_the_same(example, background_uri, against_rows, tmp_path, monkeypatch):
+def test_however_many_count_the_bits_are_the_same(example, background_uri, against_rows, tmp_path, monkeypatch, two_workers):
     """Published files and tables of a run whose background was counted in many pieces on a cluster equal those of the serial run, byte for byte."""
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
     counted = []
@@ -31,7 +31,7 @@ def test_however_many_count_the_bits_are_the_same(example, background_uri, again
         return lambda done: None
 
     given = {"background": background_uri, "precision": "float64", "progress": progress}
-    explain(example.model, example.data, tmp_path / "two" / "run", **given, workers=2)
+    explain(example.model, example.data, tmp_path / "two" / "run", **given, scheduler=two_workers)
     with cluster("", n_workers=4) as workers:
         explain(example.model, example.data, tmp_path / "four" / "run", **given, scheduler=workers.scheduler_address)
     stages = [("counting background", N_ROWS), ("preparing tables", 0), ("explaining", 3000)]

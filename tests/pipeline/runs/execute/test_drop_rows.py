@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from leafledger.pipeline.runs.execute.drop_rows import drop_rows
+from leafledger.pipeline.runs.lookup import bloom_filter
 
 N, GONE = 1000, (0, 3, 4, 599, 600, 999)
 
@@ -34,8 +35,8 @@ def part(tmp_path):
         use_dictionary=["kind", "top.list.element.feature"],
         use_byte_stream_split=["phi"],
         write_page_checksum=True,
-        bloom_filter_options={"id": {"ndv": N, "fpp": 0.05}},
         store_schema=True,
+        **bloom_filter.writing(["id"], N),
     ) as writer:
         writer.write_table(table.slice(0, 600), row_group_size=600)
         writer.write_table(table.slice(600), row_group_size=400)
@@ -56,7 +57,7 @@ def test_all_other_rows_stay(part, tmp_path):
     for c in range(before.num_columns):
         mine, theirs = found.row_group(0).column(c), before.row_group(0).column(c)
         assert {*mine.encodings} == {*theirs.encodings}
-        assert (mine.compression, bool(mine.bloom_filter_length)) == (theirs.compression, bool(theirs.bloom_filter_length))
+        assert (mine.compression, bool(bloom_filter.size(mine))) == (theirs.compression, bool(bloom_filter.size(theirs)))
 
 
 def test_nothing_of_them_is_left(part, tmp_path):

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from leafledger import explain, read_run
 from leafledger.kernels.slices.buffers import make_buffers
 from leafledger.pipeline.runs.execute.part_columns import RowGroups, list_columns, make_batch, open_part
+from leafledger.pipeline.runs.lookup import bloom_filter
 from tests.pipeline.running import ready
 
 
@@ -139,6 +140,7 @@ def test_numbers_are_split_into_bytes_and_ids_have_dictionaries(example, tmp_pat
         damaged.read_row_group(0, ["margin"])
 
 
+@pytest.mark.skipif(not bloom_filter.KNOWN, reason="this PyArrow writes none")
 def test_ids_have_bloom_filters(example, tmp_path):
     """Of kinds that somebody asks for; a byte for each row, and the same bytes every time."""
     n = 4096
@@ -152,6 +154,18 @@ def test_ids_have_bloom_filters(example, tmp_path):
     assert {name for name, length in filters.items() if length} == {"flight", "carrier"}
     assert n <= filters["flight"] <= 1.1 * n
     assert (tmp_path / "part").read_bytes() == (tmp_path / "again").read_bytes()
+
+
+def test_a_pyarrow_that_knows_no_bloom_filters_writes_the_same_rows(example, tmp_path, monkeypatch):
+    """As those before 24: they refuse the option, and tell nothing of the filters of others' files."""
+    monkeypatch.setattr(bloom_filter, "KNOWN", False)
+    batch = pa.record_batch({"flight": [*range(64)]})
+    columns, _, prepared = listed(example, tmp_path, batch.schema, ids=["flight"])
+    with open_part(tmp_path / "part", columns, 64) as writer:
+        writer.write_batch(make_batch(columns, batch, make_buffers(prepared, 64)))
+    assert bloom_filter.writing(["flight"], 64) == {}
+    assert bloom_filter.size(pq.read_metadata(tmp_path / "part").row_group(0).column(0)) == 0
+    assert pq.read_table(tmp_path / "part")["flight"].to_pylist() == [*range(64)]
 
 
 @given(sizes=st.lists(st.integers(1, 9), max_size=40), enough=st.integers(1, 30))

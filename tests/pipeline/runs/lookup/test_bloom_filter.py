@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from leafledger.pipeline.runs.lookup.bloom_filter import as_stored, may_contain, xxh64
+from leafledger.pipeline.runs.lookup.bloom_filter import KNOWN, as_stored, may_contain, writing, xxh64
 
 RNG = np.random.default_rng(1)
 N = 500
@@ -30,13 +30,14 @@ def test_the_hash_is_xxhash_s(data, expected):
 def write(values):
     """The filter of a column, its type in Parquet, and the column."""
     buffer = io.BytesIO()
-    with pq.ParquetWriter(buffer, pa.schema([("x", values.type)]), bloom_filter_options={"x": {"ndv": N, "fpp": 0.05}}) as writer:
+    with pq.ParquetWriter(buffer, pa.schema([("x", values.type)]), **writing(["x"], N)) as writer:
         writer.write_table(pa.table({"x": values}))
     chunk = pq.read_metadata(buffer).row_group(0).column(0)
     start = chunk.bloom_filter_offset
     return buffer.getvalue()[start : start + chunk.bloom_filter_length], chunk.physical_type
 
 
+@pytest.mark.skipif(not KNOWN, reason="this PyArrow writes none")
 @pytest.mark.parametrize(
     "values",
     [

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from leafledger import explain, list_runs
-from leafledger.pipeline.history.index_page import save_index
+from leafledger import drift, explain, list_runs
+from leafledger.pipeline.report.overview import save_index
 from tests.chromium import BROWSER, find_axe, open_tab
 
 pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed: apt-get install chromium")
@@ -15,8 +15,9 @@ pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installe
 def page(example, tmp_path_factory):
     """Two finished runs, one that is not, in a folder with a long name."""
     folder = tmp_path_factory.mktemp("runs") / ("a-folder-with-a-long-name-" * 3)
-    for day in ("2026-01-01", "2026-01-02"):
-        explain(example.model, f"{example.data}/month=1", folder / day, scheduler="serial")
+    for month, day in enumerate(("2026-01-01", "2026-01-02"), 1):
+        explain(example.model, f"{example.data}/month={month}", folder / day, values=True, scheduler="serial")
+    drift(folder / "2026-01-02", against=folder / "2026-01-01", thresholds={"distance": 0.0, "mean": 0.0, "false_discovery_rate": 1.0})
     (folder / "2026-01-03").mkdir()
     (folder / "2026-01-03" / "plan.json").write_bytes((folder / "2026-01-02" / "plan.json").read_bytes())
     save_index(str(folder / "index.html"), str(folder), list_runs(folder))
@@ -38,6 +39,14 @@ def test_nothing_is_fetched_and_nothing_overflows(tab, page, width):
     assert tab.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
     assert [os.path.basename(url) for url in tab.requests] == ["index.html"]
     assert tab.messages == []
+
+
+def test_paper_shows_the_alarms_and_cuts_nothing(tab, page):
+    """On A4, between its margins: the lists of alarms are unfolded."""
+    tab.resize(703, media="print")
+    tab.open(page)
+    assert tab.evaluate("[...document.querySelectorAll('details li')].filter(each => each.getBoundingClientRect().height > 5).length") > 1
+    assert tab.evaluate("[...document.querySelectorAll('table')].filter(each => each.getBoundingClientRect().right > 703).length") == 0
 
 
 @pytest.mark.parametrize("dark", [False, True])
