@@ -19,7 +19,7 @@ REHEARSAL_VENV ?= .venv-rehearsal
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
-.PHONY: setup demo test test-quick test-more faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions supported licences wheel release worker docs docs-outputs constraints clean
+.PHONY: setup demo test test-quick test-more faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions supported licences wheel release worker docs docs-outputs constraints hashes audit clean
 
 setup: $(VENV)/.complete
 
@@ -74,7 +74,7 @@ test: setup
 test-more: setup
 	$(BIN)/python -m pytest -m more --numprocesses 2 --dist loadfile --no-loadscope-reorder
 
-# What one runs while working, a few minutes: no servers, clusters or pages, the first case of each test, few drawn examples.
+# What one runs while working, a few minutes: no servers, clusters or pages, the middle case of each test, few drawn examples.
 test-quick: setup
 	$(BIN)/python -m pytest --quick --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
@@ -147,8 +147,11 @@ lint: setup
 	$(BIN)/validate-pyproject pyproject.toml
 	$(BIN)/pre-commit validate-config
 
-# Types as they are on macOS and Windows, and what they lack hidden from a run; three minutes.
+# Packages for other systems at the versions that are pinned, types as they are on macOS and Windows, and what they lack hidden from a run; four minutes.
+SYSTEMS := x86_64-pc-windows-msvc aarch64-apple-darwin aarch64-unknown-linux-gnu
 platforms: setup
+	for system in $(SYSTEMS); do $(BIN)/uv pip install --quiet --dry-run --only-binary :all: --python-platform $$system --target build/elsewhere \
+		--constraint $(CONSTRAINTS) -r pyproject.toml --extra all || exit 1; done
 	$(BIN)/mypy --platform darwin --cache-dir .mypy_cache/darwin
 	$(BIN)/mypy --platform win32 --cache-dir .mypy_cache/win32
 	$(BIN)/python -m pytest tests/platforms
@@ -180,6 +183,11 @@ frames: setup
 # Small changes of the code, each of which the tests of its module should notice: MUTANTS="--mutants 50 --only pipeline/runs".
 mutants: setup
 	$(BIN)/python -m tests.mutants $(MUTANTS)
+
+# Published weaknesses of all that is pinned, which needs the network.
+audit: setup
+	$(call install,$(VENV),--constraint $(CONSTRAINTS) --group audit)
+	$(BIN)/pip-audit --strict --disable-pip --no-deps --require-hashes --requirement infra/hashes.txt
 
 # Licences of all that the package brings, or some extras alone: EXTRAS="s3 delta". Fails where one is unknown or not allowed.
 licences: setup
@@ -228,8 +236,14 @@ docs-outputs: setup
 # Resolve every version anew, for all Pythons at once; with UPGRADE= those that are pinned already stay.
 UPGRADE ?= --upgrade
 constraints: setup
-	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --group spark --group release --universal --python-version 3.11 $(UPGRADE) \
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group dev --group bench --group qshap --group infra --group clouds --group spark --group release --group image --group audit --universal --python-version 3.11 $(UPGRADE) \
 		--no-header --no-annotate --output-file $(CONSTRAINTS)
+	$(MAKE) hashes
+
+# The files of these versions that images take. Apart from the constraints, since pip, given one hash, wants one of all that it installs.
+hashes: setup
+	$(BIN)/uv pip compile --quiet pyproject.toml --extra all --group image --constraint $(CONSTRAINTS) --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --output-file infra/hashes.txt
 
 clean:
 	rm -rf $(VENV) $(BENCH_VENV) $(QSHAP_VENV) $(INFRA_VENV) $(CLOUDS_VENV) $(SPARK_VENV) $(WHEEL_VENV) $(WORKER_VENV) $(REHEARSAL_VENV) build dist .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

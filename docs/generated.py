@@ -54,6 +54,11 @@ def methods() -> str:
     return as_table(("method", "what it computes", "parameters", "background", "interactions"), rows)
 
 
+def put_methods(page: str) -> str:
+    """Put the table of methods where a page has its place for it."""
+    return re.sub(r"(?<=<!-- methods -->\n).*?(?=<!-- end of methods -->)", lambda _: methods().strip() + "\n", page, flags=re.DOTALL)
+
+
 def summaries() -> str:
     """Every summary of a run: which methods keep it, what it holds, and its columns."""
     keep: dict[str, list[str]] = {}

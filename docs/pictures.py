@@ -92,13 +92,13 @@ def draw_plots(demo: Path) -> dict[str, Picture]:
 
 def draw_gallery(demo: Path) -> dict[str, Picture]:
     """Draw the picture of every page of the gallery, by its own block in a folder of its own, by the page's name."""
-    drawn = {}
+    drawn, demo = {}, demo.resolve()
     for page in sorted(GALLERY.glob("*.md")):
         for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
             names: dict[str, Any] = {}
             with tempfile.TemporaryDirectory() as made, chdir(made), redirect_stdout(StringIO()):
                 Path("build").mkdir()
-                Path("build/demo").symlink_to(demo.resolve())
+                Path("build/demo").symlink_to(demo)
                 exec(block, names)  # noqa: S102 - the page's own block: the picture is of what readers type
             drawn[page.stem] = names["picture"]
     return drawn

@@ -207,8 +207,8 @@ def explain_losses(model: Path, data: Path, folder: Path) -> Table:
     from leafledger import explain as explain_run
 
     table = Table(title="month against month: the mean loss in squared minutes, and which feature made the predictions worse, or better")
-    for heading in ("month", "mean loss", "change", "most by", "labels", "other features"):
-        table.add_column(heading, justify="left" if heading in ("month", "most by") else "right")
+    for heading in ("month", "mean loss", "change", "of features, most by", "by labels", "by other features"):
+        table.add_column(heading, justify="left" if heading in ("month", "of features, most by") else "right")
     runs = [folder / f"2013-{month:02}" for month in LOSSES]
     for month, run in zip(LOSSES, runs, strict=True):
         background = str(data / f"month={TRAINED[-1]}")

@@ -54,7 +54,7 @@ BELOW = {  # what each may import of this distribution
     "kernels": (),
     "pipeline": ("leafledger.kernels",),
     "flows": ("leafledger.pipeline"),
-    "leafledger": ("leafledger.kernels", "leafledger.pipeline"),
+    "leafledger": ("leafledger.kernels", "leafledger.pipeline", "leafledger.duckdb", "leafledger.mlflow", "leafledger.spark"),
 }
 DASK_ROOMS = ("pipeline/cluster/", "pipeline/runs/execute/dask.py", "pipeline/runs/forecast/forecast.py", "pipeline/in_memory/rows/dask_frames.py")
 MOST_FILES = 14  # in a folder

@@ -153,7 +153,8 @@ class Drift:
 
 
 def _say_worse(drift: Drift, of: Drift | GroupDrift) -> tuple[str, ...]:
-    found = (say_worse(split, of.shifts, drift.alike) for split in of.outputs)
+    outputs, shifts = (_plain([asdict(each) for each in some]) for some in (of.outputs, of.shifts))
+    found = (say_worse(split, shifts, drift.alike) for split in outputs)
     return tuple(line for line in found if line is not None)
 
 

@@ -16,7 +16,7 @@ NAME, LETTER = 27, 8  # characters of a label, and width of one
 TRACK, STRIP, FIELD, CELL = 23, 40, 260, 30  # heights
 MARGIN = 4  # that texts keep from the picture's edges
 NARROW, WIDE = {*"iljtfrI.,:;!|/'()[] -"}, {*"mwMW@%…—="}  # characters; the others are as wide as digits, and capitals wider
-TITLE = 1.25  # how much larger a title is
+TEXT, TITLE = 13, 16  # sizes of letters
 STYLE = """
 rect.paper { fill: var(--paper); stroke: var(--rule) }
 text { font: 13px var(--sans); fill: var(--ink); dominant-baseline: central }
@@ -35,10 +35,10 @@ def measure(text: str) -> float:
 
 
 def _write(where: Element, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
-    """Write a text, pressed together where it would run over the picture's edge."""
+    """Write a text, smaller where it would run over the picture's edge."""
     room = {"start": WIDTH - x, "end": x, "middle": 2 * min(x, WIDTH - x)}[anchor] - MARGIN
-    long = measure(text) * (TITLE if kind == "title" else 1) > room
-    fit = {"textLength": f"{room:.5g}", "lengthAdjust": "spacingAndGlyphs"} if long else {}
+    size, wide = (TITLE, measure(text) * TITLE / TEXT) if kind == "title" else (TEXT, measure(text))
+    fit = {"style": f"font-size: {size * room / wide:.4g}px"} if wide > room else {}
     _add(where, "text", kind, x=x, y=y, **{"text-anchor": anchor}, **fit).text = text
 
 

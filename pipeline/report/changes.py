@@ -6,6 +6,7 @@ from typing import Any
 
 from ..arguments.choices import LOSS
 from ..drift.compare.shifts import GROUPS, MEAN_LOSS, MEANS, MISSING, PHI, THRESHOLDS, UNSEEN, VALUE, rank_alarms
+from ..drift.compare.worse import say_worse
 from ..finished.names import Names
 from .figures.figure import Figure, Table, Track, Tracks, directions, draw_bar, say_left_out
 from .figures.scale import NAME, WHOLE, make_axis, shorten_name, shorten_names, write_number, write_share, write_two
@@ -282,11 +283,17 @@ def _say_total(shifts: Sequence[Found], found: Found, words: Vocabulary) -> str:
     return f"{words.total}{several}: mean {new}, before {old}{differ}"
 
 
+def _say_worse(found: Found) -> list[str]:
+    """Say what made predictions worse, by the names of the record; nothing where it is not of losses."""
+    said = (say_worse(split, found["shifts"], found["alike"]) for split in found["outputs"] if found["space"] == LOSS)
+    return [line for line in said if line is not None]
+
+
 def list_alarms(found: Found, words: Vocabulary) -> list[str]:
     """List alarms: one line for each feature, those that move predictions most first; then the order of features, and groups."""
     several, said = len(found["outputs"]) > 1, found["alarms"]
     drifted = rank_alarms([shift for shift in found["shifts"] if shift["drifted"]], found["shifts"], getitem)
-    worse = [*found.get("worse", ())]
+    worse = _say_worse(found)
     together: dict[tuple[str, str], list[Found]] = {}
     for shift in drifted:
         output = shift["output"] if shift["kind"] in (PHI, *MEANS) or not shift["feature"] else ""
@@ -329,7 +336,7 @@ def write_worse(found: Found, words: Vocabulary) -> Section | None:
     if found["space"] != LOSS:
         return None
     figures = (_draw_split(found, split, words) for split in found["outputs"])
-    said = (f"Compared with {name_reference(found)}, {line}." for line in found.get("worse", ()))
+    said = (f"Compared with {name_reference(found)}, {line}." for line in _say_worse(found))
     return Section("worse", "What made the predictions worse", tuple(said), figures=tuple(each for each in figures if each is not None))
 
 

@@ -30,5 +30,8 @@ class Vocabulary:
 
 
 def make_vocabulary(plan: Plan, names: Names) -> Vocabulary:
-    """Choose the words for a run."""
+    """Choose the words for a run; a loss is not in the units of predictions, nor called as they are."""
+    if plan.space == LOSS:
+        unit = names.prediction.unit
+        return Vocabulary(names, plan.space, plan.total, f"{unit}²" if unit.isalpha() and plan.quantity and plan.quantity.name == "squared" else "")
     return Vocabulary(names, plan.space, names.prediction.title or plan.total, names.prediction.unit)

@@ -1,10 +1,11 @@
-"""``python -m tests.docs [PAGE...]``: type what pages say, and write what comes into them wherever it is something else."""
+"""``python -m tests.docs [PAGE...]``: type what pages say, and write what comes, and README's table, wherever they are something else."""
 
 import re
 import sys
 import tempfile
 from pathlib import Path
 
+from docs.generated import put_methods
 from tests.docs.blocks import agrees
 from tests.docs.places import TYPED, make_folder, serve_objects
 from tests.docs.reader import read_page, reading
@@ -38,7 +39,7 @@ def rewrite(page: Path, folder: Path) -> None:
         print(f"{page}:{found.line}: rewritten")
         said = "".join(f"{line.rstrip()}\n" for line in settle(found.got, folder).strip("\n").splitlines())
         text = text[: found.start] + (f"\n\n```text\n{said}```" if found.unsaid else said) + text[found.end :]
-    page.write_text(text)
+    page.write_text(put_methods(text))
 
 
 if __name__ == "__main__":

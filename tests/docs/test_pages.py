@@ -8,6 +8,12 @@ from docs import generated
 from tests.docs.blocks import agrees
 from tests.docs.places import PAGES, ROOT, TYPED, make_folder, serve_objects
 from tests.docs.reader import read_page, reading
+from tests.more import more
+
+# Pages that take three seconds of CPU or more, for what they train, or for servers and clusters: `make test-more`.
+LONG = {f"docs/{name}.md" for name in ("changes", "drift", "methods/comparing", "methods/prediction-gaps", "methods/r2", "methods/sequence")}
+LONG |= {f"docs/{name}.md" for name in ("deploy/kubernetes", "models", "nights", "scale", "scripting", "tables", "where")}
+PAGES_BY_NAME = {str(page.relative_to(ROOT)): page for page in TYPED}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -17,9 +23,10 @@ def _object_store():
         yield
 
 
-@pytest.mark.parametrize("page", TYPED, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_page_says_what_its_blocks_print(page, tmp_path):
+@pytest.mark.parametrize("name", [*(name for name in PAGES_BY_NAME if name not in LONG), *more(*sorted(LONG))])
+def test_a_page_says_what_its_blocks_print(name, tmp_path):
     """Every block of a page, typed in turn in a fresh folder with the demo's flights and models, prints what the page says."""
+    page = PAGES_BY_NAME[name]
     with reading(make_folder(tmp_path)) as reader:
         for found in read_page(page, reader):
             assert agrees(found.expected, found.got), f"{page}:{found.line} prints\n{found.got}\nthe page says\n{found.expected}"
@@ -27,11 +34,16 @@ def test_a_page_says_what_its_blocks_print(page, tmp_path):
 
 def test_the_readme_has_the_table_of_methods():
     """README.md is read where nothing is built: it holds the table that ``docs/generated.py`` makes of the methods."""
-    begin, end = "<!-- methods -->\n", "<!-- end of methods -->"
-    held = (ROOT / "README.md").read_text().partition(begin)[2].partition(end)[0]
-    assert held.strip() == generated.methods().strip()
+    text = (ROOT / "README.md").read_text()
+    assert generated.put_methods(text) == text
+    assert generated.put_methods("a\n<!-- methods -->\nold\n<!-- end of methods -->\nb\n").splitlines()[2] == generated.methods().splitlines()[0]
 
 
 def test_fractions_have_braces():
     r"""What makes MathML of formulas takes ``\\frac12 x`` for 12 over x."""
     assert [(page, found) for page in PAGES for found in re.findall(r"\\t?frac[^{].*", page.read_text())] == []
+
+
+def test_long_pages_are_there():
+    """Or `make test-more` would type fewer than it says."""
+    assert {*PAGES_BY_NAME} >= LONG

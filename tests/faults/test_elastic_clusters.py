@@ -58,6 +58,7 @@ def join():
         yield joined
 
 
+@pytest.mark.more
 def test_the_first_worker_is_waited_for(many, tally, tmp_path, start):
     """A scheduler that is there before its workers, as on a cluster of machines that are just being started."""
     local = start(0)
@@ -78,6 +79,7 @@ def test_a_cluster_that_starts_workers_for_work_gets_some(many, tally, tmp_path,
     many.judge(str(tmp_path / "run"))
 
 
+@pytest.mark.more
 def test_a_cluster_that_grows_and_shrinks_gives_the_same_bytes(many, tally, tmp_path, start):
     """Workers that come are given items, those that are retired give theirs back."""
     local, done = start(1), []

@@ -20,6 +20,7 @@ from tests.faults.conftest import PATIENCE
 from tests.faults.interrupting import meet
 from tests.faults.proxy import Rule, before, drop_answer, flip, flip_unnoticed, hang, ignores, lose_answer, reset, says, slow, truncate
 from tests.faults.verdict import ID, committed, contents
+from tests.more import more
 
 ALWAYS = float("inf")
 UNAVAILABLE, INTERNAL, THROTTLED = says(503, "SlowDown"), says(500, "InternalError"), says(429, "TooManyRequests")
@@ -228,7 +229,7 @@ def test_an_upload_that_is_throttled_is_completed(proxy, bucket, large, patient,
     assert uploads(bucket) == []
 
 
-@pytest.mark.parametrize("kind", ["looks", "reads", "lists", "writes"])
+@pytest.mark.parametrize("kind", [*more("looks", "reads", "lists"), "writes"])
 def test_a_store_that_throttles_for_ever_is_away(runner, proxy, bucket, kind):
     """One line and the exit code of a store that is away: whoever tries again later gets the whole run, by the parts that are there."""
     there = in_bucket(runner, bucket)
@@ -319,7 +320,7 @@ def test_input_that_arrives_damaged_is_read_again(runner, proxy, bucket, name):
     there.judge(f"{bucket}/run")
 
 
-@pytest.mark.parametrize("what", ["overwritten", "deleted", "added"])
+@pytest.mark.parametrize("what", ["overwritten", *more("deleted", "added")])
 @pytest.mark.parametrize("skip", [0, 1], ids=["planned", "read"])
 def test_input_that_changes_between_two_requests_is_not_mixed(runner, example, proxy, bucket, what, skip):
     """A file that is overwritten or deleted while the run is planned ends it in a line; later it is rejected; one that is added is not of this run.

@@ -121,6 +121,7 @@ def test_chaos(many, tally, tmp_path, seed):
             killer.join()
 
 
+@pytest.mark.more
 def test_drift_survives_its_workers(many, tally, tmp_path, monkeypatch):
     """One is killed while a run is measured: what is counted and compared is the same, byte by byte."""
     for name, rows in (("night", many.data), ("before", f"{many.data}/month=1")):

@@ -44,7 +44,7 @@ def test_losses_of_a_night_are_explained_a_week_later(server, client, folder):
     assert (first.name, worse.name) == ("Completed", "Drifted")
     (sentence,) = json.loads((folder / "losses/date=2026-01-02/after/drift.json").read_text())["worse"]
     assert sentence.startswith("the mean loss rose from ")
-    assert " of it is c, " in sentence
+    assert " by c" in sentence
     assert sentence.partition(" (")[0] in artifacts_of(client, worse)["leafledger-drift"].data.replace("\\", "")
     assert "What made the predictions worse" in (folder / "losses/date=2026-01-02/report/index.html").read_text()
     named = {out: json.loads((folder / f"{out}.json").read_text())["run"] for out in ("explained", "losses")}

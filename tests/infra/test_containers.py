@@ -1,13 +1,17 @@
 """Images: their file by its linter, and what their entry point chooses."""
 
+import hashlib
 import json
 import os
+import re
 import subprocess
+import zipfile
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
+from infra.licences import list_licences
 from tests.infra.files import INFRA, call
 
 CONTAINERS = INFRA / "containers"
@@ -94,3 +98,38 @@ def test_the_bill_of_materials_is_one(tmp_path):
     assert listed["numba"] == pinned["numba"]
     assert {"dask", "prefect", "numpy"} <= set(listed)
     assert Path(file).stat().st_size > 10_000
+
+
+def pins(name):
+    """Packages and versions, as a file of infra pins them; of some there are several, for different Pythons."""
+    return set(re.findall(r"^([\w.-]+)==([^ ;\\\n]+)", (INFRA / name).read_text(), re.MULTILINE))
+
+
+def test_images_have_hashes_of_all_that_they_install():
+    """Of the pinned versions, and of every package that this environment has of this one with all its extras, and of what makes images."""
+    hashed, pinned = pins("hashes.txt"), pins("constraints.txt")
+    assert {*list_licences(frozenset(["all"])), "hatchling", "cyclonedx-bom", "prefect-kubernetes", "uv"} - {"leafledger"} <= {
+        name for name, _ in hashed
+    }
+    assert hashed <= pinned
+    requirements = re.split(r"\n(?=\w)", (INFRA / "hashes.txt").read_text())
+    assert [text.partition("\n")[0] for text in requirements if "--hash=sha256:" not in text] == []
+    installed = [line for line in (CONTAINERS / "Dockerfile").read_text().splitlines() if "pip install" in line]
+    assert installed
+    assert all("infra/hashes.txt" in line or "--require-hashes" in line for line in installed)
+
+
+def test_a_file_of_another_hash_is_not_installed(tmp_path):
+    """As images install: uv takes a constraint's hash for what must be."""
+    wheel = tmp_path / "toy-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as written:
+        written.writestr("toy.py", "")
+        written.writestr("toy-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: toy\nVersion: 1.0\n")
+        written.writestr("toy-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        written.writestr("toy-1.0.dist-info/RECORD", "")
+    for digest, expected in ((hashlib.sha256(wheel.read_bytes()).hexdigest(), 0), ("0" * 64, 1)):
+        (tmp_path / "hashes.txt").write_text(f"toy==1.0 --hash=sha256:{digest}\n")
+        where = ("--no-index", "--find-links", tmp_path, "--target", tmp_path / digest, "--no-cache")
+        code, said = call("uv", "pip", "install", *where, "--constraint", tmp_path / "hashes.txt", "toy")
+        assert code == expected, said
+        assert expected == 0 or "Hash mismatch" in said, said

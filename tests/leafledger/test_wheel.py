@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.more import more
+
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("kernels", "pipeline", "flows")
 WAYS = ("wheel", "editable")
@@ -146,7 +148,7 @@ def hers(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("order", ["theirs first", "ours first"])
+@pytest.mark.parametrize("order", ["theirs first", *more("ours first")])
 @pytest.mark.slow
 def test_files_beside_a_script_change_nothing(hers, installed, order):
     """Hers are what she imports, before and after ours, and ours are ours."""
@@ -174,7 +176,7 @@ def test_a_deployment_that_stands_on_a_server_goes_on(hers, installed):
 
 
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("order", [("kernels", "leafledger"), ("leafledger", "kernels")], ids="-then-".join)
+@pytest.mark.parametrize("order", [("kernels", "leafledger"), *more(("leafledger", "kernels"))], ids="-then-".join)
 @pytest.mark.slow
 def test_another_distribution_called_kernels_stays_whole(tmp_path, wheels, theirs, way, order):
     """Installed before ours or after it, it is what ``kernels`` means; whichever is uninstalled takes its own files alone."""

@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 from leafledger import attribute, check_run, explain
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import UnsupportedModel, UsageError
+from tests.more import more
 from tests.pipeline.running import attributions
 
 RNG = np.random.default_rng(5)
@@ -41,7 +42,7 @@ def values(model, partition, sequence, **asked):
     return attribute(model, ROWS, "asymmetric", partition=partition, parameters={"sequence": sequence}, **asked)
 
 
-@pytest.mark.parametrize("model", [MODEL, CLASSES], ids=["regression", "classes"])
+@pytest.mark.parametrize("model", [*more(MODEL), CLASSES], ids=["regression", "classes"])
 @pytest.mark.parametrize("partition", [{}, MONEY, {"all": list(PEOPLE)}], ids=["chain", "groups", "one group"])
 def test_values_are_means_over_orders_of_the_library_s_predictions(model, partition):
     """All orders in which groups come one after the other, against a background."""

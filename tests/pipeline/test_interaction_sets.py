@@ -86,6 +86,7 @@ def test_pairs_are_the_library_s_own(model):
             assert np.abs(found.interactions[:, 0, s] - 2 * theirs[:, i, j]).max() < SINGLE
 
 
+@pytest.mark.slow
 def test_without_an_order_they_are_pairs(model):
     """And have the names that they had."""
     found = attribute(model, PROBE, interactions="all")

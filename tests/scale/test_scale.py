@@ -90,7 +90,7 @@ def test_a_wrong_measurement_ends_the_command(found, monkeypatch, capsys, tmp_pa
     assert [cell["cell"]["work"] for cell in written["cells"]] == [asdict(Work(0.05, command.SPREAD, command.FEATURES))] * len(command.ALL)
 
 
-@pytest.mark.parametrize(("item_rows", "n_parts"), [("file", 12), (None, 1), (100, 3)])
+@pytest.mark.parametrize(("item_rows", "n_parts"), [("file", 12), *(pytest.param(*case, marks=pytest.mark.more) for case in ((None, 1), (100, 3)))])
 def test_stages_of_a_real_run_are_told_apart(tmp_path, item_rows, n_parts):
     """Each once, listing not as part of planning; what processes hold is that of Linux; and the run is that of its files."""
     found = real.measure(12, "serial", item_rows, real.FEATURES, tmp_path)

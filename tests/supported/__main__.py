@@ -72,34 +72,36 @@ def make_environment(chosen: Environment, folder: Path) -> Path:
     return python
 
 
-def try_out(chosen: Environment, folder: Path) -> dict[str, object]:
-    """Run the tests in an environment, and say what came out, with which versions."""
-    python, counts, failed = make_environment(chosen, folder), {"passed": 0, "skipped": 0}, []
-    for number, asked in enumerate(CALLS):
-        report = folder / f"{number}.xml"
-        call(
-            python,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            f"--junitxml={report}",
-            *chosen.options,
-            *asked,
-            NUMBA_CACHE_DIR=f"{folder}/kernels",
-        )
-        for case in ElementTree.parse(report).iter("testcase"):
+def read_results(folder: Path) -> dict[str, object]:
+    """Count what pytest wrote of an environment's tests, and name those that failed."""
+    counts, failed = {"passed": 0, "skipped": 0}, list[str]()
+    for number in range(len(CALLS)):
+        for case in ElementTree.parse(folder / f"{number}.xml").iter("testcase"):
             kinds = {child.tag for child in case}
             if kinds & {"failure", "error"}:
                 failed.append(f"{case.get('classname')}::{case.get('name')}")
             else:
                 counts["skipped" if "skipped" in kinds else "passed"] += 1
+    return {**counts, "failed": failed}
+
+
+def describe(folder: Path) -> dict[str, object]:
+    """Say which versions an environment has, and what came out of the tests there."""
+    python = folder / "bin" / "python"
     listed = subprocess.run([UV, "pip", "list", "--python", python, "--format", "json"], capture_output=True, text=True, check=True)
     versions = {each["name"]: each["version"] for each in json.loads(listed.stdout)}
     version = subprocess.run([python, "-c", "import platform; print(platform.python_version())"], capture_output=True, text=True, check=True)
-    run = {"date": time.strftime("%Y-%m-%d"), "python": version.stdout.strip(), **counts, "failed": failed}
-    return run | {"versions": {name: versions[name] for name in TOLD if name in versions}}
+    found = {"date": time.strftime("%Y-%m-%d"), "python": version.stdout.strip(), **read_results(folder)}
+    return found | {"versions": {name: versions[name] for name in TOLD if name in versions}}
+
+
+def try_out(chosen: Environment, folder: Path) -> dict[str, object]:
+    """Run the tests in an environment, and say what came out."""
+    python = make_environment(chosen, folder)
+    for number, asked in enumerate(CALLS):
+        told = ("-q", "-p", "no:cacheprovider", f"--junitxml={folder / f'{number}.xml'}", *chosen.options)
+        call(python, "-m", "pytest", *told, *asked, NUMBA_CACHE_DIR=f"{folder}/kernels")
+    return describe(folder)
 
 
 def main(folder: Path, names: list[str]) -> None:

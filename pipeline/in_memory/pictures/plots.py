@@ -11,7 +11,7 @@ from .picture import Picture
 PICTURES = "leafledger.pipeline.plots.pictures"  # stands above reports, and is found by its name: reports stand above attributions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Plots:
     """Pictures of attributions, as ``found.plot.bar()``.
 
@@ -20,6 +20,10 @@ class Plots:
     """
 
     found: Any
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(f".{name}" for name in vars(Plots) if not name.startswith("_") and callable(getattr(Plots, name)))
+        return f"Plots of {self.found}: {kinds}; as found.plot.bar()"
 
     def bar(self, *, output: str | int | None = None, top: int = 20) -> Picture:
         """Draw how much each feature moves predictions, with standard errors; of losses, which made them larger; of rankings, which come first.

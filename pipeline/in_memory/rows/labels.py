@@ -33,8 +33,8 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
         found = as_numbers(given)
     except (TypeError, ValueError):
         text = next((each for each in given if isinstance(each, str)), None) if hasattr(given, "__iter__") else None
-        said = f"is {say_given(given)}" if text is None else f"has {shorten(text)}"
-        raise UsageError(f"{name} {said}, expected numbers, or the name of a column") from None
+        said = f"is {say_given(given)}" if text is None else f"has {shorten(str(text))}"
+        raise UsageError(f"{name} {said}, expected numbers, or the name of a column{'; two classes are 0 and 1' * (text is not None)}") from None
     if found.shape != (n_rows,):
         raise UsageError(f"{name} has shape {found.shape}, expected one number for each of {n_rows} rows")
     return found

@@ -18,6 +18,7 @@ from ...methods.unseen_categories import check_predictions
 from ...methods.worker_memory import Memory, extent_of
 from ...models.model import Model
 from ...stores import commit, storage
+from ...stores.table_arrays import table_bytes
 from ..columns.change_columns import with_changes
 from ..job.job import Job, asked_columns
 from ..publish.mlflow_link import find_run
@@ -160,6 +161,7 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
         job = _on_device(job, fit_device(asked_device, job.options.device, method, game))
         plan, memory = make_plan(job, model, groups, found, None, extent_of(game))
         game = with_changes(game, model, plan.reasons)
+        memory = replace(memory, tables=table_bytes(game))
     job = replace(job, placement=job.placement.with_room(memory.total, memory.shared))
     if job.placement.scheduler is None:
         memory.check(job.placement.worker_memory, job.placement.threads if job.placement.is_here else 1)

@@ -14,6 +14,7 @@ from tests.trees import grown, one_tree, stumps
 
 
 @given(data=st.data(), ensemble=forests(max_trees=4))
+@pytest.mark.slow
 def test_none_is_nearer_and_all_cross(data, ensemble):
     """Both ways, on every side, with missing values and categories: what trying all thresholds of the definition finds."""
     assume(ensemble.base.size == 1)

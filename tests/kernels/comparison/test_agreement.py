@@ -74,7 +74,7 @@ def test_values_stand_where_the_list_says(data, ensemble):
                 assert number == naive.swaps(*pair)
 
 
-@settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow
+@settings(max_examples=2 if config.DISABLE_JIT else 6)  # exact fractions over all subsets are slow
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=2, max_features=3))
 @pytest.mark.slow
 def test_gaps_of_rankings_are_those_of_the_definition(data, ensemble):

@@ -114,6 +114,7 @@ ENTRIES = ("normal", "uniform:1.5", "laplace:0.0", "laplace", ATOMS, "-2:1,-1:1,
 
 
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3))
+@pytest.mark.slow
 def test_every_feature_has_noise_of_its_own(data, ensemble):
     """PGI² by enumeration of what features become: cells of their families at their scales, and single values, which may land on a threshold, or on
     a zero that is read as missing."""

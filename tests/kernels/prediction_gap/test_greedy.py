@@ -30,6 +30,7 @@ def ranked_greedily(tables, values, bins, steps):
 @settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow
 @given(data=st.data(), ensemble=forests(max_features=4))
 @pytest.mark.slow
+@pytest.mark.more
 def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
     """Every feature tried at every step, in exact fractions; of equal gains the first feature's. What stays comes before what lowers the gap."""
     rows, seen = data.draw(batches(ensemble, 2)), data.draw(batches(ensemble, 2))

@@ -47,6 +47,7 @@ def test_a_rate_is_a_number():
 
 @settings(max_examples=2 if config.DISABLE_JIT else 15)  # exact fractions over all subsets are slow
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3), noise=st.sampled_from(NOISES))
+@pytest.mark.slow
 def test_greedy_rankings_are_those_of_the_definition(data, ensemble, noise):
     """Every feature tried at every step, those that nothing perturbs among them. The first k of them are the same."""
     rows, top = data.draw(batches(ensemble, 2)), data.draw(st.integers(0, 4))

@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 from leafledger import drift, explain
 from leafledger.pipeline.drift.measure import measured_groups, measured_run
 from leafledger.pipeline.methods import worker_memory as sizes
+from tests.more import more
 from tests.pipeline.conftest import train, write_data
 from tests.pipeline.running import contents
 
@@ -37,7 +38,7 @@ def nights(request, example, frames, tmp_path_factory):
         yield folder, compared(folder, scheduler="serial")
 
 
-@pytest.fixture(scope="module", params=[1, 2], ids=["one worker", "two workers"])
+@pytest.fixture(scope="module", params=[*more(1), 2], ids=["one worker", "two workers"])
 def scheduler(request):
     """Of a local cluster."""
     with distributed.LocalCluster(n_workers=request.param, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as local:

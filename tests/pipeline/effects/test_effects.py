@@ -74,6 +74,7 @@ def test_what_is_published_is_what_memory_gives(place, tmp_path):
         run(place, tmp_path / "out", intervals=5)
 
 
+@pytest.mark.slow
 def test_threads_and_a_cluster_give_the_same_bits(place, tmp_path, two_workers):
     """And so does whatever order items come in."""
     run(place, tmp_path / "serial")

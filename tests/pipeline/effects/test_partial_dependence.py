@@ -18,6 +18,7 @@ N = 300
 
 
 @pytest.mark.parametrize("name", FORESTS)
+@pytest.mark.slow
 def test_curves_are_scikit_learn_s(name):
     """``brute`` on the background, in the units of the decision function, and ``recursion`` by covers, which is without the initial prediction."""
     rows = make_rows(N, missing=False)[NUMBERS]

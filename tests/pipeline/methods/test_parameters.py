@@ -14,6 +14,7 @@ from numpy.testing import assert_allclose
 from leafledger import check_run, explain
 from leafledger.pipeline.errors import InvalidRun, RunConflict, SchemaMismatch, UsageError
 from leafledger.pipeline.methods import worker_memory as sizes
+from tests.more import more
 from tests.pipeline.conftest import FEATURES, write_data
 from tests.pipeline.running import attributions, contents
 
@@ -93,7 +94,7 @@ def test_groups_change_nothing_else(example, serial, tmp_path):
         run(example, tmp_path / "run")
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [*more(1), 2])
 @pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_workers(example, serial, tmp_path, workers):
     """Everything that is published."""

@@ -2,13 +2,17 @@
 
 import json
 import re
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
 
 from leafledger import drift, explain, report
+from leafledger.kernels.quotients.quantities import Quantity
+from leafledger.pipeline.finished.names import Name, Names
 from leafledger.pipeline.report.figures.bars import draw_losses
 from leafledger.pipeline.report.losses import write_losses
+from leafledger.pipeline.report.vocabulary import make_vocabulary
 from tests.pipeline.drift.loss_nights import FEATURES, explain_losses, make_inputs, read_labelled
 from tests.pipeline.report.reading import read_section
 
@@ -52,6 +56,27 @@ def test_the_page_says_what_made_predictions_worse(nights):
     assert sentence in changed
     assert "mean loss of" not in changed.partition("How different each column is")[2]
     assert [shift["kind"] for shift in json.loads((now / "after/drift.json").read_text())["shifts"]][:2] == ["loss", "mean loss"]
+
+
+def test_a_loss_has_the_features_names_and_not_the_prediction_s(nights):
+    """The sentence and the figures call features as people do; a log loss of a delay in minutes is neither a delay nor in minutes."""
+    (before, now), _ = nights
+    names = {"prediction": {"title": "arrival delay", "unit": "min"}, "features": {"c": {"title": "wind at dawn"}}}
+    report(now, against=before, scheduler="serial", names=names)
+    worse, page = read_section(now, "worse"), (now / "report/index.html").read_text()
+    assert ") by wind at dawn" in worse
+    assert " by c" not in worse
+    assert ") by wind at dawn" in read_section(now, "changes")
+    assert not re.search(r"mean arrival delay|[0-9] min\b", page)
+
+
+def test_a_squared_error_is_in_squares_of_the_prediction_s_unit():
+    """Where that is a word; other losses have no unit."""
+    plan = SimpleNamespace(space="loss", total="loss")
+    for loss, unit, written in (("squared", "min", "min²"), ("squared", "km/h", ""), ("log", "min", "")):
+        plan.quantity = Quantity(loss)
+        words = make_vocabulary(plan, Names(prediction=Name("arrival delay", unit)))
+        assert (words.total, words.unit) == ("loss", written)
 
 
 def test_other_runs_have_no_such_section(example, tmp_path):

@@ -169,6 +169,7 @@ def test_what_has_no_loss_is_refused(there, tmp_path, options, error, says):
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 
+@pytest.mark.slow
 def test_errors_of_the_background_are_of_the_quantity(there, tmp_path):
     """Beside every attribution; a row without a label has none."""
     make(there, tmp_path / "run", "loss", background_errors=True)

@@ -15,7 +15,7 @@ from tests.pipeline.stores.serving import served
 
 BELOW = {"data/a.parquet": b"PAR1a", "data/month=1/b.parquet": b"PAR1bb", "data/month=1/deep/c.csv": b"c,d", "other/d": b""}
 ODD = ("with space", "ä é", "a+b", "100%25", "a[1]", "a*b", "a&b=c", "x'y", "a:b", "a,b;c", "ends.")
-WITHOUT_CONDITIONS = "memory"
+WITHOUT_CONDITIONS = ("memory",)
 KINDS = ("folder", "memory", "bucket", *CLOUDS)
 
 

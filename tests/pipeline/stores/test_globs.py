@@ -158,6 +158,7 @@ def test_a_folder_of_a_bucket_that_cannot_be_listed_is_refused(bucket, monkeypat
         assert not isinstance(refusal.value, NotThere)
 
 
+@pytest.mark.slow
 def test_a_glob_in_a_bucket_lists_the_folders_that_it_goes_through_once(bucket, monkeypatch):
     """And of the names there those alone that begin as it says; nothing beside or below them."""
     for name in ("data/year=1/a.parquet", "data/year=2/a.parquet", "data/year=2/deep/b.parquet", "data/other/c.parquet", "more/year=3/a.parquet"):

@@ -60,6 +60,11 @@ def test_long_names_of_runs_are_whole(monkeypatch, capsys):
     assert "".join(row[1].strip() for row in rows) == "".join(names)
 
 
+def test_names_without_a_page_are_refused(tmp_path, capsys):
+    assert cli.main(["runs", str(tmp_path), "--names", "names.toml"]) == 2
+    assert "--names is of the page that --html writes, expected --html too" in capsys.readouterr().err
+
+
 def test_no_runs_and_no_folder(tmp_path, capsys):
     assert cli.main(["runs", str(tmp_path)]) == 0
     assert capsys.readouterr().out == f"{tmp_path}: no runs there\n"

@@ -120,8 +120,8 @@ def test_columns_are_found_by_name_and_once():
     with pytest.raises(SchemaMismatch, match="f: column 'X' missing, got y, x, z"):
         schema.check_columns([Feature("X")], [], columns, (), "f")
     named = pa.schema([("carrier", pa.string())])
-    with pytest.raises(SchemaMismatch, match=r"f: column 'carier' missing, got carrier; did you mean 'carrier'\?$"):  # which is a feature too
-        schema.check_columns([Feature("carrier", True, categories=("a",))], ["carier"], named, (), "f")
+    with pytest.raises(SchemaMismatch, match=r"f: column 'carriier' missing, got carrier; did you mean 'carrier'\?$"):  # which is a feature too
+        schema.check_columns([Feature("carrier", True, categories=("a",))], ["carriier"], named, (), "f")
     with pytest.raises(SchemaMismatch, match="f: column 'x' stands 2 times, expected once"):
         schema.check_columns([NUMBER], [], pa.schema([("x", pa.int8()), ("x", pa.int8())]), (), "f")
 

@@ -10,12 +10,24 @@ from scipy import stats
 from leafledger import explain
 from leafledger.kernels.distributions.histogram import Histogram, find_cells
 from leafledger.pipeline.drift.compare.alarm_thresholds import Thresholds
-from leafledger.pipeline.drift.compare.shifts import _compare, _fold, _shift, judge, set_parts, shift_groups, shift_phi, shift_total, shift_values
-from leafledger.pipeline.drift.compare.split import take_night
+from leafledger.pipeline.drift.compare.shifts import (
+    _compare,
+    _fold,
+    _shift,
+    judge,
+    set_parts,
+    shift_groups,
+    shift_mean,
+    shift_phi,
+    shift_total,
+    shift_values,
+)
+from leafledger.pipeline.drift.compare.split import Night, take_night
 from leafledger.pipeline.drift.compare.statistics import Apart, compare_categories, compare_numbers
 from leafledger.pipeline.drift.measure.distribution import Categories, Distribution
 from leafledger.pipeline.drift.measure.means import find_means, means_of, nothing
 from leafledger.pipeline.drift.measure.measured_run import measure_run
+from tests.more import more
 from tests.pipeline.conftest import train, write_data
 from tests.pipeline.running import attributions
 
@@ -52,7 +64,7 @@ def test_false_alarms_stay_at_the_rate_promised():
     assert unsized <= 10 + 3 * np.sqrt(10)
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 8, 20])
+@pytest.mark.parametrize("n_rows", [*more(1, 2), 3, *more(5, 8), 20])
 @pytest.mark.slow
 def test_nights_of_a_few_rows_raise_no_false_alarms(n_rows):
     """At most 1 % of 300 pairs of nights without drift, and but for chance, by the tests alone; no two nights of 3 rows are far enough apart."""
@@ -195,3 +207,14 @@ def test_parts_of_two_models_are_set():
     found = set_parts([shift, dataclasses.replace(shift, kind="value", output="")], {("0", "a"): (1.0, 2.0)})
     assert (found[0].data, found[0].model) == (1.0, 2.0)
     assert np.isnan(found[1].data)
+
+
+@pytest.mark.parametrize(("moved", "alarms"), [(0.05, False), (0.15, True), (0.3, True)])
+def test_the_mean_alarms_where_its_rows_do(moved, alarms):
+    """Predictions that all move by so many deviations: one verdict of the mean and of the share of rows that are elsewhere."""
+    rng = np.random.default_rng(5)
+    nights = tuple(draw(rng, 10**6, shift) for shift in (0.0, moved))
+    means = tuple(Night(means_of(night), 0.0, {}, 0.0) for night in nights)
+    shifts = [*shift_mean("prediction", "0", means), _shift("prediction", "0", "", *map(means_of, nights), compare_numbers(*nights))]
+    assert_allclose(shifts[0].distance, moved, atol=0.01)
+    assert [shift.drifted for shift in judge(shifts, Thresholds())] == [alarms, alarms]

@@ -96,16 +96,19 @@ def test_what_made_predictions_worse_is_said(nights):
     found = drift(now, against=before, by=["region"], scheduler="serial")
     (said,) = found.worse
     means = [average(each, "loss") for each in rows]
-    assert said.startswith(f"the mean loss rose from {means[0]:.4g} to {means[1]:.4g}, +{means[1] - means[0]:.4g} (")
-    assert f": {change(rows, 'phi_c'):+.4g} (" in said
+    assert said.startswith(f"the mean loss rose from {means[0]:.4g} to {means[1]:.4g}, +{means[1] - means[0]:.4g} (standard error ")
+    assert f"{change(rows, 'phi_c'):+.4g} (" in said
     rest = sum(change(rows, f"phi_{name}") for name in FEATURES if name != "c")
-    assert said.endswith(f") of it is c, {change(rows, 'base'):+.4g} is the mix of labels, {rest:+.4g} the other features")
+    labels = change(rows, "base")
+    assert ") by c" in said
+    assert f"{labels:+.4g} by labels {'harder' if labels > 0 else 'easier'} to predict" in said
+    assert f"{rest:+.4g} by the other features" in said
     assert said in found.alarms
-    assert any(line.startswith("region=n: the mean loss rose from ") and ") of it is c, " in line for line in found.alarms)
+    assert any(line.startswith("region=n: the mean loss rose from ") and ") by c" in line for line in found.alarms)
     assert json.loads((now / "after" / "drift.json").read_text())["worse"] == [said]
     back = drift(before, against=now, scheduler="serial")
     assert back.worse[0].startswith("the mean loss fell from ")
-    assert " of it is c, " in back.worse[0]
+    assert " by c" in back.worse[0]
     assert not any("mean loss" in line for line in back.alarms)
 
 

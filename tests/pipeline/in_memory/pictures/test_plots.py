@@ -11,6 +11,7 @@ def test_every_plot_returns_a_picture():
     asked = {"scatter": ("age",)}
     kinds = [name for name, _ in inspect.getmembers(Plots, inspect.isfunction) if not name.startswith("_")]
     assert kinds == ["bar", "beeswarm", "curves", "heatmap", "interactions", "scatter", "waterfall"]
+    assert all(f".{kind}" in repr(attribute(MODEL, FRAME[:5]).plot) for kind in kinds)
     for kind in kinds:
         found = attribute(MODEL, FRAME[:60], "curves") if kind == "curves" else attribute(MODEL, FRAME[:60], interactions="all")
         assert isinstance(getattr(found.plot, kind)(*asked.get(kind, ())), Picture)

@@ -31,6 +31,7 @@ def files(tmp_path_factory):
     return str(folder / "model.json"), rows, folder
 
 
+@pytest.mark.slow
 def test_names_positions_and_order_say_the_same(files):
     """As a mapping, as a list of all, and as a method's parameter; values with probabilities are what drawing them comes to."""
     model, rows, _ = files

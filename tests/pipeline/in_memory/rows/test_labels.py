@@ -39,7 +39,8 @@ def test_they_are_numbers_or_columns():
     ("label", "weight", "error", "says"),
     [
         (None, None, UsageError, "method 'r2' needs labels; give them as label$"),
-        (["low", "high"], None, UsageError, "label has 'low', expected numbers, or the name of a column"),
+        (["low", "high"], None, UsageError, "label has 'low', expected numbers, or the name of a column; two classes are 0 and 1"),
+        (np.array(["low", "high"]), None, UsageError, "label has 'low', expected numbers, or the name of a column; two classes are 0 and 1"),
         ("c", None, UsageError, "label is 'c', which is no column of the rows"),
         ([1.0], None, UsageError, r"label has shape \(1,\), expected one number for each of 2 rows"),
         ("a", [1.0, -1.0], InvalidLabel, "the weight is -1.0"),

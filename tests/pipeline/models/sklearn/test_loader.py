@@ -121,7 +121,7 @@ def test_a_search_is_what_it_found():
     [
         (
             pipeline.make_pipeline(preprocessing.StandardScaler(), tree.DecisionTreeRegressor()),
-            r"^Pipeline is no sum of trees: leafledger.attribute\(model, rows\) takes the object and transforms rows",
+            r"^Pipeline is no sum of trees: leafledger.attribute\(model, rows\) and leafledger.prepare\(model\) take the object and transform rows",
         ),
         (calibration.CalibratedClassifierCV(tree.DecisionTreeClassifier()), r"explain the classifier that it calibrates"),
         (multioutput.MultiOutputRegressor(tree.DecisionTreeRegressor()), r"explain each output's estimator by itself: model.estimators_\[0\]$"),

@@ -11,6 +11,11 @@ import pytest
 from leafledger import UsageError, check_run, explain, nearest_changes, read_run
 from leafledger.pipeline.errors import UnsupportedModel
 from leafledger.pipeline.runs.columns.change_columns import read_changes
+from leafledger.pipeline.runs.job.job import make_job
+from leafledger.pipeline.runs.job.options import Options
+from leafledger.pipeline.runs.plan.model import load_model
+from leafledger.pipeline.runs.plan.planned_run import plan_run
+from leafledger.pipeline.stores.table_arrays import table_bytes
 from tests.pipeline.in_memory.changes.libraries import make_frame, train_catboost, train_lightgbm, with_categories
 from tests.pipeline.running import attributions
 
@@ -79,6 +84,18 @@ def test_other_scales_and_places_have_the_same_changes(risks, run, tmp_path):
     explain(folder / "model.txt", folder / "rows.parquet", tmp_path / "b", **given, background=folder / "rows.parquet")
     for other in ("a", "b"):
         assert attributions(tmp_path / other)["changes"].to_pylist() == attributions(run)["changes"].to_pylist()
+
+
+def test_a_worker_s_memory_holds_the_tables_of_changes(risks, tmp_path):
+    """Beside those of attributions."""
+    folder, *_ = risks
+
+    def plan(**given):
+        job = make_job(folder / "model.txt", folder / "rows.parquet", tmp_path / "run", Options(scheduler="serial", **given))
+        return plan_run(job, load_model(job))
+
+    alone, both = plan(), plan(reasons=TOLD)
+    assert both.memory.tables - alone.memory.tables > table_bytes(both.tables.game.changes) * 0.9 > 0
 
 
 def test_rows_that_are_explained_again_say_the_same(run):

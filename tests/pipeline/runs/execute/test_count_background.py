@@ -117,6 +117,7 @@ count_background.read_slices = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.slow
+@pytest.mark.more
 def test_a_worker_killed_while_counting_does_not_show(example, background_uri, against_rows, tmp_path, monkeypatch):
     """What it had counted is counted again, and the bits are the same."""
     monkeypatch.setattr(background, "ITEM_ROWS", 100)

@@ -97,6 +97,7 @@ def test_a_scheduler_is_asked_for_its_workers(example, many_rows, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.more
 def test_no_more_workers_are_counted_than_there_are_tasks(example, tmp_path):
     """One file of few rows is one task."""
     path = tmp_path / "rows.parquet"

@@ -5,7 +5,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from distributed import LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger import attribute, check_run, explain
@@ -27,6 +26,7 @@ def run(example, background_uri, tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.more
 def test_two_standard_errors_hold_the_populations_value_on_94_of_100_attributions():
     """Backgrounds are drawn from a population whose own values are known. Of t with 19 degrees of freedom, 94.0 % lie within two."""
     rng = np.random.default_rng(3)
@@ -94,12 +94,11 @@ def test_in_memory_and_in_a_run_rows_are_dealt_out_alike(run, example, backgroun
 
 
 @pytest.mark.slow
-def test_errors_are_the_same_bits_on_a_cluster_and_from_counts_that_were_kept(run, example, background_uri, monkeypatch):
+def test_errors_are_the_same_bits_on_a_cluster_and_from_counts_that_were_kept(run, example, background_uri, monkeypatch, two_workers):
     monkeypatch.setattr(background, "ITEM_ROWS", 100)
     given = {"background": background_uri, "background_errors": True, "precision": "float64", "ids": "flight"}
     explain(example.model, example.data, run.parent / "serial" / "run", **given, scheduler="serial")
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0") as workers:
-        explain(example.model, example.data, run.parent / "cluster" / "run", **given, scheduler=workers.scheduler_address)
+    explain(example.model, example.data, run.parent / "cluster" / "run", **given, scheduler=two_workers)
     assert contents(run.parent / "serial") == contents(run.parent / "cluster")
     counted = []
     given["progress"] = lambda work: counted.append(work.doing) or (lambda done: None)

@@ -163,15 +163,14 @@ def test_a_scheduler_that_is_away_is_said(example, tmp_path, blocks):
 
 
 @pytest.mark.slow
-def test_runs_are_the_same(example, tmp_path, monkeypatch):
+def test_runs_are_the_same(example, tmp_path, monkeypatch, two_workers):
     """Byte for byte, also where the footers of a background are read by worker processes."""
     write_copies(example, tmp_path / "data", *NAMES)
     given = {"background": tmp_path / "data", "ids": ["name"]}
     explain(example.model, tmp_path / "data", tmp_path / "serial", scheduler="serial", tables=tmp_path / "a", **given)
     monkeypatch.setattr(listed, "MANY", 11)
     monkeypatch.setattr(listed, "BLOCK", 3)
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as there:
-        explain(example.model, tmp_path / "data", tmp_path / "run", scheduler=there.scheduler_address, tables=tmp_path / "b", **given)
+    explain(example.model, tmp_path / "data", tmp_path / "run", scheduler=two_workers, tables=tmp_path / "b", **given)
     assert contents(tmp_path / "run") == contents(tmp_path / "serial")
     explain(example.model, tmp_path / "data", tmp_path / "local", workers=2, tables=tmp_path / "c", **given)
     assert contents(tmp_path / "local") == contents(tmp_path / "serial")
