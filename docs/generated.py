@@ -11,6 +11,7 @@ from typing import Any
 import leafledger
 import leafledger.pipeline.errors
 from docs.benchmarked import as_table, bars, benchmarks
+from docs.fields import fields
 from docs.foreseen import COMPARED, REACHED, compare_runs, count_near, reach
 from leafledger.kernels.methods import METHODS, SHARED
 from leafledger.kernels.reductions.summary import list_grouped
@@ -382,4 +383,4 @@ SHOWN = (
     supported,
     verdicts,
 )
-PARTS: dict[str, Callable[..., str]] = {part.__name__: part for part in (*SHOWN, papers)}
+PARTS: dict[str, Callable[..., str]] = {part.__name__: part for part in (*SHOWN, papers, fields)}

@@ -24,22 +24,22 @@ from .objectives import Margin, Objective
 MAGIC = b"LEAFTREES 1\n"
 SIZE_BYTES = 8
 ARRAYS = {  # dtype and number of dimensions
-    "feature": ("<i4", 1),
-    "threshold": ("<f8", 1),
-    "missing_left": ("u1", 1),
-    "category_set": ("<i4", 1),
-    "left": ("<i4", 1),
-    "right": ("<i4", 1),
-    "value": ("<f8", 2),
-    "cover": ("<f8", 1),
-    "root": ("<i4", 1),
-    "output": ("<i4", 1),
-    "base": ("<f8", 1),
-    "n_categories": ("<i4", 1),
-    "zero_missing": ("u1", 1),
-    "set_start": ("<i8", 1),
-    "set_words": ("<u4", 1),
-    "iteration": ("<i4", 1),
+    "feature": ("<i4", 1),  # of a node: column of the split, -1 at leaves
+    "threshold": ("<f8", 1),  # of a node: a value goes left where it is at most this
+    "missing_left": ("u1", 1),  # of a node: 1 where a missing value goes left
+    "category_set": ("<i4", 1),  # of a node: at a categorical split the set of codes that go left, else -1
+    "left": ("<i4", 1),  # of a node: its child, counted over all trees; -1 at leaves
+    "right": ("<i4", 1),  # the other child
+    "value": ("<f8", 2),  # of a node and output, or of a node alone: what a leaf adds
+    "cover": ("<f8", 1),  # of a node: weight of the training rows that came through, the sum of its children's
+    "root": ("<i4", 1),  # of a tree: its first node
+    "output": ("<i4", 1),  # of a tree: output that it adds to where `value` is of nodes alone, else 0
+    "base": ("<f8", 1),  # of an output: margin before any tree
+    "n_categories": ("<i4", 1),  # of a feature: known categories, 0 of numbers
+    "zero_missing": ("u1", 1),  # of a feature: 1 where values up to 1e-35 count as missing
+    "set_start": ("<i8", 1),  # of a set s: it is words set_start[s] to set_start[s + 1] - 1
+    "set_words": ("<u4", 1),  # bit c: code c goes left; the bit after the last code stands for all others, those above it are 0
+    "iteration": ("<i4", 1),  # of a tree: iteration of boosting from 0 on, never falling; empty where trees are averaged
 }
 
 
@@ -49,15 +49,15 @@ class _Column:
 
     name: str
     categorical: bool
-    categories: tuple[str | int | float | bool, ...] | None
-    hashed: bool
-    perhaps_codes: bool
-    underscored: bool
-    missing: float | None
-    named: bool
-    by_value: bool
-    refuses_missing: bool = field(default=False, metadata={EMPTY: True})
-    partial: bool = field(default=False, metadata={EMPTY: True})
+    categories: tuple[str | int | float | bool, ...] | None  # by code; null where the column holds codes
+    hashed: bool  # categories are CatBoost's hashes
+    perhaps_codes: bool  # the file does not say whether training saw values or codes of categories
+    underscored: bool  # of LightGBM, else false
+    missing: float | None  # a number that stands for a missing value
+    named: bool  # false where the name is made up of the position; where no feature has a name, columns go by position
+    by_value: bool  # a matrix holds the categories themselves, as in CatBoost and scikit-learn; else their codes
+    refuses_missing: bool = field(default=False, metadata={EMPTY: True})  # rows in which it is missing are refused
+    partial: bool = field(default=False, metadata={EMPTY: True})  # categories are those alone that splits ask for; training may have seen others
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +65,16 @@ class _Header:
     """The header of a file."""
 
     origin: str  # origin of the trees, for people
-    objective: str
+    objective: str  # what they were trained for
+    # what margins are: label (a prediction in the label's units), class (a class's score), classes (scores of classes of which a row has one), alone
+    # (one of these without the others) or other
     margin: Literal["label", "class", "classes", "alone", "other"]
-    link: LinkName | None  # predictions are this link of ``scale`` times the margin; None for other predictions
+    link: LinkName | None  # predictions are this link of `scale` times the margin: identity, sigmoid, softmax or exp; null for other predictions
     scale: float
-    outputs: tuple[str, ...]
-    single_precision: bool
+    outputs: tuple[str, ...]  # their names
+    single_precision: bool  # values are rounded to single precision before they are compared
     base_is_first: bool  # the base value belongs to the first iteration
-    features: tuple[_Column, ...]
+    features: tuple[_Column, ...]  # an object for each
     arrays: dict[str, tuple[int, ...]]  # shapes by name
     probability: LinkName | None = field(default=None, metadata={EMPTY: True})  # to a probability, if predictions are something else
     classes: tuple[str, ...] = field(default=(), metadata={EMPTY: True})  # names of both classes of a single margin

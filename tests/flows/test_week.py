@@ -12,7 +12,7 @@ import pytest
 import leafledger
 from leafledger.flows.stages import RETRY_SECONDS
 from leafledger.pipeline.command.cli import main
-from tests.docs.blocks import read_blocks
+from tests.docs.blocks import agrees, read_blocks
 from tests.earlier.moving import RUNS
 from tests.flows.conftest import wait_for
 from tests.flows.telling import TOLD_SECONDS
@@ -242,5 +242,6 @@ def test_a_night_of_an_earlier_version_is_last_nights(week):
 
 
 def test_the_page_says_what_was_seen(week):
-    """Block by block; ``python -m tests.flows.week`` writes them."""
-    assert [block.text for block in read_blocks(PAGE)] == [settle(said) for said in week.said]
+    """Each block in turn, with an ellipsis for what it leaves out; ``python -m tests.flows.week`` prints all of it."""
+    seen = iter(map(settle, week.said))
+    assert [block.text for block in read_blocks(PAGE) if not any(agrees(block.text, said) for said in seen)] == []

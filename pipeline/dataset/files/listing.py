@@ -67,11 +67,11 @@ class WorkItem:
 class Rejected:
     """Rows that cannot be explained, with the reason."""
 
-    part: int | None  # of the work item; None for a file with an unreadable footer
-    uri: str
-    row_groups: tuple[int, ...]  # empty for a file with an unreadable footer
-    n_rows: int | None  # None for such a file
-    reason: str  # says where: file, row groups, column
+    part: int | None  # of the work item; null for a file with an unreadable footer
+    uri: str  # of the file
+    row_groups: tuple[int, ...]  # of the file; none for a file with an unreadable footer
+    n_rows: int | None  # of the work item, or of the file where it has several; null for a file with an unreadable footer
+    reason: str  # the error, in one line
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class Thresholds:
     """A column has drifted if its corrected test is significant and its distance is large enough."""
 
     false_discovery_rate: float = 0.01  # largest share of false alarms among all alarms on average, and of runs with alarms if nothing drifts
-    distance: float = 0.05  # Kolmogorov–Smirnov, or total variation: share of rows that moved
+    distance: float = 0.05  # Kolmogorov–Smirnov, or total variation: at least this share of rows has another value, said as `differs by 5.3%`
     share: float = 0.01  # change of the share of missing or unseen rows
     psi: float | None = None  # if given: a column also drifts if its PSI exceeds the expected value by this
     loss: float = 0.1  # rise of the mean loss, as a share of what it was

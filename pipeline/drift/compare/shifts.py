@@ -38,12 +38,12 @@ class Shift:
     output: str  # "" for values
     feature: str  # "" for margins
     reference_rows: int  # number of nonmissing values; for shares, of rows
-    rows: int
+    rows: int  # the same of the run
     reference_mean: float
     mean: float
-    change: float
+    change: float  # of the mean
     standard_error: float  # of the change
-    reference_mean_abs: float
+    reference_mean_abs: float  # of magnitudes, as the next three
     mean_abs: float
     change_abs: float
     standard_error_abs: float
@@ -51,17 +51,17 @@ class Shift:
     share: float
     reference_rank: int | None  # by mean |phi|
     rank: int | None
-    psi: float
+    psi: float  # population stability index
     psi_expected: float  # expected without drift
-    wasserstein: float
+    wasserstein: float  # distance, in the column's units
     # Kolmogorov–Smirnov; total variation of categories; difference of shares; of the mean loss its rise, as a share of what it was; of a mean margin
     # or prediction its change, in standard deviations of what the rows had
     distance: float
-    p: float
+    p: float  # how probable so large a distance is without drift
     corrected: float  # p, corrected for all tests of both runs
-    data: float = math.nan  # change of mean phi due to the data,
+    data: float = math.nan  # change of mean phi due to the data, with --both-ways
     model: float = math.nan  # and due to the model
-    drifted: bool = False
+    drifted: bool = False  # a threshold is crossed
     group: str = ""  # of the rows: its values as a JSON list; "" for all rows
     unsure: bool = False  # most values of both runs share a histogram bin: distances are lower bounds
 

@@ -19,21 +19,21 @@ KEY = b"leafledger"
 NUMBERS = ("mean", "spread", "mean_abs", "spread_abs", "low", "high")
 SCHEMA = pa.schema(
     [
-        pa.field("column", pa.string(), nullable=False),
-        pa.field("kind", pa.string(), nullable=False),
-        pa.field("output", pa.string(), nullable=False),
-        pa.field("of", pa.string(), nullable=False),
-        pa.field("rows", pa.int64(), nullable=False),
-        pa.field("missing", pa.int64(), nullable=False),
-        pa.field("infinite", pa.int64()),
-        *(pa.field(name, pa.float64()) for name in NUMBERS),
-        pa.field("level", pa.int64()),
-        pa.field("cells", pa.list_(pa.int64())),
-        pa.field("points", pa.list_(pa.float64())),
-        pa.field("unseen", pa.int64()),
-        pa.field("categories", pa.list_(pa.string())),
-        pa.field("counts", pa.list_(pa.int64())),
-        pa.field("bits", pa.int64()),
+        pa.field("column", pa.string(), nullable=False),  # of the parts
+        pa.field("kind", pa.string(), nullable=False),  # total (margin, prediction or loss), base (of losses), phi or value
+        pa.field("output", pa.string(), nullable=False),  # of the model; empty for values
+        pa.field("of", pa.string(), nullable=False),  # the feature or group; empty for totals
+        pa.field("rows", pa.int64(), nullable=False),  # all
+        pa.field("missing", pa.int64(), nullable=False),  # rows without a value
+        pa.field("infinite", pa.int64()),  # infinite values; null for categories
+        *(pa.field(name, pa.float64()) for name in NUMBERS),  # of finite values; the spread is the sum of squared distances from the mean
+        pa.field("level", pa.int64()),  # low bits that cells leave out; 0 where there are points, null for categories
+        pa.field("cells", pa.list_(pa.int64())),  # that are not empty: bits of a float64, those after the sign inverted in negative ones
+        pa.field("points", pa.list_(pa.float64())),  # the different values, where they are at most 4,096
+        pa.field("unseen", pa.int64()),  # values that are no category of the model; null where it does not list them
+        pa.field("categories", pa.list_(pa.string())),  # null where they are too many
+        pa.field("counts", pa.list_(pa.int64())),  # of each cell, point or category
+        pa.field("bits", pa.int64()),  # of the narrowest floating-point type that parts keep the column in; null for categories
     ],
     metadata={KEY: FORMAT},
 )

@@ -60,38 +60,38 @@ class Forgotten:
 class Manifest:
     """What was published, proved: readers trust this alone."""
 
-    format_version: int = field(default=FORMAT, kw_only=True)  # of its text
+    format_version: int = field(default=FORMAT, kw_only=True)  # number of the format of this and the run's other records
     digest: str = field(default="", kw_only=True, metadata={UNWRITTEN: True})  # SHA-256 of a text of an earlier format; empty for one of today's
-    version: str
-    place: str  # below the run, where its plan and all but its parts lies; empty but for a run that took the place of another
-    plan: str  # SHA-256
-    model: str  # as in the plan
-    model_digest: str
-    library: str
+    version: str  # of Leafledger
+    place: str  # below the run, where its plan and all but its parts lie; empty but for a run that replaced another
+    plan: str  # SHA-256 of plan.json
+    model: str  # URI of its file; of a model in MLflow with its version
+    model_digest: str  # SHA-256 of the model's file
+    library: str  # that the model is of
     method: str
-    parameters: dict[str, Any]
-    background: str | None  # as in the plan
-    reasons: str | None  # SHA-256 of the file that says what is told of a row
-    precision: Precision
+    parameters: dict[str, Any]  # of the method
+    background: str | None  # its URI; "model" for leaf weights, null for the path-dependent game
+    reasons: str | None  # SHA-256 of the file of reasons
+    precision: Precision  # float32 or float64
     device: Device  # that computed the attributions, "cpu" or "cuda"
-    outputs: tuple[str, ...]
-    space: Space  # units of attributions and base values
+    outputs: tuple[str, ...]  # their names
+    space: Space  # units of attributions and base values: margin, probability, response or loss
     base: tuple[float, ...]  # of every output, with every feature absent; none of a loss, of which every row has its own
     bound: tuple[float, ...]  # no margin is further from that of the base value
     used: tuple[int, ...]  # features that some split asks for, by position
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
     pairs: tuple[tuple[int, ...], ...]  # of these that interact, or sets of them, where interactions were asked for
     n_rows: int  # explained, and there
-    n_files: int  # of the plan, with rows; those whose footers could not be read are none of them
-    residual: float | None  # largest of any row, as a fraction of the bound; None where the method is not additive
-    parts: tuple[PartEntry, ...]
-    summaries: tuple[SummaryEntry, ...]
-    rejected: tuple[Rejected, ...]  # rows that could not be explained, and why
+    n_files: int  # of the data that have rows and a footer that can be read
+    residual: float | None  # largest distance of a row's attributions from what they add up to, as a fraction of the bound; null where they need not
+    parts: tuple[PartEntry, ...]  # part, uri below the run, n_rows, size and sha256 of each
+    summaries: tuple[SummaryEntry, ...]  # uri below the run, size and sha256 of each
+    rejected: tuple[Rejected, ...]  # rows that could not be explained, and why, as in rejected.json
     totals: dict[str, dict[str, Any]]  # what summaries say once of all rows, by their names
     missing: float | None = field(default=None, metadata={EMPTY: True})  # number that stands for missing values besides null and NaN, if any
-    forgotten: tuple[Forgotten, ...] = field(default=(), metadata={EMPTY: True})  # rows that were taken out since; summaries were made with them
-    sets: Sets | None = field(default=None, metadata={EMPTY: True})  # as in the plan
-    quantity: Quantity | None = field(default=None, metadata={EMPTY: True})  # as in the plan
+    forgotten: tuple[Forgotten, ...] = field(default=(), metadata={EMPTY: True})  # rows taken out since; totals and summaries were made with them
+    sets: Sets | None = field(default=None, metadata={EMPTY: True})  # of sets of features: their largest size, and the index
+    quantity: Quantity | None = field(default=None, metadata={EMPTY: True})  # what attributions are carried to background row by background row
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")
