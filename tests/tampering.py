@@ -43,8 +43,8 @@ KINDS = {  # what runs are asked for: together they have every field of a manife
 }
 EARLIER = ("0.1.0/pairs", "0.1.0/shares", "0.1.0/marginal", "0.1.0/ranks", "0.2.0/shares", "0.2.0/told")  # kept runs of other versions
 # What of a plan nothing else tells, where whoever changes it writes manifest and parts anew too: the name of the data, and of their pieces what
-# the model does not read. The name of the data stands in no part, which names its files.
-INFORMATIVE = ("data", "items")
+# the model does not read. The name of the data stands in no part, which names its files. What margins are is for sentences alone.
+INFORMATIVE = ("data", "items", "predicts")
 
 
 @dataclass(frozen=True, slots=True)
