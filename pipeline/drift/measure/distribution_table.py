@@ -26,7 +26,8 @@ SCHEMA = pa.schema(
         pa.field("rows", pa.int64(), nullable=False),  # all
         pa.field("missing", pa.int64(), nullable=False),  # rows without a value
         pa.field("infinite", pa.int64()),  # infinite values; null for categories
-        *(pa.field(name, pa.float64()) for name in NUMBERS),  # of finite values; the spread is the sum of squared distances from the mean
+        # of finite values: mean, sum of squared distances from it (spread), both of magnitudes (abs), smallest (low), largest (high)
+        *(pa.field(name, pa.float64()) for name in NUMBERS),
         pa.field("level", pa.int64()),  # low bits that cells leave out; 0 where there are points, null for categories
         pa.field("cells", pa.list_(pa.int64())),  # that are not empty: bits of a float64, those after the sign inverted in negative ones
         pa.field("points", pa.list_(pa.float64())),  # the different values, where they are at most 4,096
