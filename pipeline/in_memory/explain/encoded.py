@@ -17,7 +17,7 @@ from ...errors import SchemaMismatch, UnsupportedModel, UsageError
 from ...models.model import Feature
 from ...models.sklearn.encoder_groups import encoder_groups
 from ...models.sklearn.loader import find_kinds, unwrap
-from ..rows.given_rows import BACKGROUND, ROWS, as_rows
+from ..rows.given_rows import BACKGROUND, ROWS, as_rows, refuse_turned
 from ..rows.named_column import take_column
 from .attributions import Attributions
 
@@ -50,8 +50,7 @@ class Encoder:
     def encode(self, rows: Any, label: Any, weight: Any) -> EncodedRows:
         """Transform rows; a label or weight that names one of their columns is taken from there."""
         given = _as_given(rows, self.names is not None, ROWS)
-        label = take_column(given, label, "label is").to_numpy() if isinstance(label, str) else label
-        weight = take_column(given, weight, "weight is").to_numpy() if isinstance(weight, str) else weight
+        label, weight = (_take(name, each, given) for name, each in (("label", label), ("weight", weight)))
         return EncodedRows(self._transform(given, ROWS), given, label, weight)
 
     def encode_background(self, rows: Any) -> Any:
@@ -87,6 +86,12 @@ class Encoder:
 
         known, empty = getattr(self.last, "feature_names_in_", None), np.zeros((0, self.last.n_features_in_))
         return empty if known is None else pd.DataFrame(empty, columns=known)
+
+
+def _take(name: str, numbers: Any, given: Any) -> Any:
+    """Take labels or weights of rows while these still have their columns and an index."""
+    refuse_turned(name, numbers, given)
+    return take_column(given, numbers, f"{name} is").to_numpy() if isinstance(numbers, str) else numbers
 
 
 def _as_given(rows: Any, named: bool, where: str) -> Any:

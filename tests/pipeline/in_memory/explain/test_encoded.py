@@ -201,6 +201,28 @@ def test_a_pipeline_is_prepared_once_for_many_calls(tmp_path):
     assert_array_equal(shares.phi, attribute(boosted, FRAME, "r2", label=TARGET.to_numpy()).phi)
 
 
+@pytest.mark.parametrize("name", ["label", "weight"])
+def test_labels_in_another_order_than_rows_are_refused(name):
+    """As without a Pipeline, though what the last step sees has no labels of rows any more."""
+    boosted = fit(lightgbm.LGBMRegressor(n_estimators=4, verbose=-1, n_jobs=1))
+    turned = {"label": TARGET.to_numpy(), name: TARGET.abs()[::-1]}
+    line = f"^{name} is a Series with the labels of the rows in another order, expected the same order, or an array$"
+    for asked in (lambda: attribute(boosted, FRAME, "r2", **turned), lambda: prepare(boosted, "r2")(FRAME, **turned)):
+        with pytest.raises(UsageError, match=line):
+            asked()
+    assert_array_equal(attribute(boosted, FRAME, "r2", label=TARGET).phi, attribute(boosted, FRAME, "r2", label=TARGET.to_numpy()).phi)
+
+
+def test_a_pipeline_that_is_fitted_anew_changes_no_explainer():
+    """Pipelines fit their steps in place: a scaler of other rows would hand the trees as they were other numbers of the same rows."""
+    model = make_pipeline(StandardScaler(), RandomForestRegressor(3, max_depth=3, random_state=0)).fit(FRAME[["income"]], TARGET)
+    explainer, before = prepare(model), attribute(model, FRAME)
+    model.fit(2 * FRAME[["income"]] + 7, TARGET)
+    found = explainer(FRAME)
+    assert_array_equal(found.phi, before.phi)
+    assert_array_equal(found.prediction, before.prediction)
+
+
 def test_engines_are_told_the_columns_of_no_rows():
     """Which transformers refuse: of Arrow's batches, and of partitions of Dask; a column that is missing is told there too."""
     named = make_pipeline(steps(sparse_output=False).set_output(transform="pandas"), LASTS["forest"]).fit(FRAME, TARGET)
