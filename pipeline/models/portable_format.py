@@ -64,7 +64,7 @@ class _Column:
 class _Header:
     """The header of a file."""
 
-    origin: str  # origin of the trees, for people
+    origin: str  # where the trees come from, for people
     objective: str  # what they were trained for
     # what margins are: label (a prediction in the label's units), class (a class's score), classes (scores of classes of which a row has one), alone
     # (one of these without the others) or other
@@ -76,7 +76,7 @@ class _Header:
     base_is_first: bool  # the base value belongs to the first iteration
     features: tuple[_Column, ...]  # an object for each
     arrays: dict[str, tuple[int, ...]]  # shapes by name
-    probability: LinkName | None = field(default=None, metadata={EMPTY: True})  # to a probability, if predictions are something else
+    probability: LinkName | None = field(default=None, metadata={EMPTY: True})  # link of margins to a probability, if predictions are something else
     classes: tuple[str, ...] = field(default=(), metadata={EMPTY: True})  # names of both classes of a single margin
     threshold: float | None = field(default=None, metadata={EMPTY: True})  # probability threshold of the second class, if not one half
 

@@ -25,9 +25,9 @@ class Thresholds:
     share: float = 0.01  # change of the share of missing or unseen rows
     psi: float | None = None  # if given: a column also drifts if its PSI exceeds the expected value by this
     loss: float = 0.1  # rise of the mean loss, as a share of what it was
-    # Change of the mean margin or prediction, in standard deviations of what the rows had before. Where normal ones all move by 0.125 of them, 5% are
-    # elsewhere, so that this alarm and that of the distance tell of the same changes; beyond 0.2, a mean of the demo that doubled made none.
-    mean: float = 0.1
+    # Where normal predictions all move by 0.125 standard deviations, 5% are elsewhere, so that this alarm and that of the distance tell of the same
+    # changes; beyond 0.2, a mean of the demo that doubled made none.
+    mean: float = 0.1  # change of the mean margin or prediction, in standard deviations of what the rows had before
     ndcg: float = 0.9  # the order of features drifts below this NDCG (as in Amazon SageMaker Clarify)
     ignore: tuple[str, ...] = ()  # features that are known to change, and make no alarm
 

@@ -77,7 +77,7 @@ class Manifest:
     outputs: tuple[str, ...]  # their names
     space: Space  # units of attributions and base values: margin, probability, response or loss
     base: tuple[float, ...]  # of every output, with every feature absent; none of a loss, of which every row has its own
-    bound: tuple[float, ...]  # no margin is further from that of the base value
+    bound: tuple[float, ...]  # of every output: no margin can lie further from its base value
     used: tuple[int, ...]  # features that some split asks for, by position
     players: tuple[int, ...]  # features or groups that some split asks for, by position; phi of the others is 0
     pairs: tuple[tuple[int, ...], ...]  # of these that interact, or sets of them, where interactions were asked for
@@ -91,7 +91,7 @@ class Manifest:
     missing: float | None = field(default=None, metadata={EMPTY: True})  # number that stands for missing values besides null and NaN, if any
     forgotten: tuple[Forgotten, ...] = field(default=(), metadata={EMPTY: True})  # rows taken out since; totals and summaries were made with them
     sets: Sets | None = field(default=None, metadata={EMPTY: True})  # of sets of features: their largest size, and the index
-    quantity: Quantity | None = field(default=None, metadata={EMPTY: True})  # what attributions are carried to background row by background row
+    quantity: Quantity | None = field(default=None, metadata={EMPTY: True})  # what was explained background row by background row, with --space
 
     def __repr__(self) -> str:
         counts = count(self.n_rows, "row"), count(len(self.parts), "part"), count(len(self.outputs), "output")

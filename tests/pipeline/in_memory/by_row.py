@@ -1,7 +1,6 @@
 """Models of every library on one frame with categories and missing values, and their predictions and losses by the definition."""
 
 import itertools
-import math
 
 import numpy as np
 import pandas as pd
@@ -64,10 +63,11 @@ def train_sklearn(objective, label):
     return model, lambda frame: np.log(model.predict(frame)) if objective == "gamma" else model.predict(frame)
 
 
-def enumerate_coalitions(margin_of, rows, background, function, label):
-    """Values of every row and feature, the row's total and its base: all coalitions against each background row, by the library's own margins."""
+def enumerate_coalitions(margin_of, rows, background, function, label, orders=None):
+    """Values of every row and feature, the row's total and its base: means over orders, all of them or some, against each background row, by the
+    library's own margins."""
     names, n = list(rows.columns), len(rows.columns)
-    coalitions = list(itertools.product((False, True), repeat=n))
+    coalitions, orders = list(itertools.product((False, True), repeat=n)), list(orders or itertools.permutations(range(n)))
     found = np.zeros((len(rows), n))
     totals, bases = np.zeros(len(rows)), np.zeros(len(rows))
     for i, y in enumerate(label):
@@ -81,10 +81,11 @@ def enumerate_coalitions(margin_of, rows, background, function, label):
             v = dict(zip(coalitions, of_row, strict=True))
             u, w = v[(True,) * n], v[(False,) * n]
             slope = (function(u, y) - function(w, y)) / (u - w) if abs(u - w) > 1e-12 else 0.0
-            for j in range(n):
-                for present in coalitions:
-                    if not present[j]:
-                        weight = math.factorial(sum(present)) * math.factorial(n - 1 - sum(present)) / math.factorial(n)
-                        found[i, j] += slope * weight * (v[(*present[:j], True, *present[j + 1 :])] - v[present]) / len(background)
+            for order in orders:
+                present = [False] * n
+                for j in order:
+                    before = v[tuple(present)]
+                    present[j] = True
+                    found[i, j] += slope * (v[tuple(present)] - before) / len(orders) / len(background)
             totals[i], bases[i] = function(u, y), bases[i] + function(w, y) / len(background)
     return found, totals, bases

@@ -1,5 +1,6 @@
 """Far out, of a single background row, and of constant models: parts keep their digits, with the models of every library."""
 
+import itertools
 import json
 
 import numpy as np
@@ -7,7 +8,21 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger import attribute
-from tests.pipeline.in_memory.by_row import DOUBLE, FRAME, HELD, LATE, LOSSES, NUMBERS, OTHERS, SCORE, N, enumerate_coalitions
+from tests.pipeline.in_memory.by_row import (
+    BACKGROUND,
+    DOUBLE,
+    FRAME,
+    HELD,
+    LATE,
+    LOSSES,
+    NUMBERS,
+    OTHERS,
+    ROWS,
+    SCORE,
+    N,
+    enumerate_coalitions,
+    train_lightgbm,
+)
 
 FAR = 30.0
 LABEL = np.array([1.0, 0.0, 1.0])
@@ -127,3 +142,27 @@ def test_of_a_constant_model_nothing_is_worse_or_better(make):
         assert_allclose(np.broadcast_to(found.base.reshape(-1), 3), found.prediction[:, 0], rtol=0, atol=1e-15)
     chance = attribute(model, rows, background=background, space="probability").base[0]
     assert_allclose(found.base[:, 0], -np.log([chance, 1 - chance, chance]), rtol=1e-9)
+
+
+def test_where_margins_are_equal_the_slope_is_the_loss_s_own():
+    """x0 + x1 of (1, -1) against (-1, 1): both margins are 0, parts of the margin are 2 and -2, and (3 - m)^2 falls by 6 there."""
+    from sklearn.ensemble import RandomForestRegressor
+
+    corners = np.array([[a, b] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
+    model = RandomForestRegressor(1, bootstrap=False, random_state=0).fit(corners, corners.sum(axis=1))
+    found = attribute(model, np.array([[1.0, -1.0]]), background=np.array([[-1.0, 1.0]]), space="loss", label=np.array([3.0]))
+    assert_allclose(found.phi[0, 0], [-12.0, 12.0], rtol=1e-12)
+    assert found.base.item() == pytest.approx(9.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("quantity", ["probability", "log"])
+def test_groups_in_a_sequence_are_told_row_by_row_too(quantity):
+    """Means over the orders in which delay and hour come before wind and carrier."""
+    model, margin_of = train_lightgbm("binary", LATE)
+    orders = [(*first, *then) for first in itertools.permutations((0, 1)) for then in itertools.permutations((2, 3))]
+    expected, totals, _ = enumerate_coalitions(margin_of, ROWS, BACKGROUND, LOSSES[quantity], LABEL, orders)
+    asked = {"space": "probability"} if quantity == "probability" else {"space": "loss", "label": LABEL}
+    partition = {"known": ["delay", "hour"], "told": ["wind", "carrier"]}
+    found = attribute(model, ROWS, "asymmetric", background=BACKGROUND, partition=partition, parameters={"sequence": ["known", "told"]}, **asked)
+    assert_allclose(found.phi[:, 0], expected, rtol=0, atol=DOUBLE)
+    assert_allclose(found.prediction[:, 0], totals, rtol=0, atol=DOUBLE)
