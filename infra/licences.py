@@ -10,7 +10,9 @@ from importlib.metadata import Distribution, PackageNotFoundError, distribution
 
 from packaging.requirements import Requirement
 
-REFUSED = re.compile(r"(?<!L)A?GPL|(?<!Lesser )GNU (Affero )?General Public|proprietary", re.IGNORECASE)
+COPYLEFT = r"(?<!L)(?<!Lesser )A?GPL|(?<!Lesser )GNU (Affero )?General Public"
+NOT_FREE = r"proprietary|commercial|-NC\b|SSPL|Server Side Public|BUSL|Business Source|Elastic-|Elastic License|NVIDIA|EULA|all rights reserved"
+REFUSED = re.compile(f"{COPYLEFT}|{NOT_FREE}", re.IGNORECASE)
 EXCEPTIONS = {  # by package, why it may be there
     "nvidia-nccl-cu12": "NVIDIA's own, may be redistributed; XGBoost's wheel asks for it, and nothing here loads it",
     "skops": "MIT, by its LICENSE file; its metadata name no licence",

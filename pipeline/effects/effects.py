@@ -314,7 +314,7 @@ def effects(
         "outputs": listing.model.outputs,
         "output": job.options.output,
         "output_names": job.options.outputs,
-        "missing": job.options.missing,
+        "missing": listing.model.missing,
         "background": job.data,
         "background_digest": listing.digest,
         "n_rows": listing.n_rows,

@@ -167,6 +167,12 @@ class Curves:
     ----------
     model_digest : str
         SHA-256 of the model's file.
+    trees : list of int or None
+        Of its iterations, the first and that behind the last; None for all.
+    missing : float or None
+        Number that stands for missing values besides null and NaN.
+    partition : mapping of str to list of str
+        Features of every group; empty where there are none.
     space : str
         What they are of.
     rows : mapping of (str, str) to list
@@ -174,6 +180,9 @@ class Curves:
     """
 
     model_digest: str
+    trees: list[int] | None
+    missing: float | None
+    partition: Mapping[str, list[str]]
     space: str
     rows: Mapping[tuple[str, str], list[dict[str, Any]]]
 
@@ -198,7 +207,8 @@ def read_curves(folder: str) -> Curves:
             raise InvalidRun(f"{uri}: is not the table that {RECORD} lists")
         for row in pq.read_table(local / name).to_pylist():
             rows.setdefault((row["output"], row["feature"]), []).append(row)
-    return Curves(str(record.get("model_digest")), str(record.get("space")), rows)
+    groups = {name: [*members] for name, members in record.get("partition") or ()}
+    return Curves(str(record.get("model_digest")), record.get("trees"), record.get("missing"), groups, str(record.get("space")), rows)
 
 
 def read_record(out: str) -> dict[str, Any] | None:

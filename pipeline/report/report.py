@@ -210,7 +210,12 @@ def _read_effects(run: FinishedRun, effects: str | PathLike | None, names: Names
     found = read_curves(folder)
     if found.model_digest != run.plan.model_digest:
         raise UsageError(f"{folder}: effects are of a model with SHA-256 {found.model_digest[:12]}, the run's had {run.plan.model_digest[:12]}")
-    return replace(found, rows={(output, names.title(feature)): rows for (output, feature), rows in found.rows.items()})
+    trees, mine = None if run.plan.trees is None else [*run.plan.trees], {name: [*members] for name, members in run.plan.groups}
+    for what, theirs, own in (("trees", found.trees, trees), ("missing", found.missing, run.manifest.missing)):
+        if theirs != own:
+            raise UsageError(f"{folder}: effects are of {what} {theirs}, the run is of {what} {own}; make them with the same")
+    alike = {(output, name): rows for (output, name), rows in found.rows.items() if found.partition.get(name) == mine.get(name)}
+    return replace(found, rows={(output, names.title(name)): rows for (output, name), rows in alike.items()})
 
 
 def gather(

@@ -75,6 +75,8 @@ def test_a_release_keeps_no_token_and_publishes_what_was_attested():
     assert {name for name, job in jobs.items() if job["permissions"].get("id-token") == "write"} == {"attest", "images", "publish"}
     assert {name for name, job in jobs.items() if job["permissions"].get("contents") == "write"} == {"announce"}
     assert (jobs["publish"]["needs"], jobs["announce"]["needs"], jobs["publish"]["environment"]) == (["attest", "images"], "publish", "pypi")
+    assert {name for name, job in jobs.items() if "environment" in job} == {"images", "publish"}  # a tag alone pushes nothing
+    assert jobs["images"]["environment"] == "pypi"
     assert "secrets." not in (GITHUB / "workflows" / "release.yml").read_text()
     attested = [step["with"] for step in jobs["attest"]["steps"] if "attest@" in step["uses"]]
     assert [each["subject-path"] for each in attested] == ["packages/*"] * 2

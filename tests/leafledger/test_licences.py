@@ -24,7 +24,11 @@ def test_exceptions_are_needed():
 
 
 @pytest.mark.parametrize(
-    "said", ["", "GPL-3.0-or-later", "GNU General Public License v2 (GPLv2)", "AGPL-3.0-only", "GNU Affero General Public License v3", "Proprietary"]
+    "said",
+    [
+        *("", "GPL-3.0-or-later", "GNU General Public License v2 (GPLv2)", "AGPL-3.0-only", "GNU Affero General Public License v3", "Proprietary"),
+        *("CC-BY-NC-4.0", "SSPL-1.0", "BUSL-1.1", "Elastic-2.0", "LicenseRef-NVIDIA-SOFTWARE-LICENSE", "Free for non-commercial use"),
+    ],
 )
 def test_some_are_refused(said):
     assert licences.refused({"some": said}) == {"some": said}
@@ -32,7 +36,14 @@ def test_some_are_refused(said):
 
 @pytest.mark.parametrize(
     "said",
-    ["MIT", "Apache-2.0 OR BSD-2-Clause", "LGPL-3.0-only", "GNU Lesser General Public License v3 (LGPLv3)", "Mozilla Public License 2.0 (MPL 2.0)"],
+    [
+        "MIT",
+        "Apache-2.0 OR BSD-2-Clause",
+        "LGPL-3.0-only",
+        "GNU Lesser GPL",
+        "GNU Lesser General Public License v3 (LGPLv3)",
+        "Mozilla Public License 2.0 (MPL 2.0)",
+    ],
 )
 def test_others_are_not(said):
     assert licences.refused({"some": said}) == {}

@@ -17,7 +17,8 @@ from ...errors import SchemaMismatch, UnsupportedModel, UsageError
 from ...models.model import Feature
 from ...models.sklearn.encoder_groups import encoder_groups
 from ...models.sklearn.loader import find_kinds, unwrap
-from ..rows.given_rows import BACKGROUND, ROWS, as_rows
+from ...models.sklearn.missing_texts import Spelling, find_spellings
+from ..rows.given_rows import BACKGROUND, ROWS, as_rows, refuse_turned
 from ..rows.named_column import take_column
 from .attributions import Attributions
 
@@ -45,24 +46,41 @@ class Encoder:
     used: tuple[str, ...]  # those that something is made of
     features: tuple[str, ...]  # all columns, as the first step takes them
     groups: Groups  # of these; empty where none were asked for
+    spellings: tuple[frozenset[Spelling], ...]  # of missing values, by column
     partition: Mapping[str, list[str | int]]  # of what the last step sees
 
     def encode(self, rows: Any, label: Any, weight: Any) -> EncodedRows:
         """Transform rows; a label or weight that names one of their columns is taken from there."""
-        given = _as_given(rows, self.names is not None, ROWS)
-        label = take_column(given, label, "label is").to_numpy() if isinstance(label, str) else label
-        weight = take_column(given, weight, "weight is").to_numpy() if isinstance(weight, str) else weight
+        given = self._spell(rows, ROWS)
+        label, weight = (_take(name, each, given) for name, each in (("label", label), ("weight", weight)))
         return EncodedRows(self._transform(given, ROWS), given, label, weight)
 
     def encode_background(self, rows: Any) -> Any:
         """Transform the rows of a background; None, or a word for one, stays as it is."""
         if rows is None or isinstance(rows, str):
             return rows
-        return self._transform(_as_given(rows, self.names is not None, BACKGROUND), BACKGROUND)
+        return self._transform(self._spell(rows, BACKGROUND), BACKGROUND)
 
     def show(self, found: Attributions, given: Any) -> Attributions:
         """Return attributions of the last step with the values and the groups of the rows as they were given."""
         return replace(found, rows=given, features=self.features, groups=self.groups)
+
+    def _spell(self, rows: Any, where: str) -> Any:
+        """Return rows as the first step takes them; where they come as no data frame, with missing texts as the steps know them."""
+        import pandas as pd
+
+        given = _as_given(rows, self.names is not None, where)
+        if isinstance(rows, pd.DataFrame) or not isinstance(given, pd.DataFrame):
+            return given
+        for name, known in zip(self.features, self.spellings, strict=True):
+            if not known or name not in given or not (lacking := given[name].isna()).any():
+                continue
+            if len(known) > 1:
+                raise SchemaMismatch(f"{where}: column {name!r} has missing values, which the Pipeline knows as None and as NaN; give a data frame")
+            texts = given[name].to_numpy(object, copy=True)
+            texts[lacking.to_numpy()] = next(iter(known))
+            given = given.assign(**{name: pd.Series(texts, given.index, object)})
+        return given
 
     def _transform(self, rows: Any, where: str) -> Any:
         """Transform rows, of which a frame may have more columns than the steps were fitted on."""
@@ -87,6 +105,12 @@ class Encoder:
 
         known, empty = getattr(self.last, "feature_names_in_", None), np.zeros((0, self.last.n_features_in_))
         return empty if known is None else pd.DataFrame(empty, columns=known)
+
+
+def _take(name: str, numbers: Any, given: Any) -> Any:
+    """Take labels or weights of rows while these still have their columns and an index."""
+    refuse_turned(name, numbers, given)
+    return take_column(given, numbers, f"{name} is").to_numpy() if isinstance(numbers, str) else numbers
 
 
 def _as_given(rows: Any, named: bool, where: str) -> Any:
@@ -129,5 +153,6 @@ def follow(model: Any, method: Any, partition: Partition | None) -> Encoder | No
         used=tuple(made),
         features=tuple(map(str, range(model.n_features_in_) if names is None else names)),
         groups=groups,
+        spellings=find_spellings(model[:-1], model.n_features_in_),
         partition={name: [column for member in members for column in made[member]] for name, members in groups} if groups else made,
     )

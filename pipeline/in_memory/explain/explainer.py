@@ -2,6 +2,8 @@
 
 import logging
 from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
 from os import PathLike
 from typing import Any, cast
 from weakref import ref
@@ -234,6 +236,7 @@ def prepare(
     say_compiling()
     encoder = follow(model, method, partition)
     if encoder is not None:
+        encoder = replace(encoder, steps=deepcopy(encoder.steps))  # which the Pipeline fits anew in place, while tables stay
         model, partition, background = encoder.last, encoder.partition, encoder.encode_background(background)
     row_output = read_row_output(output)
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))

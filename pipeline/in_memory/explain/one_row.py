@@ -20,11 +20,12 @@ def _find_row(found: Any, row: Any) -> int:
     if isinstance(row, Integral) and not isinstance(row, bool) and -len(found) <= int(row) < len(found):
         return int(row)
     if isinstance(row, Hashable) and not isinstance(row, Number):
-        places = np.flatnonzero([label == row for label in found.index])
-        if places.size == 1:
-            return int(places[0])
-        if places.size:
-            raise UsageError(f"row is {row!r:.40}, which is the label of {places.size:,} rows, expected one of their positions, such as {places[0]}")
+        same = (label == row for label in found.index)
+        places = [place for place, each in enumerate(same) if isinstance(each, bool | np.bool_) and each]  # NA says neither
+        if len(places) == 1:
+            return places[0]
+        if places:
+            raise UsageError(f"row is {row!r:.40}, which is the label of {len(places):,} rows, expected one of their positions, such as {places[0]}")
     meant = did_you_mean(row, found.index) if isinstance(row, str) else ""
     raise UsageError(f"row is {row!r:.40}, expected a position of {len(found):,} rows, or a label of one{meant}")
 

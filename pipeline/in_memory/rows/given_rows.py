@@ -127,6 +127,12 @@ def are_turned(given: Any, others: Any) -> bool:
     return len(labels) == len(known) and not labels.equals(known) and labels.is_unique and known.is_unique and bool(labels.isin(known).all())
 
 
+def refuse_turned(name: str, given: Any, rows: Any) -> None:
+    """Refuse numbers of rows, as their labels, that pandas would put in another order."""
+    if are_turned(given, rows):
+        raise UsageError(f"{name} is a Series with the labels of the rows in another order, expected the same order, or an array")
+
+
 def _check_columns(rows: Mapping[Any, Any], where: str) -> None:
     """Refuse columns that iterate over other things than values, or without order, or only once."""
     first = next(iter(rows.values()), None)

@@ -15,7 +15,7 @@ from ...dataset.columns.row_places import RowPlaces
 from ...errors import UsageError
 from ...methods.parameters import labelled_methods
 from ...models.model import Feature
-from .given_rows import are_turned, as_numbers, as_rows, say_given
+from .given_rows import as_numbers, as_rows, refuse_turned, say_given
 from .named_column import take_column
 
 Targets = tuple[np.ndarray, np.ndarray]  # labels and weights, (n,) float64 each
@@ -27,8 +27,7 @@ def _read_column(name: str, given: Any, rows: Any, n_rows: int) -> np.ndarray:
         column = take_column(as_rows(rows), given, f"{name} is").combine_chunks()
         schema.check_numbers((given,), {given: column.type}, "rows")
         return schema.column_values(Feature(given), column)
-    if are_turned(given, rows):
-        raise UsageError(f"{name} is a Series with the labels of the rows in another order, expected the same order, or an array")
+    refuse_turned(name, given, rows)
     try:
         found = as_numbers(given)
     except (TypeError, ValueError):

@@ -23,7 +23,7 @@ def take_column(rows: Any, name: str, says: str) -> pa.ChunkedArray:
     Raises
     ------
     UsageError
-        There is no such column, or Arrow cannot read it.
+        There is no such column, or two levels are called so, or Arrow cannot read it.
     """
     arrow = isinstance(rows, pa.Table | pa.RecordBatch)
     there = rows.schema.names if arrow else rows if isinstance(rows, Mapping) else getattr(rows, "columns", ())
@@ -31,6 +31,8 @@ def take_column(rows: Any, name: str, says: str) -> pa.ChunkedArray:
     if name not in there and pandas is not None and isinstance(rows, pandas.DataFrame):
         levels = [level for level in rows.index.names if level is not None]
         there = [*there, *levels]
+        if levels.count(name) > 1:
+            raise UsageError(f"{says} {name!r}, which is the name of {levels.count(name)} levels of the index of the rows, expected one")
         rows = {name: rows.index.get_level_values(name)} if name in levels else rows
     if name not in there:
         raise UsageError(f"{says} {name!r}, which is no column of the rows{did_you_mean(name, there)}")

@@ -22,7 +22,7 @@ def _own_steps(step: Any, n_columns: int) -> Owners:
     """Trace columns through all steps of a Pipeline."""
     owners = list(range(n_columns))
     for _, inner in step.steps:
-        owners = [owners[j] for j in _find_owners(inner, len(owners))]
+        owners = [owners[j] for j in find_owners(inner, len(owners))]
     return owners
 
 
@@ -33,7 +33,7 @@ def _own_columns(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the sha
         given = step._transformer_to_input_indices[name]
         place = range(*step.output_indices_[name].indices(MOST))
         if len(place):  # dropped columns have none
-            found = _find_owners(transformer, len(given))
+            found = find_owners(transformer, len(given))
             if len(found) != len(place):
                 raise InvalidModel(f"{type(step).__name__}: {name!r} makes {len(place)} columns, expected {len(found)}")
             owners[place.start : place.stop] = [given[j] for j in found]
@@ -131,7 +131,7 @@ KINDS: dict[str, Callable[[Any, int], Owners]] = {  # functions by class, subcla
 }
 
 
-def _find_owners(step: Any, n_columns: int) -> Owners:
+def find_owners(step: Any, n_columns: int) -> Owners:
     if step is None or isinstance(step, str):  # passthrough
         return list(range(n_columns))
     kinds = _find_followed(type(step))

@@ -345,6 +345,12 @@ def test_effects_stand_beside_attributions(reported, tmp_path):
     (out / "effects.json").write_text(json.dumps(record | {"model_digest": "0" * 64}))
     with pytest.raises(UsageError, match="effects are of a model with SHA-256 000000000000, the run's had"):
         report(run, effects=out, scheduler="serial")
+    for what, other in (("trees", [0, 2]), ("missing", -1.0)):
+        (out / "effects.json").write_text(json.dumps(record | {what: other}))
+        with pytest.raises(UsageError, match=rf"effects are of {what} {re.escape(str(other))}, the run is of {what} None; make them with the same$"):
+            report(run, effects=out, scheduler="serial")
+    (out / "effects.json").write_text(json.dumps(record | {"partition": [[drawn[0], ["another"]]]}))
+    assert re.findall(">Effect of ([^<]+)</h3>", written(run, effects=out)) == drawn[1:]
     (out / "effects.json").write_text(json.dumps(record | {"objects": {}}))
     with pytest.raises(InvalidRun, match=r"curves\.parquet: is not the table that effects\.json lists"):
         report(run, effects=out, scheduler="serial")

@@ -201,6 +201,57 @@ def test_a_pipeline_is_prepared_once_for_many_calls(tmp_path):
     assert_array_equal(shares.phi, attribute(boosted, FRAME, "r2", label=TARGET.to_numpy()).phi)
 
 
+@pytest.mark.parametrize("missing", [None, np.nan])
+@pytest.mark.parametrize("imputed", [False, True])
+def test_missing_texts_are_those_that_encoders_know(missing, imputed):
+    """Whatever holds the rows: a null of Arrow is None or NaN, as the steps were fitted; predictions are those of the data frame."""
+    frame = pd.DataFrame({"job": FRAME["job"].astype(object).where(FRAME["city"] == "Rome", missing), "income": FRAME["income"]}).reset_index(
+        drop=True
+    )
+    first = [SimpleImputer(strategy="constant", fill_value="none", missing_values=missing)] * imputed
+    codes = make_pipeline(*first, OneHotEncoder(handle_unknown="ignore"))
+    model = make_pipeline(ColumnTransformer([("texts", codes, ["job"]), ("numbers", "passthrough", ["income"])]), LASTS["forest"]).fit(frame, TARGET)
+    wanted, table, explainer = model.predict(frame), pa.Table.from_pandas(frame, preserve_index=False), prepare(model, background=frame)
+    for rows in (frame, table, table.to_batches()[0], polars.from_arrow(table), table.to_pydict(), frame.to_dict("list"), frame.to_dict("records")):
+        assert_allclose(explainer(rows).prediction[:, 0], wanted)
+        assert_array_equal(attribute(model, frame, background=rows).phi, explainer(frame).phi)
+    gap = int(frame["job"].isna().argmax())
+    assert_allclose(explainer(frame.iloc[gap]).prediction[0], wanted[gap])
+
+
+def test_missing_texts_that_a_pipeline_tells_apart_are_refused():
+    """Outside of data frames, which say what each is; without any there is nothing to tell apart."""
+    frame = pd.DataFrame({"job": pd.Series(["cook", None, np.nan, "nurse"] * 5, dtype=object)})
+    model = make_pipeline(OneHotEncoder(), RandomForestRegressor(3, random_state=0)).fit(frame, np.arange(20) % 4)
+    assert_allclose(attribute(model, frame).prediction[:, 0], model.predict(frame))
+    line = "^rows: column 'job' has missing values, which the Pipeline knows as None and as NaN; give a data frame$"
+    with pytest.raises(SchemaMismatch, match=line):
+        attribute(model, pa.table({"job": ["cook", None]}))
+    assert_allclose(attribute(model, pa.table({"job": ["cook", "nurse"]})).prediction[:, 0], model.predict(frame)[[0, 3]])
+
+
+@pytest.mark.parametrize("name", ["label", "weight"])
+def test_labels_in_another_order_than_rows_are_refused(name):
+    """As without a Pipeline, though what the last step sees has no labels of rows any more."""
+    boosted = fit(lightgbm.LGBMRegressor(n_estimators=4, verbose=-1, n_jobs=1))
+    turned = {"label": TARGET.to_numpy(), name: TARGET.abs()[::-1]}
+    line = f"^{name} is a Series with the labels of the rows in another order, expected the same order, or an array$"
+    for asked in (lambda: attribute(boosted, FRAME, "r2", **turned), lambda: prepare(boosted, "r2")(FRAME, **turned)):
+        with pytest.raises(UsageError, match=line):
+            asked()
+    assert_array_equal(attribute(boosted, FRAME, "r2", label=TARGET).phi, attribute(boosted, FRAME, "r2", label=TARGET.to_numpy()).phi)
+
+
+def test_a_pipeline_that_is_fitted_anew_changes_no_explainer():
+    """Pipelines fit their steps in place: a scaler of other rows would hand the trees as they were other numbers of the same rows."""
+    model = make_pipeline(StandardScaler(), RandomForestRegressor(3, max_depth=3, random_state=0)).fit(FRAME[["income"]], TARGET)
+    explainer, before = prepare(model), attribute(model, FRAME)
+    model.fit(2 * FRAME[["income"]] + 7, TARGET)
+    found = explainer(FRAME)
+    assert_array_equal(found.phi, before.phi)
+    assert_array_equal(found.prediction, before.prediction)
+
+
 def test_engines_are_told_the_columns_of_no_rows():
     """Which transformers refuse: of Arrow's batches, and of partitions of Dask; a column that is missing is told there too."""
     named = make_pipeline(steps(sparse_output=False).set_output(transform="pandas"), LASTS["forest"]).fit(FRAME, TARGET)

@@ -47,6 +47,14 @@ def test_a_row_goes_by_its_label_where_that_is_no_number():
         assert str(refusal.value) == line
 
 
+def test_labels_may_be_missing():
+    """Rows without one go by position; others by theirs as before."""
+    found = attribute(FOREST, pd.DataFrame(ROWS[:4], index=pd.Index(["a", pd.NA, None, "b"], dtype=object)))
+    assert str(found.waterfall("b")) == str(found.waterfall(3))
+    with pytest.raises(UsageError, match=r"^row is <NA>, expected a position of 4 rows, or a label of one$"):
+        found.waterfall(pd.NA)
+
+
 def test_of_several_targets_none_is_predicted():
     targets = RandomForestRegressor(3, max_depth=3, random_state=0).fit(ROWS, ROWS[:, :2])
     with pytest.raises(UsageError, match=r"^output is None, expected one of 0, 1, or a position$"):

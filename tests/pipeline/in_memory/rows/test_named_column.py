@@ -33,6 +33,9 @@ def test_a_level_of_a_frame_s_index_is_a_column():
     assert take_column(rows, "a", "ids have").to_pylist() == [1.0, 2.0]
     with pytest.raises(UsageError, match=r"which is no column of the rows; did you mean 'patient'\?$"):
         take_column(rows, "pateint", "ids have")
+    twice = FRAME.set_index(pd.MultiIndex.from_tuples([("p1", 5), ("p2", 6)], names=["patient", "patient"]))
+    with pytest.raises(UsageError, match=r"^label is 'patient', which is the name of 2 levels of the index of the rows, expected one$"):
+        take_column(twice, "patient", "label is")
 
 
 def test_a_matrix_has_no_columns():
