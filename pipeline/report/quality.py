@@ -87,11 +87,11 @@ def list_missing(
     return tuple(say_missing(each, found, reference, words) for each in large[:MOST])
 
 
-def write_quality(run: FinishedRun, rows: Sequence[Row] | None, effects: Sequence[str], most: int) -> Section | None:
+def write_quality(run: FinishedRun, rows: Sequence[Row] | None, effects: Sequence[str], most: int, words: Vocabulary) -> Section | None:
     """Write the section on the values that came in."""
     if not rows:
         return None
-    figure = draw_inputs(rows, most)
+    figure = draw_inputs(rows, most, words.names.rows)
     told = () if not METHODS[run.plan.method].attributes or run.plan.space == LOSS else tuple(effects)
     if figure is not None:
         return Section("inputs", "Data quality", items=told, figures=(figure,))
