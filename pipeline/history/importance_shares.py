@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from ..arguments.choices import MARGIN
 from ..errors import InvalidRun
 from ..runs.records.folder import RunFolder
 from ..runs.records.manifest import Manifest, read_manifest
@@ -64,9 +65,8 @@ class Kind:
 
     def __str__(self) -> str:
         method = self.method if self.parameters == "{}" else f"{self.method} {self.parameters}"
-        return (
-            f"{f'of {self.job}, ' if self.job else ''}method {method}, space {self.space}{', row by row' if self.quantity else ''}, {self.background}"
-        )
+        space = "" if self.space == MARGIN else f", space {self.space}"
+        return f"{f'of {self.job}, ' if self.job else ''}method {method}{space}{', row by row' if self.quantity else ''}, {self.background}"
 
 
 @dataclass(frozen=True, slots=True)

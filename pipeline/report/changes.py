@@ -239,6 +239,8 @@ def _draw_distances(found: Found, words: Vocabulary) -> Figure | None:
     said = {shift["kind"] in (MISSING, UNSEEN): write_share(limit) for shift, limit in zip(shown, least, strict=True) if limit is not None}
     limits = [said[rare] + " for missing values and new categories" * (rare and len(said) > 1) for rare in sorted(said)]
     beyond = f" Black line: where alarms begin, {', '.join(limits)}." if limits else ""
+    beyond += " Alarms come first." if any(shift["drifted"] for shift in shown) else ""
+    beyond += " That of the mean has no bar." if any(shift["drifted"] for shift in found["shifts"] if shift["kind"] in MEANS) else ""
     return Figure(
         "How different each column is",
         f"{none}{beyond} {left}".strip(),
@@ -340,13 +342,22 @@ def write_worse(found: Found, words: Vocabulary) -> Section | None:
     return Section("worse", "What made the predictions worse", tuple(said), figures=tuple(each for each in figures if each is not None))
 
 
+def _name_rows(line: str, words: Vocabulary) -> str:
+    """Call the rows of a difference, such as ``2,000 rows, before 3,000``, what the report calls them."""
+    number, _, rest = line.partition(" ")
+    named = {f"row{end}": name for end, name in ((",", words.names.row), ("s,", words.names.rows))}
+    first, _, more = rest.partition(" ")
+    return f"{number} {named[first]}, {more}" if first in named else line
+
+
 def write_changes(found: Found, words: Vocabulary, more: Sequence[Figure] = ()) -> Section:
     """Write the section of changes; more figures go with the change of the mean."""
     outputs = found["outputs"][:OUTPUTS]
     figures: list[Figure | None] = [_draw_split(found, split, words) for split in outputs if found["space"] != LOSS]
     figures += [*more, *(_draw_shares(found, split["output"]) for split in outputs), _draw_distances(found, words)]
     alarms = list_alarms(found, words)
-    items = (*_list(alarms, ALARMS, "things; after/drift.json has all alarms"), *_list(found["differs"], DIFFERENCES, "differences"))
+    differs = [f"{'no alarm: ' if alarms else ''}{_name_rows(line, words)}" for line in found["differs"]]
+    items = (*_list(alarms, ALARMS, "things; after/drift.json has all alarms"), *_list(differs, DIFFERENCES, "differences"))
     text = f"Beyond the thresholds of alarms, what moved the mean {words.total} most first:" if alarms else "No threshold of an alarm is crossed."
     title = f"What changed since {name_reference(found)}"
     ignored = say_ignored(found)

@@ -262,7 +262,7 @@ def _write_found(material: Material, limits: Limits, words: Vocabulary, missing:
         (f"From the {base} to what the model says of it, the largest step first.",) if run.plan.additive else (),
         figures=material.rows,
     )
-    quality = write_quality(run, summaries.get("inputs"), missing, limits.features)
+    quality = write_quality(run, summaries.get("inputs"), missing, limits.features, words)
     return [
         quality if missing else None,
         _write_r2(material.actual, summaries, run.manifest.totals, by, limits),

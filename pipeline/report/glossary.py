@@ -21,7 +21,9 @@ def write_glossary(words: Vocabulary, additive: bool, compared: bool) -> Section
         terms |= {
             "difference": f"Share of the {rows} that would have to change for both runs to look alike, at least: the largest gap between the"
             " cumulative shares of numbers (Kolmogorov–Smirnov), or half of the summed differences between shares of categories (total variation).",
-            "alarm": "A difference beyond its threshold that is no matter of chance: its corrected p is below the rate of false alarms.",
+            "alarm": f"A difference beyond its threshold, or a mean {total} that moved beyond its own, that is no matter of chance:"
+            " its corrected p is below the rate of false alarms."
+            " What changed of one feature is told together, so there may be fewer things than alarms.",
             "corrected p": "How likely so large a difference is if nothing changed, corrected for how many columns are tested (Benjamini–Hochberg).",
             "PSI": "Population stability index, another measure of difference; without drift it is as large as “PSI without drift” says.",
             "Wasserstein": "How far values have to move on average to look as before, in their own unit.",

@@ -197,9 +197,8 @@ def _importances(found: Importances, words: Vocabulary) -> str:
     dates = first if first == last else f"{first} to {last}"
     others = "of other jobs, methods, spaces, backgrounds or outputs, or without importances, left out"
     said = f"<p>{count(found.left_out, 'finished run')} {others}.</p>" if found.left_out else ""
-    said += (
-        f"<p>Each line is one number over {count(len(found.runs), 'run')} ({_text(found.kind)}); the bottom is 0, or the lowest if that is below.</p>"
-    )
+    bottom = "its bottom is 0, or its lowest number where that is below 0"
+    said += f"<p>Each line is one number over {count(len(found.runs), 'run')} ({_text(found.kind)}); {bottom}.</p>"
     more = found.n_outputs - len(found.outputs)
     outputs = "".join(_output(each, found.n_outputs > 1, dates, words) for each in found.outputs)
     said += outputs + (f"<p>{count(more, 'more output')}</p>" if more else "")

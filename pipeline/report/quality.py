@@ -74,7 +74,7 @@ def say_missing(effect: MissingEffect, found: Mapping[str, Any] | None, referenc
         change = found["outputs"][0]["change"]
         if change and SHARE <= more / change <= 1.05:
             rest = _say_rest(effect, _find_shift(found, PHI, effect.feature), before, more, reference, words)
-            return f"{said}: about {words.write(more, True)} of the change of the mean by {words.write(change, True)}.{rest}"
+            return f"{said}: about {words.write(more, True)} of the {words.write(change, True)} that the mean changed by.{rest}"
     others = f"while {shorten_name(effect.feature)} moves that of the other {rows} by {words.write(effect.other, True)} on average"
     return f"{said}, {others}: about {words.write(effect.share * apart, True)} on the mean {words.total}."
 
@@ -87,11 +87,11 @@ def list_missing(
     return tuple(say_missing(each, found, reference, words) for each in large[:MOST])
 
 
-def write_quality(run: FinishedRun, rows: Sequence[Row] | None, effects: Sequence[str], most: int) -> Section | None:
+def write_quality(run: FinishedRun, rows: Sequence[Row] | None, effects: Sequence[str], most: int, words: Vocabulary) -> Section | None:
     """Write the section on the values that came in."""
     if not rows:
         return None
-    figure = draw_inputs(rows, most)
+    figure = draw_inputs(rows, most, words.names.rows)
     told = () if not METHODS[run.plan.method].attributes or run.plan.space == LOSS else tuple(effects)
     if figure is not None:
         return Section("inputs", "Data quality", items=told, figures=(figure,))

@@ -259,9 +259,10 @@ def link_pages(run: FinishedRun, reference: tuple[str, str] | None, overview: st
     page, links = storage.join(run.uri, PAGE), list[tuple[str, str]]()
     if overview is not None:
         to = link_to(page, normalise(read_place("overview", overview)))
-        links.append(("All runs, with the one before and the one after", f"{to}#{name_anchor(run.uri, run.manifest.sha256)}"))
+        links.append(("This run in the overview of all runs", f"{to}#{name_anchor(run.uri, run.manifest.sha256)}"))
     if reference is not None and any(entry["uri"] == PAGE for entry in read_after(*reference).objects):
-        links.append((f"Report of {shorten_name(last_name(reference[0]))}, compared with here", link_to(page, storage.join(reference[0], PAGE))))
+        before = f"Report of {shorten_name(last_name(reference[0]))}, which this run is compared with"
+        links.append((before, link_to(page, storage.join(reference[0], PAGE))))
     return tuple(links)
 
 

@@ -252,7 +252,7 @@ def _lacks(row: Row) -> int:
     return row["missing"] + (row["unseen"] or 0)
 
 
-def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
+def draw_inputs(rows: Sequence[Row], most: int = BARS, called: str = "rows") -> Figure | None:
     """Draw the features with missing or unseen values.
 
     Parameters
@@ -261,6 +261,8 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
         Of the summary of inputs.
     most : int
         Features that are drawn.
+    called : str
+        What the rows of the data are called.
 
     Returns
     -------
@@ -280,8 +282,8 @@ def draw_inputs(rows: Sequence[Row], most: int = BARS) -> Figure | None:
         tracks.append(Track(name, tuple(mark for mark in marks if mark.width), text=write_share(every)))
     return Figure(
         "Where values are missing or new",
-        "Share of rows without a value, or with a category that the model never saw. " + say_left_out(len(shown), len(lacking), "such features"),
-        Tracks(tuple(tracks), axis.percent(), axis.at(0), "share of rows, %", (("before", "missing"), ("up", "new category"))),
+        f"Share of {called} without a value, or with a category that the model never saw. " + say_left_out(len(shown), len(lacking), "such features"),
+        Tracks(tuple(tracks), axis.percent(), axis.at(0), f"share of {called}, %", (("before", "missing"), ("up", "new category"))),
         tabulate_inputs(rows, most),
     )
 
@@ -302,7 +304,7 @@ def tabulate_inputs(rows: Sequence[Row], most: int = BARS) -> Table:
         (name, *("–" if row[kind] is None else f"{row[kind]:,}" for kind in kinds)) for name, row in zip(_names(listed, WHOLE), listed, strict=True)
     )
     heads, untold = (
-        ("feature", "missing", "new categories", "smaller than the model distinguishes", "larger than it does"),
+        ("feature", "missing", "new categories", "below the model's smallest threshold", "above its largest"),
         any(row["unseen"] is None for row in listed),
     )
     notes = say_left_out(len(listed), len(rows), "features"), UNTOLD * untold

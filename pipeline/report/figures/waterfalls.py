@@ -77,6 +77,6 @@ def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: st
             wording.total_unit if wording.additive else wording.column,
             () if wording.ranks else directions(wording.total),
         ),
-        Table(("feature", wording.column), (*numbers, (wording.word, total))),
+        Table(("feature", "attribution" if wording.column == "phi" else wording.column), (*numbers, (wording.word, total))),
         small=True,
     )

@@ -41,10 +41,10 @@ def test_shares_are_those_of_the_summaries(nights):
     ("asked", "told"),
     [
         ({"space": "response"}, "of {date}, method shapley, space response, without a background"),
-        ({"background": "data"}, "of {date}, method shapley, space margin, against a background"),
+        ({"background": "data"}, "of {date}, method shapley, against a background"),
         (
             {"method": "beta", "parameters": {"alpha": 4, "beta": 1}},
-            'of {date}, method beta {"alpha": 4.0, "beta": 1.0}, space margin, without a background',
+            'of {date}, method beta {"alpha": 4.0, "beta": 1.0}, without a background',
         ),
     ],
 )

@@ -31,7 +31,7 @@ def found(**more):
         "reference_n_rows": 100,
         "n_rows": 90,
         "space": "margin",
-        "differs": ["90 rows, there were 100"],
+        "differs": ["90 rows, 10% fewer than before (100)", "trees of the model: 2, before 1"],
         "alarms": ["value of a, as it is said elsewhere"],
         "thresholds": {"ndcg": 0.9},
     }
@@ -81,8 +81,11 @@ def test_steps_go_from_the_mean_before_to_the_mean_now():
     section = write_changes(found(), WORDS)
     assert section.items == (
         "a: its values differ by at least 20% (mean 1, before 1). It moved the mean prediction by +5 min.",
-        "90 rows, there were 100",
+        "no alarm: 90 flights, 10% fewer than before (100)",
+        "no alarm: trees of the model: 2, before 1",
     )
+    calm = write_changes(found(differs=["1 row, before 2"], alarms=[], shifts=[]), WORDS)
+    assert calm.items == ("1 flight, before 2",)
     why, shares, moved = section.figures
     assert why.description.startswith("How much each feature contributed to the change from 1 min to 4 min, most by a (+5 min).")
     before, first, second, now = why.drawing.tracks
@@ -147,7 +150,7 @@ def test_every_bar_has_the_threshold_of_its_alarm():
         shift("value", "b", 0.0, distance=0.04),
     ]
     figure = write_changes(found(shifts=shifts, thresholds={"ndcg": 0.9, "distance": 0.05, "share": 0.01}), WORDS).figures[-1]
-    assert figure.description.endswith("Black line: where alarms begin, 5.0%, 1.0% for missing values and new categories.")
+    assert figure.description.endswith("Black line: where alarms begin, 5.0%, 1.0% for missing values and new categories. Alarms come first.")
     at = {track.label: track.points[0] * 0.2 / figure.drawing.tracks[0].marks[0].width for track in figure.drawing.tracks}
     assert at == pytest.approx({"values of a": 0.05, "missing values of a": 0.01, "values of b": 0.05}, abs=1e-4)
     assert [cells[:4] for cells in figure.table.rows] == [
@@ -157,11 +160,19 @@ def test_every_bar_has_the_threshold_of_its_alarm():
     ]
 
 
+def test_an_alarm_without_a_bar_is_told_beside_the_bars():
+    """So that who counts bars in orange finds as many alarms as the page says."""
+    mean = shift("mean prediction", "", 3.0, drifted=True)
+    figure = write_changes(found(shifts=[*found()["shifts"], mean]), WORDS).figures[-1]
+    assert figure.description.endswith("Alarms come first. That of the mean has no bar.")
+    assert all("mean" not in track.label for track in figure.drawing.tracks)
+
+
 def test_long_lists_are_cut_and_counted():
     items = write_changes(found(alarms=["x" * 1000] * 100, shifts=[]), WORDS).items
-    assert len(items) == changes.ALARMS + 2
+    assert len(items) == changes.ALARMS + 3
     assert len(items[0]) <= 300
-    assert items[-2] == "… and 92 more things; after/drift.json has all alarms"  # of groups too, of which no figure tells
+    assert items[-3] == "… and 92 more things; after/drift.json has all alarms"  # of groups too, of which no figure tells
 
 
 def test_attributions_that_do_not_add_up_are_not_drawn_as_steps():

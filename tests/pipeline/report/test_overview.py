@@ -82,7 +82,8 @@ def test_what_a_reader_sees():
         assert said in text
     assert "None" not in text
     assert "1 finished run of other jobs, methods, spaces, backgrounds or outputs, or without importances, left out" in text
-    assert "space margin, without a background); the bottom is 0, or the lowest if that is below." in text
+    assert ", without a background); its bottom is 0, or its lowest number where that is below 0." in text
+    assert "space margin" not in text
     assert "<h2>2026-03-02</h2>" in text
     links = Page(text).links
     assert [unquote(link) for link in links] == [f"./{NASTY}/report/index.html", "./2026-03-01/report/index.html"]
@@ -144,7 +145,7 @@ def test_nights_are_linked_with_their_reports(example, tmp_path):
     text = (tmp_path / "index.html").read_text()
     lines = dict(re.findall(r'<tr id="(.*?)">(.*?)</tr>', text))
     for run in nights:
-        (anchor,) = re.findall(r'<a href="./../../index.html#(.*?)">All runs', (run / "report/index.html").read_text())
+        (anchor,) = re.findall(r'<a href="./../../index.html#(.*?)">This run in', (run / "report/index.html").read_text())
         assert f'<a href="./{run.name}/report/index.html">{run.name}</a>' in lines[anchor]
     second = lines[anchor]
     assert '<td class="run"><a href="./2026-01-01/report/index.html">2026-01-01</a></td>' in second

@@ -56,8 +56,8 @@ def test_pages_link_to_the_overview_and_to_the_report_that_is_compared_with(runs
     page = read_page(now, overview=now.parent / "index.html")
     links = re.search(r'<p class="links">(.*?)</p>', page)[1]
     assert re.findall(r'href="([^"]*)">([^<]*)<', links) == [
-        (f"./../../index.html#{name_anchor(str(now), read_run(now).manifest.sha256)}", "All runs, with the one before and the one after"),
-        ("./../../before/report/index.html", "Report of before, compared with here"),
+        (f"./../../index.html#{name_anchor(str(now), read_run(now).manifest.sha256)}", "This run in the overview of all runs"),
+        ("./../../before/report/index.html", "Report of before, which this run is compared with"),
     ]
 
 

@@ -41,7 +41,7 @@ def test_what_missing_values_do_is_said_in_units_of_the_prediction(nights):
     assert said in page
     part = write_number(missing.mean() * (phi - other), True, 3)
     moves = f"That moves their prediction by {write_number(phi, True, 3)} each"
-    assert f"{moves}: about {part} of the change of the mean by {write_number(whole, True, 3)}." in page
+    assert f"{moves}: about {part} of the {write_number(whole, True, 3)} that the mean changed by." in page
 
 
 def test_the_rest_of_what_a_feature_changed_is_said_too(nights, tmp_path):

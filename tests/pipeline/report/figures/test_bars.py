@@ -100,11 +100,13 @@ def test_inputs_are_shares_of_rows():
         {"feature": name, "rows": 200, "missing": missing, "unseen": unseen, "below": 0, "above": 1}
         for name, missing, unseen in [("a", 20, 20), ("b", 0, 0)]
     ]
-    figure = draw_inputs(rows)
+    figure = draw_inputs(rows, called="flights")
+    assert figure.description.startswith("Share of flights without a value, ")
     assert [track.text for track in figure.drawing.tracks] == ["20%"]
     assert [mark.width for mark in figure.drawing.tracks[0].marks] == [50, 50]
     assert draw_inputs(rows[1:]) is None
     assert tabulate_inputs(rows, 1).note == "The first 1 of 2 features."
+    assert tabulate_inputs(rows, 1).heads[-2:] == ("below the model's smallest threshold", "above its largest")
 
 
 def test_categories_that_training_may_have_seen_are_no_unseen_ones():

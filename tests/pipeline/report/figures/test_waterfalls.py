@@ -21,6 +21,7 @@ def test_steps_join_up():
     assert [track.label for track in figure.drawing.tracks] == ["base value", "a = 3", "b", "margin"]
     assert [mark.kind for track in figure.drawing.tracks for mark in track.marks] == ["up", "down"]
     assert figure.table.rows == (("base value", "1"), ("a = 3", "+4"), ("b", "−2"), ("margin", "3"))
+    assert figure.table.heads == ("feature", "attribution")
 
 
 @pytest.mark.parametrize(("base", "total"), [(-2.0, 1.0), (0.0, 3.0), (10.0, 13.0)])
