@@ -40,11 +40,11 @@ LOSSES = range(4, 8)  # months whose losses are explained
 LATE, REASONED = 120, 7  # minutes, and month of the late flights that get reasons
 CAPTION = (
     "Flights that never left have no departure delay. No model saw such a flight, since none has an arrival delay; XGBoost takes them "
-    "for the latest of all: hence the larger share of dep_delay."
+    "for the latest of all: hence the larger share of the departure delay."
 )
 WORSE = (
     "By delays: by how much harder, or easier, they are to guess for who knows nothing of a flight. Most that way: the feature that did most in the "
-    "direction of the change. The others, mostly dep_delay, make up for the delays: where these are harder to guess, it tells more of them."
+    "direction of the change. The others, mostly the departure delay, make up for the delays: where these are harder to guess, it tells more of them."
 )
 STORY = (
     "From June on flights left later, from August on more punctually again. In December somebody forgot to leave cancelled flights out of the data: "
@@ -157,6 +157,11 @@ def _make_inputs(folder: Path, console: Console) -> tuple[Path, list[Path]]:
     return data, models
 
 
+def read_titles() -> dict[str, str]:
+    """What features are called, by their names."""
+    return {name: each["title"] for name, each in tomllib.loads((WORDS / "names.toml").read_text())["features"].items()}
+
+
 def importances(runs: dict[str, Path]) -> Table:
     """The features that move the prediction most, a column for each library."""
     shares: dict[str, float] = {}
@@ -166,12 +171,12 @@ def importances(runs: dict[str, Path]) -> Table:
             feature = row["feature"]
             shares[feature] = shares.get(feature, 0.0) + row["share"]
             cells[feature, library] = f"{row['mean_abs']:.2f} min  {row['share']:5.1%}"
-    table = Table(title="importance: by how many minutes a feature moves a predicted delay on average, and its share", caption=CAPTION)
+    table, titles = Table(title="importance: by how many minutes a feature moves a predicted delay on average, and its share", caption=CAPTION), read_titles()
     table.add_column("feature")
     for library in runs:
         table.add_column(library, justify="right")
     for feature in sorted(shares, key=lambda name: -shares[name])[:TOP]:
-        table.add_row(feature, *(cells[feature, library] for library in runs))
+        table.add_row(titles.get(feature, feature), *(cells[feature, library] for library in runs))
     return table
 
 
@@ -191,7 +196,7 @@ def explain_months(model: Path, data: Path, folder: Path, names: str) -> None:
 
 def changes_by_month(folder: Path) -> Table:
     """How the mean prediction moved, by which features most, and how many alarms there were, of what."""
-    titles = {name: each["title"] for name, each in tomllib.loads((WORDS / "names.toml").read_text())["features"].items()}
+    titles = read_titles()
     table = Table(title="month against month: the mean predicted delay, what moved it most, and what was an alarm", caption=STORY)
     for heading in ("month", "mean", "change", "moved most by", "alarms"):
         table.add_column(heading, justify="right" if heading in ("mean", "change") else "left")
@@ -212,7 +217,7 @@ def explain_losses(model: Path, data: Path, folder: Path) -> Table:
     from leafledger import explain as explain_run
 
     title = "month against month: the mean loss in squared minutes, and what made the predictions worse, or better"
-    table = Table(title=title, caption=WORSE)
+    table, titles = Table(title=title, caption=WORSE), read_titles()
     for heading in ("month", "loss", "change", "by delays", "most that way", "by the others"):
         table.add_column(heading, justify="left" if heading in ("month", "most that way") else "right")
     runs = [folder / f"2013-{month:02}" for month in LOSSES]
@@ -226,7 +231,7 @@ def explain_losses(model: Path, data: Path, folder: Path) -> Table:
         way = 1 if whole.change > 0 else -1
         first = max((each for each in found.shifts if each.kind == "phi"), key=lambda each: way * each.change)
         rest = (whole.features or 0.0) - first.change
-        most = f"{first.feature} {first.change:+.0f}"
+        most = f"{titles[first.feature]} {first.change:+.0f}"
         table.add_row(run.name, f"{whole.mean:.0f}", f"{whole.change:+.0f}", f"{whole.base or 0.0:+.0f}", most, f"{rest:+.0f}")
     return table
 

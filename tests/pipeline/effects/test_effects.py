@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 import leafledger
 from leafledger.kernels.effects.sums import CountedRows, Moments
 from leafledger.pipeline.effects import effects as module
-from leafledger.pipeline.errors import InvalidData, InvalidRun, RunConflict, SchemaMismatch, UsageError
+from leafledger.pipeline.errors import InvalidData, InvalidRun, NotThere, RunConflict, SchemaMismatch, UsageError
 from leafledger.pipeline.stores import storage
 from leafledger.pipeline.stores.table_arrays import open_stored_tables, store_tables
 from tests.pipeline.effects.trained import ATOL, make_rows, train, train_classes
@@ -113,6 +113,23 @@ def test_an_interrupted_run_goes_on(place, tmp_path, monkeypatch, fails_in):
     assert done == [0, 1, 2]
     run(place, tmp_path / "whole")
     assert all(tables(tmp_path / "out")[name].equals(tables(tmp_path / "whole")[name]) for name in TABLES)
+
+
+def test_who_comes_second_finds_what_the_same_call_published_meanwhile(place, tmp_path, monkeypatch):
+    """The first to be done removes what both had kept, under the other's hands."""
+    real, out = module.sum_item, tmp_path / "out"
+
+    def sum_item(asked, item):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "sum_item", real)
+            assert not run(place, out).again
+        raise NotThere(f"{out}/_work: no such folder")
+
+    monkeypatch.setattr(module, "sum_item", sum_item)
+    assert run(place, out).again
+    assert (out / "effects.json").exists()
+    with pytest.raises(RunConflict, match="holds other effects"):
+        run(place, out, intervals=5)
 
 
 def test_a_dry_run_says_what_there_is_to_do(place, tmp_path, monkeypatch):
