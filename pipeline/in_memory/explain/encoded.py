@@ -179,10 +179,10 @@ def follow(model: Any, method: Any, parameters: Any, partition: Partition | None
     )
 
 
-def _by_feature(method: Method | None, parameters: Any) -> list[str]:
+def _by_feature(chosen: Method | None, parameters: Any) -> list[str]:
     """Name the parameters that have a value for each feature."""
     found = []
-    for each in () if method is None or not isinstance(parameters, Mapping) else method.parameters:
+    for each in () if chosen is None or not isinstance(parameters, Mapping) else chosen.parameters:
         try:
             value = each.read(parameters[each.name]) if each.by_feature is not None and each.name in parameters else ()
         except ValueError:  # refused later
