@@ -11,7 +11,7 @@ EVERY = 0.3  # and between two of its changes
 
 
 class NotebookBar:
-    """Shows in a notebook how much of a call's work is done, once it takes a while; elsewhere nothing.
+    """Shows in a notebook how much of a call's work is done, once it takes a while, until its block ends; elsewhere nothing.
 
     Parameters
     ----------
@@ -26,14 +26,18 @@ class NotebookBar:
         self._show = _find_display() if n > 1 else None
         self._shown, self._last = None, self._began
 
+    def __enter__(self) -> "NotebookBar":
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        """Take the bar away, also where the call is interrupted."""
+        if self._shown is not None:
+            self._shown.update({"text/html": "", "text/plain": ""}, raw=True)
+
     def __call__(self, n_done: int) -> None:
         """Say how many pieces are done."""
         now = time.monotonic()
-        if self._show is None or now - self._began < SECONDS or (n_done < self._n and now - self._last < EVERY):
-            return
-        if n_done >= self._n:
-            if self._shown is not None:
-                self._shown.update({"text/html": "", "text/plain": ""}, raw=True)
+        if self._show is None or n_done >= self._n or now - self._began < SECONDS or now - self._last < EVERY:
             return
         left = (now - self._began) / n_done * (self._n - n_done)
         said = f"{self._title}: {n_done / self._n:.0%}, about {left:,.0f} s left"

@@ -9,14 +9,20 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from ..arguments.readers import shorten
-from ..errors import UsageError
+from ..errors import UnsupportedModel, UsageError
 from ..extras import needing
+from ..models.sklearn.loader import find_kinds, unwrap
 from ..stores import storage
 from .recipe import Asked, Served, answer, open_explainer, write_explainer
 
 LOADER = "leafledger.mlflow"  # module that MLflow imports to load a model, in a checkout as in a wheel
 FOLDER = "explainer"  # below MLflow's "data"
 EXAMPLE_ROWS = 5
+PIPELINE = (
+    "a Pipeline's steps have no file without a pickle; save it by mlflow.sklearn.save_model, and serve "
+    "leafledger.prepare(mlflow.sklearn.load_model(uri)) by a pyfunc of your own, or save the explainer of its last step, model[-1], with "
+    "partition=leafledger.encoder_groups(model), and give it model[:-1].transform(rows)"
+)
 
 
 class ServedExplainer:
@@ -59,7 +65,7 @@ def _take_example(example: Any, background: Any) -> Any:
         raise UsageError("example is missing, expected some rows, a data frame or Arrow table: their names and types become the model's signature")
     if not isinstance(given, pd.DataFrame | pa.Table):
         raise UsageError(f"example is {shorten(given)}, expected a pandas data frame or an Arrow table")
-    frame = (given.to_pandas() if isinstance(given, pa.Table) else given).head(EXAMPLE_ROWS).reset_index(drop=True)
+    frame = (given.to_pandas() if isinstance(given, pa.Table) else given).head(EXAMPLE_ROWS).reset_index(drop=True).rename(columns=str)
     return frame.astype({name: object for name, dtype in frame.dtypes.items() if isinstance(dtype, pd.CategoricalDtype)})
 
 
@@ -73,6 +79,8 @@ def _describe(served: Served, example: Any) -> dict[str, Any]:
 
 def _saved(save: Any, model: Any, method: str, example: Any, background: Any, requirements: Any, answered: tuple[Any, Any, Any], asked: Any) -> Any:
     """Write an explainer, explain the example, and let MLflow save the folder."""
+    if "Pipeline" in find_kinds(unwrap(model)):
+        raise UnsupportedModel(PIPELINE)
     with needing("an explainer in MLflow", "mlflow"):
         from mlflow.models import infer_signature
     rows = _take_example(example, background)
@@ -113,7 +121,7 @@ def save_explainer(
     Parameters
     ----------
     model : Model, str, path or model object
-        What is explained, as `leafledger.prepare` takes it.
+        What is explained, as `leafledger.prepare` takes it, but no Pipeline.
     path : str or path
         Of the folder, which must not be there yet.
     method : str

@@ -99,12 +99,12 @@ def attribute(
     LeafledgerError
         One line: what was got, what was expected, where.
     """
-    encoder = follow(model, method, partition)
+    encoder = follow(model, method, parameters, partition)
     given = rows
     if encoder is not None:
         encoded = encoder.encode(rows, label, weight)
         rows, given, label, weight = encoded.rows, encoded.given, encoded.label, encoded.weight
-        model, partition, background = encoder.last, encoder.partition, encoder.encode_background(background)
+        model, partition, background = encoder.last, None, encoder.encode_background(background)
     row_output = read_row_output(output)
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     spelled = spell_features(loaded, rows, label, weight)
@@ -112,5 +112,6 @@ def attribute(
     first = None if is_dask(rows) else rows
     if encoder is None and hasattr(rows, "__len__"):
         say_prepare(model, len(rows))
-    found = Explainer(*ask(spelled, row_output, *asked, rows=first, order=order, index=index))(rows, label=label, weight=weight)
+    players = None if encoder is None else encoder.players
+    found = Explainer(*ask(spelled, row_output, *asked, rows=first, order=order, index=index, players=players))(rows, label=label, weight=weight)
     return found if encoder is None else encoder.show(found, given)

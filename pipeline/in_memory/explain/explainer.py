@@ -234,10 +234,10 @@ def prepare(
         One line: what was got, what was expected, where.
     """
     say_compiling()
-    encoder = follow(model, method, partition)
+    encoder = follow(model, method, parameters, partition)
     if encoder is not None:
         encoder = replace(encoder, steps=deepcopy(encoder.steps))  # which the Pipeline fits anew in place, while tables stay
-        model, partition, background = encoder.last, encoder.partition, encoder.encode_background(background)
+        model, partition, background = encoder.last, None, encoder.encode_background(background)
     row_output = read_row_output(output)
     loaded = choose_among(row_output, load_ensemble(model, output=None if row_output is not None else output))
     folder = None if tables is None else normalise(read_place("tables", tables))
@@ -256,6 +256,7 @@ def prepare(
         device,
         order=order,
         index=index,
+        players=None if encoder is None else encoder.players,
     )
     if folder is None:
         return Explainer(question, prepared, encoder=encoder)

@@ -38,6 +38,7 @@ from ..rows.arrow_batches import as_batch
 from ..rows.given_rows import BACKGROUND, Header, fill_columns, spell_features, spell_header
 
 SLICE_ROWS = 1 << 13
+PlacedGroups = tuple[tuple[str | None, tuple[int, ...]], ...]  # groups by positions of features; the name is None for a single feature's
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ class Question:
     n_trees: int
     method: str
     parameters: Mapping[str, Any]
-    groups: tuple[tuple[str | None, tuple[int, ...]], ...]  # positions of features; the name is None for a single feature's
+    groups: PlacedGroups
     combinations: tuple[tuple[int, ...], ...]  # members of combinations that are players
     keep: int | str | None  # interactions kept of a row
     sets: Sets | None  # that these are of; None for pairs
@@ -96,7 +97,7 @@ def _without_trees(model: Model) -> Model:
     return replace(model, ensemble=type(ensemble)(**nothing, single_precision=ensemble.single_precision))
 
 
-def _place_groups(groups: Groups, features: tuple[Feature, ...]) -> tuple[tuple[str | None, tuple[int, ...]], ...]:
+def _place_groups(groups: Groups, features: tuple[Feature, ...]) -> PlacedGroups:
     """Return groups by positions of their features."""
     places = {feature.name: j for j, feature in enumerate(features)}
     return tuple((None if (group,) == members else group, tuple(places[name] for name in members)) for group, members in groups)
@@ -199,8 +200,12 @@ def ask(
     order: int | None = None,
     index: str | None = None,
     made: tuple[Prepared, str] | None = None,
+    players: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[Question, Prepared]:
-    """Validate a request, and make its tables, unless they, and the game in words, were ``made`` for the same request before."""
+    """Validate a request, and make its tables, unless they, and the game in words, were ``made`` for the same request before.
+
+    ``players`` stand in the place of a partition: groups of features by position, whose names may be those of features outside of them.
+    """
     if hasattr(method, "__len__") and not isinstance(method, str):
         raise UsageError(f"method is {shorten(method)}, expected a name; rows to compare with are background=")
     chosen = find_method(read_text("method", method))
@@ -210,7 +215,13 @@ def ask(
     known = model if background is None or isinstance(background, str) else spell_features(model, background, where=BACKGROUND)
     placed = known.by_position and not model.by_position
     named = known if placed else model
-    groups = group_features(chosen, None if partition is None else read_partition("partition", partition), named.features)
+    if players is None:
+        groups = group_features(chosen, None if partition is None else read_partition("partition", partition), named.features)
+        placed_groups = _place_groups(groups, named.features)
+    else:
+        ordered = sorted((tuple(places), name) for name, places in players.items())
+        groups = tuple((name, tuple(named.features[place].name for place in places)) for places, name in ordered)
+        placed_groups = tuple((name, places) for places, name in ordered)
     number_groups(chosen, given, groups)  # refuses others, before a background is counted
     own = read_choice("combinations", combinations, COMBINATIONS) == OWN
     check_order(sets, named, groups, own)
@@ -228,7 +239,7 @@ def ask(
         n_trees=model.ensemble.root.size,
         method=chosen.name,
         parameters=given,
-        groups=_place_groups(groups, named.features),
+        groups=placed_groups,
         combinations=tuple(number_players(named, groups).combinations.values()) if own else (),
         keep=keep,
         sets=sets,

@@ -192,7 +192,8 @@ def attribute_rows(
         return [summary.update(summary.init(found.kept), found.kept, size) for summary in summaries]
 
     slices = range(0, n, slice_rows)
-    states = do_all(work, slices, n_threads, NotebookBar(len(slices), f"attributing {count(n, 'row')}"))
+    with NotebookBar(len(slices), f"attributing {count(n, 'row')}") as bar:
+        states = do_all(work, slices, n_threads, bar)
     inputs = read_features(model.features, prepared.bins)
     used, untold = tuple(feature.name for feature in inputs), frozenset(feature.name for feature in inputs if not feature.tells_seen)
     subject = Subject(named, names.players, prepared.players.astype(np.int64), prepared.pairs.players, n_steps, inputs=used, untold=untold)

@@ -1,6 +1,7 @@
 """Partition of a scikit-learn Pipeline's encoded columns by the data columns that they come from."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,15 @@ from .loader import find_kinds, unwrap
 
 Owners = list[int]  # the input column of every output column of a step
 MOST = 2**31  # columns
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Which columns of the data became what the last step of a Pipeline sees."""
+
+    names: tuple[str, ...]  # of the data's columns; without names of their own, scikit-learn's: x0, x1, …
+    named: bool  # whether the first step knows the names
+    places: dict[str, list[int]]  # what the last step sees, by position, of every column of which there is something
 
 
 def _names(step: Any, n_columns: int) -> list[str]:
@@ -102,8 +112,9 @@ def _own_each(step: Any, n_columns: int) -> Owners:  # noqa: ARG001 - the shape 
 
 
 def _own_function(step: Any, n_columns: int) -> Owners:
-    """Trace one column each through no function or a NumPy ufunc of one argument; other functions may mix columns."""
-    if step.func is None or (isinstance(step.func, np.ufunc) and step.func.nargs == 2):  # one argument and one result
+    """Trace one column each through no function or a NumPy ufunc of one number; other functions may mix columns."""
+    of_numbers = isinstance(step.func, np.ufunc) and step.func.nargs == 2 and step.func.signature is None  # one argument, one result, no axis
+    if step.func is None or of_numbers:
         return _own_each(step, n_columns)
     return _own_all(step, n_columns)
 
@@ -132,10 +143,14 @@ KINDS: dict[str, Callable[[Any, int], Owners]] = {  # functions by class, subcla
 
 
 def find_owners(step: Any, n_columns: int) -> Owners:
-    if step is None or isinstance(step, str):  # passthrough
+    if _passes(step):
         return list(range(n_columns))
     kinds = _find_followed(type(step))
     return next((own for kind, own in KINDS.items() if kind in kinds), _own_all)(step, n_columns)
+
+
+def _passes(step: Any) -> bool:
+    return step is None or isinstance(step, str)  # passthrough
 
 
 def _find_followed(kind: type) -> set[str]:
@@ -143,6 +158,44 @@ def _find_followed(kind: type) -> set[str]:
     known = kind.__module__.startswith("sklearn.")
     transforms = object if known else next((base for base in kind.__mro__ if "transform" in vars(base)), object)
     return {base.__name__ for base in kind.__mro__ if issubclass(base, transforms)}
+
+
+def flatten(pipeline: Any) -> Any:
+    """Return a Pipeline, or the best of a search, whose last step is none itself: the steps of one that is follow those before it."""
+    model = unwrap(pipeline)
+    if "Pipeline" not in find_kinds(model):
+        raise UnsupportedModel(f"{type(model).__name__} is no Pipeline, expected one whose last step is an ensemble of trees")
+    while "Pipeline" in find_kinds(last := unwrap(model[-1])):
+        model = type(model)([*model.steps[:-1], *last.steps])
+    return model
+
+
+def _find_first(model: Any) -> Any:
+    """Return the first step that does something, and so knows the data; None where there is none."""
+    found = (_find_first(step) if "Pipeline" in find_kinds(step) else step for _, step in model.steps if not _passes(step))
+    return next((step for step in found if step is not None), None)
+
+
+def trace_columns(model: Any) -> Trace:
+    """Follow the columns of the data through the steps of a Pipeline, as `flatten` returns it, to what the last one sees."""
+    first, last = _find_first(model), model[-1]
+    try:
+        n_seen = int(last.n_features_in_)
+        if not hasattr(first, "n_features_in_"):  # what reads texts, or a person's own
+            raise _refuse(first)
+        names = _names(first, first.n_features_in_)
+        owners = _own_steps(model[:-1], len(names))
+    except AttributeError as error:
+        raise InvalidModel(f"Pipeline object: not fitted ({error})") from error
+    if len(owners) != n_seen:
+        raise InvalidModel(f"Pipeline object: its last step sees {n_seen} columns, those before make {len(owners)}")
+    if len({*names}) < len(names):
+        doubled = next(name for name in names if names.count(name) > 1)
+        raise UnsupportedModel(f"Pipeline was fitted on {names.count(doubled)} columns called {doubled!r}, expected a name for each")
+    places: dict[str, list[int]] = {names[j]: [] for j in sorted({*owners})}
+    for place, j in enumerate(owners):
+        places[names[j]].append(place)
+    return Trace(tuple(names), getattr(first, "feature_names_in_", None) is not None, places)
 
 
 def encoder_groups(pipeline: Any) -> dict[str, list[str | int]]:
@@ -160,7 +213,7 @@ def encoder_groups(pipeline: Any) -> dict[str, list[str | int]]:
     -------
     dict of str to list
         Of every column of the data that something is made of, in their order, what the last step sees: names where it knows them, as after
-        ``set_output(transform="pandas")``, else positions. Columns without a name are called by their position.
+        ``set_output(transform="pandas")``, else positions. Columns without a name are called ``x0``, ``x1``, …, as scikit-learn calls them.
 
     Raises
     ------
@@ -169,21 +222,6 @@ def encoder_groups(pipeline: Any) -> dict[str, list[str | int]]:
     InvalidModel
         It is not fitted.
     """
-    model = unwrap(pipeline)
-    if "Pipeline" not in find_kinds(model):
-        raise UnsupportedModel(f"{type(model).__name__} is no Pipeline, expected one whose last step is an ensemble of trees")
-    steps, last = model[:-1], model[-1]
-    try:
-        given, n_seen = getattr(model, "feature_names_in_", None), int(last.n_features_in_)
-        names = list(map(str, range(model.n_features_in_))) if given is None else [str(name) for name in given]
-        owners = _own_steps(steps, len(names))
-    except AttributeError as error:
-        raise InvalidModel(f"Pipeline object: not fitted ({error})") from error
-    if len(owners) != n_seen:
-        raise InvalidModel(f"Pipeline object: its last step sees {n_seen} columns, those before make {len(owners)}")
-    known = getattr(last, "feature_names_in_", None)
-    seen: list[str | int] = list(range(n_seen)) if known is None else [str(name) for name in known]
-    groups: dict[str, list[str | int]] = {names[j]: [] for j in sorted(set(owners))}
-    for j, name in zip(owners, seen, strict=True):
-        groups[names[j]].append(name)
-    return groups
+    model = flatten(pipeline)
+    known = getattr(model[-1], "feature_names_in_", None)
+    return {name: [place if known is None else str(known[place]) for place in places] for name, places in trace_columns(model).places.items()}

@@ -41,10 +41,10 @@ def cell(monkeypatch):
 
 
 def test_it_comes_after_two_seconds_and_goes_at_the_end(clock, cell):
-    bar = NotebookBar(10, "attributing 10 rows")
-    for n_done, now in ((1, 101.0), (2, 102.0), (3, 102.1), (4, 103.0), (10, 104.0)):
-        clock[0] = now
-        bar(n_done)
+    with NotebookBar(10, "attributing 10 rows") as bar:
+        for n_done, now in ((1, 101.0), (2, 102.0), (3, 102.1), (4, 103.0), (10, 104.0)):
+            clock[0] = now
+            bar(n_done)
     assert [each["text/plain"] for each in cell] == [
         "attributing 10 rows: 20%, about 8 s left",
         "attributing 10 rows: 40%, about 4 s left",
@@ -53,11 +53,26 @@ def test_it_comes_after_two_seconds_and_goes_at_the_end(clock, cell):
     assert cell[0]["text/html"].startswith('<progress value="2" max="10"></progress> ')
 
 
-def test_a_quick_call_shows_nothing(clock, cell):
-    bar = NotebookBar(2, "attributing")
-    bar(1)
+def interrupt(bar, clock):
+    """After some of the work."""
     clock[0] += 5
-    bar(2)
+    bar(1)
+    raise KeyboardInterrupt
+
+
+def test_it_goes_where_a_call_is_interrupted(clock, cell):
+    """Or the notebook would keep what is left of a call that works no more."""
+    bar = NotebookBar(10, "attributing 10 rows")
+    with pytest.raises(KeyboardInterrupt), bar:
+        interrupt(bar, clock)
+    assert [each["text/plain"] for each in cell] == ["attributing 10 rows: 10%, about 45 s left", ""]
+
+
+def test_a_quick_call_shows_nothing(clock, cell):
+    with NotebookBar(2, "attributing") as bar:
+        bar(1)
+        clock[0] += 5
+        bar(2)
     assert cell == []
 
 
@@ -69,9 +84,9 @@ def test_elsewhere_there_is_none(clock, cell, monkeypatch, where):
         monkeypatch.setattr(sys.modules["IPython"], "get_ipython", lambda: SimpleNamespace())
 
     def run():
-        bar = NotebookBar(2, "attributing")
-        clock[0] += 5
-        bar(1)
+        with NotebookBar(2, "attributing") as bar:
+            clock[0] += 5
+            bar(1)
 
     if where == "another thread":
         thread = threading.Thread(target=run)

@@ -19,10 +19,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xgboost
+from numpy.testing import assert_array_equal
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leafledger
 from leafledger import attribute
-from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.errors import UnsupportedModel, UsageError
+from tests.docs.blocks import read_blocks
+from tests.pipeline.registering import GIVEN as NO_REQUIREMENTS
 from tests.pipeline.registering import quiet
 
 ROOT = Path(__file__).parents[3]
@@ -126,6 +134,54 @@ def test_what_cannot_be_saved_is_refused(model, tmp_path, kind):
     with pytest.raises(UsageError, match=line):
         leafledger.mlflow.save_explainer(model, tmp_path / "never", **given)
     assert not (tmp_path / "never").exists()
+
+
+def fit_pipeline():
+    """Of columns that are encoded and scaled."""
+    steps = ColumnTransformer([("texts", OneHotEncoder(), ["c"]), ("numbers", StandardScaler(), ["a", "b"])])
+    return make_pipeline(steps, RandomForestRegressor(5, max_depth=4, random_state=0)).fit(GIVEN, TARGET.tail(50))
+
+
+@pytest.mark.parametrize("searched", [False, True])
+def test_a_pipeline_is_refused_with_what_to_write(tmp_path, searched):
+    """Its steps have no file of ours; what the line says works."""
+    pipeline = fit_pipeline()
+    model = GridSearchCV(pipeline, {"randomforestregressor__max_depth": [4]}, cv=2).fit(GIVEN, TARGET.tail(50)) if searched else pipeline
+    with pytest.raises(
+        UnsupportedModel, match=r"^a Pipeline's steps have no file without a pickle; save it by mlflow\.sklearn\.save_model, and serve"
+    ):
+        leafledger.mlflow.save_explainer(model, tmp_path / "never", background=GIVEN)
+    assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.slow
+def test_the_last_step_of_a_pipeline_is_saved_with_its_groups(tmp_path):
+    """As the refusal says; it explains transformed rows by columns of the data."""
+    pipeline = fit_pipeline()
+    made = pd.DataFrame(pipeline[:-1].transform(GIVEN))
+    with quiet():
+        from mlflow import pyfunc
+
+        leafledger.mlflow.save_explainer(pipeline[-1], tmp_path / "model", example=made, partition=leafledger.encoder_groups(pipeline))
+        found = pyfunc.load_model(str(tmp_path / "model")).predict(made.set_axis([*map(str, made)], axis=1))
+    assert_array_equal(found[["phi_a", "phi_b", "phi_c"]], attribute(pipeline, GIVEN).to_frame()[["a", "b", "c"]])
+
+
+@pytest.mark.slow
+def test_a_pipeline_in_mlflow_is_explained_as_its_page_says(tmp_path, monkeypatch):
+    """By the file that the page shows, of a Pipeline that MLflow keeps: the bits of ``attribute``."""
+    name, text = next(block.file for block in read_blocks(ROOT / "docs" / "pipelines.md") if block.file)
+    (tmp_path / name).write_text(text)
+    monkeypatch.chdir(tmp_path)
+    pipeline = fit_pipeline()
+    with quiet():
+        import mlflow
+
+        mlflow.sklearn.save_model(pipeline, "pipeline", skops_trusted_types=["sklearn.tree._tree.Tree"], **NO_REQUIREMENTS)
+        mlflow.pyfunc.save_model("why", python_model=name, artifacts={"pipeline": "pipeline"}, **NO_REQUIREMENTS)
+        found = mlflow.pyfunc.load_model("why").predict(GIVEN)
+    pd.testing.assert_frame_equal(found, attribute(pipeline, GIVEN).to_frame(), check_exact=True)
+    assert not [path for path in tmp_path.rglob("*") if path.suffix in (".pkl", ".pickle", ".joblib", ".cloudpickle")]
 
 
 def test_parameters_of_a_call_are_refused(saved):

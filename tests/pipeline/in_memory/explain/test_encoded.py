@@ -144,11 +144,12 @@ def test_columns_without_names_go_by_position():
     matrix = FRAME[["age", "income"]].to_numpy()
     model = make_pipeline(SimpleImputer(), RandomForestRegressor(3, max_depth=3, random_state=0)).fit(matrix, TARGET)
     found = attribute(model, matrix)
-    assert found.names == ("0", "1")
-    assert_array_equal(found.values("1"), matrix[:, 1])
-    frame = attribute(model, FRAME[["age", "income"]])
+    assert found.names == ("x0", "x1")
+    assert_array_equal(found.values("x1"), matrix[:, 1])
+    with pytest.warns(UserWarning, match="^rows: features by position"):
+        frame = attribute(model, FRAME[["age", "income"]])
     assert_array_equal(frame.phi, found.phi)
-    assert_array_equal(frame.values("1"), matrix[:, 1])
+    assert_array_equal(frame.values("x1"), matrix[:, 1])
 
 
 def test_a_matrix_has_all_columns_of_the_first_step():
@@ -157,9 +158,9 @@ def test_a_matrix_has_all_columns_of_the_first_step():
     keep = ColumnTransformer([("same", "passthrough", [2, 1])])
     model = make_pipeline(keep, lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1)).fit(matrix, TARGET)
     found = attribute(model, matrix)
-    assert found.names == ("2", "1")
-    assert_array_equal(found.values("2"), matrix[:, 2])
-    assert_array_equal(found.values("1"), matrix[:, 1])
+    assert found.names == ("x2", "x1")
+    assert_array_equal(found.values("x2"), matrix[:, 2])
+    assert_array_equal(found.values("x1"), matrix[:, 1])
 
 
 def test_what_cannot_be_followed_is_refused_with_the_line_to_write():

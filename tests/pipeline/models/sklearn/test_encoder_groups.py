@@ -2,6 +2,7 @@
 
 import itertools
 
+import numba
 import numpy as np
 import pandas as pd
 import pytest
@@ -152,10 +153,11 @@ def test_classes_of_a_target_have_a_column_each():
     assert encoder_groups(model) == {"kind": [0, 1, 2], "kind_d": [3, 4, 5]}
 
 
-def test_columns_without_names_are_called_by_their_positions():
-    """Of an array."""
+def test_columns_without_names_are_called_as_scikit_learn_calls_them():
+    """Of an array: as the names of what is made of them begin."""
     model = make_pipeline(OneHotEncoder(sparse_output=False), RandomForestRegressor(2)).fit(np.array([[1, 5], [2, 5], [3, 6]]), [1, 2, 3])
-    assert encoder_groups(model) == {"0": [0, 1, 2], "1": [3, 4]}
+    assert encoder_groups(model) == {"x0": [0, 1, 2], "x1": [3, 4]}
+    assert model[:-1].get_feature_names_out().tolist() == ["x0_1", "x0_2", "x0_3", "x1_5", "x1_6"]
 
 
 @pytest.mark.parametrize("pandas", [True, False])
@@ -211,10 +213,21 @@ def test_what_mixes_columns_is_refused():
         load_ensemble(mixed)
 
 
+@numba.guvectorize(["void(float64[:], float64[:])"], "(n)->(n)", target="parallel")  # of this target, a ufunc of NumPy
+def spread(row, out):
+    """A row's numbers beside their mean."""
+    mean = row.mean()
+    for j in range(row.size):
+        out[j] = row[j] - mean
+
+
 @pytest.mark.parametrize(
     "step",
-    [Normalizer(), TfidfTransformer(), KNNImputer(n_neighbors=2), FunctionTransformer(normalize, feature_names_out="one-to-one")],
-    ids=lambda step: type(step).__name__,
+    [
+        *(Normalizer(), TfidfTransformer(), KNNImputer(n_neighbors=2), FunctionTransformer(normalize, feature_names_out="one-to-one")),
+        FunctionTransformer(spread, validate=True, feature_names_out="one-to-one"),
+    ],
+    ids=lambda step: f"{type(step).__name__} {getattr(step, 'func', '')}",
 )
 def test_columns_that_keep_their_names_may_be_made_of_others(step):
     """They change with columns of other names; steps that are not known are refused."""
