@@ -19,6 +19,9 @@ REHEARSAL_VENV ?= .venv-rehearsal
 PIP_VERSION := $(shell sed -n 's/^pip==//p' $(CONSTRAINTS))
 UV_VERSION := $(shell sed -n 's/^uv==//p' $(CONSTRAINTS))
 
+# What tests start are hundreds of processes, which would compile this package each for itself; and pytest all tests, in every process of its own.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test test-quick test-more faults infra clouds spark bench bench-r2 papers variants scale golden lint platforms coverage cuda bounds fuzz frames mutants versions supported licences wheel release worker docs docs-outputs constraints hashes audit clean
 
 setup: $(VENV)/.complete

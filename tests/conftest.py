@@ -1,5 +1,6 @@
 """Settings of the whole suite."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -13,6 +14,8 @@ os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")  # threads play a card, unles
 from numba import config
 
 from leafledger.kernels.trees import binning
+
+gc.disable()  # until all tests are found: it takes as long to look through what stays as to import it
 
 if config.DISABLE_JIT:
     # Buffers are padded to whole batches, and every row of them costs where kernels are plain Python. All other modules of kernels are imported after
@@ -72,6 +75,12 @@ def keep_quick(config, items):
     chosen = {each[len(each) // 2] for each in cases.values()}
     config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
     items[:] = [item for item in items if item in chosen]
+
+
+def pytest_collection_finish():
+    """What tests make is looked through for garbage, what was there before them never."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_collection_modifyitems(config, items):

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from leafledger import explain
-from leafledger.flows.explain import explain as flow
 from leafledger.kernels import set_indices
 from leafledger.pipeline.arguments.choices import INDICES
 from leafledger.pipeline.command.terminal.flags import GROUPS, Flags
@@ -29,9 +28,17 @@ def test_indices_are_those_of_the_kernels():
     assert tuple(set_indices.INDICES) == INDICES
 
 
-@pytest.mark.parametrize("function", [explain, flow.fn, Flags])
-def test_everybody_takes_the_same_options(function):
-    """Python's function, Prefect's flow and the command's flags have the names and defaults of Options, in its order."""
+def flow():
+    """Prefect's, imported where it is asked for, which takes seconds."""
+    from leafledger.flows.explain import explain as flow
+
+    return flow.fn
+
+
+@pytest.mark.parametrize("find", [lambda: explain, lambda: Flags, flow], ids=["function", "flags", "flow"])
+def test_everybody_takes_the_same_options(find):
+    """Python's function, the command's flags and Prefect's flow have the names and defaults of Options, in its order."""
+    function = find()
     taken = {name: given.default for name, given in inspect.signature(function).parameters.items() if name in NAMES}
     defaults = {field.name: field.default for field in fields(Options)}
     assert taken == defaults
