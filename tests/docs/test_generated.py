@@ -3,6 +3,7 @@
 import json
 import re
 import statistics
+import tomllib
 from collections import Counter
 from dataclasses import asdict, replace
 
@@ -21,6 +22,7 @@ from tests.bench.timing import Speed
 from tests.bench.usual import Usual
 from tests.papers.figures import Claim, Figure, Line
 from tests.papers.record import save
+from tests.supported.__main__ import ENVIRONMENTS
 
 TABLE = Figure("Anna et al. 2020, Table 1: errors", ("D",), (Line((5,), {"printed": 0.25, "ours: x": 1e-16}), Line((9,), {"ours: x": 0.5})), ".2g")
 OTHER = Figure("Berta 2021, Figure 2: more", ("data",), (Line(("a|b",), {"ours": 3.0}),), ".1f", "drawn", "error")
@@ -172,3 +174,27 @@ def test_a_billion_rows_take_so_many_times_what_was_measured(tmp_path, monkeypat
     cells = [cell.strip() for cell in row.strip("|").split("|")]
     # 200 µs a row of a worker are 2e5 seconds, 55.6 hours; 3,815 parts of 52.4 s are 1,908 rounds of 2, 39 of 100 and 4 of 1,000 workers
     assert cells == ["Model: m", "200.00 µs", "55.6", "27.8 h", "34.2 min", "3.7 min", "5 GB", "80 GB", "3,815"]
+
+
+def test_every_environment_is_on_the_page_with_its_versions(tmp_path, monkeypatch):
+    """A column each; a package that one of them lacks leaves its cell empty, and tests that failed are counted."""
+    newest = {"date": "2030-01-02", "python": "3.12.1", "passed": 5, "skipped": 1, "failed": [], "versions": {"numpy": "2.5.0", "shap": "0.54.0"}}
+    pinned = newest | {"python": "3.14.0", "failed": ["a", "b"], "versions": {"numpy": "2.4.0"}}
+    (tmp_path / "supported.json").write_text(json.dumps({"newest": newest, "3.14": pinned}))
+    monkeypatch.setattr(generated, "SUPPORTED", tmp_path / "supported.json")
+    head, _, *rows = generated.supported().splitlines()
+    assert head == "|  | newest | pinned, 3.14 |"
+    assert rows[0] == "| Python | 3.12.1 | 3.14.0 |"
+    assert rows[-3:] == ["| failed | 0 | 2 |", "| numpy | 2.5.0 | 2.4.0 |", "| shap | 0.54.0 |  |"]
+
+
+def test_what_is_supported_was_tried():
+    """In every environment, where nothing failed; the oldest has the versions that the package's metadata begin with."""
+    kept = json.loads(generated.SUPPORTED.read_text())
+    assert [(name, each["python"].rpartition(".")[0], each["failed"]) for name, each in kept.items()] == [
+        (name, chosen.python, []) for name, chosen in ENVIRONMENTS.items()
+    ]
+    project = tomllib.loads((generated.ROOT / "pyproject.toml").read_text())["project"]
+    asked = " ".join((*project["dependencies"], *(each for extra in project["optional-dependencies"].values() for each in extra)))
+    for name, version in kept["oldest"]["versions"].items():
+        assert f"{version}.".startswith(f"{re.search(rf'(?:^| ){name}>=([0-9.]+[0-9])', asked)[1]}."), name

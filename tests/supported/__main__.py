@@ -5,17 +5,24 @@ Environments are made in FOLDER, 3 GB each; each takes minutes, most of them to 
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 from docs.generated import SUPPORTED as FILE
 from tests.versions.environments import find_python
 
 ROOT = Path(__file__).parents[2]
+STILL_SECONDS = 900  # without a test that begins or ends: a server has 400 to start, and what took place may show 300 later
+END_SECONDS = 10  # to write where it stands
 UV = str(Path(sys.executable).with_name("uv"))
 # Kernels, loaders, values in memory, rows found again; a run on Dask, a report, tables, stores on a network, a flow.
 QUICK = ("kernels/jit", "kernels/path_dependent/test_quadrature.py", "pipeline/models", "pipeline/in_memory/explain", "pipeline/runs/lookup")
@@ -72,46 +79,83 @@ def make_environment(chosen: Environment, folder: Path) -> Path:
     return python
 
 
-def read_results(folder: Path) -> dict[str, object]:
-    """Count what pytest wrote of an environment's tests, and name those that failed."""
+def wait_for_tests(running: subprocess.Popen[bytes], log: Path, still: float) -> bool:
+    """Wait for pytest, which is ended with all that it started once its log has stood still for so many seconds; whether it was."""
+    try:
+        while running.poll() is None and time.time() - log.stat().st_mtime < still:
+            time.sleep(min(1, still))
+        return running.poll() is None
+    finally:
+        if running.poll() is None:
+            running.send_signal(signal.SIGABRT)  # upon which pytest writes where every thread is
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(END_SECONDS)
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+
+
+def run_tests(command: Sequence[str | Path], log: Path, still: float = STILL_SECONDS, **variables: str) -> str | None:
+    """Run pytest, and say in a line what went wrong besides tests that failed; what it wrote is shown where all did not pass."""
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, cwd=ROOT, env=os.environ | variables, stdout=out, stderr=out, start_new_session=True) as running,
+    ):
+        stood = wait_for_tests(running, log, still)
+    if not running.returncode:
+        return None
+    written = log.read_text(errors="replace")
+    print(written, flush=True)
+    tests = re.findall(r"^(tests/.+?::.+?)(?: [A-Z]+.*)?$", written, re.MULTILINE)
+    last = tests[-1].strip() if tests else "before the first test"
+    ended = f"stood still for {still:g} s" if stood else f"pytest ended with {running.returncode}"
+    return None if running.returncode == 1 else f"{last}: {ended}"
+
+
+def read_results(folder: Path, wrong: list[str]) -> dict[str, Any]:
+    """Count what pytest wrote of an environment's tests, and name those that failed, and what went wrong besides."""
     counts, failed = {"passed": 0, "skipped": 0}, list[str]()
-    for number in range(len(CALLS)):
-        for case in ElementTree.parse(folder / f"{number}.xml").iter("testcase"):
+    for path in sorted(folder.glob("*.xml")):  # none of tests that were ended
+        for case in ElementTree.parse(path).iter("testcase"):
             kinds = {child.tag for child in case}
             if kinds & {"failure", "error"}:
                 failed.append(f"{case.get('classname')}::{case.get('name')}")
             else:
                 counts["skipped" if "skipped" in kinds else "passed"] += 1
-    return {**counts, "failed": failed}
+    return {**counts, "failed": failed + wrong}
 
 
-def describe(folder: Path) -> dict[str, object]:
-    """Say which versions an environment has, and what came out of the tests there."""
+def describe(folder: Path, wrong: list[str]) -> dict[str, Any]:
+    """Say which versions an environment has, what came out of the tests there, and what went wrong besides."""
     python = folder / "bin" / "python"
     listed = subprocess.run([UV, "pip", "list", "--python", python, "--format", "json"], capture_output=True, text=True, check=True)
     versions = {each["name"]: each["version"] for each in json.loads(listed.stdout)}
     version = subprocess.run([python, "-c", "import platform; print(platform.python_version())"], capture_output=True, text=True, check=True)
-    found = {"date": time.strftime("%Y-%m-%d"), "python": version.stdout.strip(), **read_results(folder)}
+    found = {"date": time.strftime("%Y-%m-%d"), "python": version.stdout.strip(), **read_results(folder, wrong)}
     return found | {"versions": {name: versions[name] for name in TOLD if name in versions}}
 
 
-def try_out(chosen: Environment, folder: Path) -> dict[str, object]:
+def try_out(chosen: Environment, folder: Path) -> dict[str, Any]:
     """Run the tests in an environment, and say what came out."""
     python = make_environment(chosen, folder)
+    wrong = list[str | None]()
     for number, asked in enumerate(CALLS):
-        told = ("-q", "-p", "no:cacheprovider", f"--junitxml={folder / f'{number}.xml'}", *chosen.options)
-        call(python, "-m", "pytest", *told, *asked, NUMBA_CACHE_DIR=f"{folder}/kernels")
-    return describe(folder)
+        told = ("-v", "-p", "no:cacheprovider", f"--junitxml={folder / f'{number}.xml'}", *chosen.options)
+        command = (python, "-m", "pytest", *told, *asked)
+        wrong.append(run_tests(command, folder / f"{number}.log", NUMBA_CACHE_DIR=f"{folder}/kernels"))
+    return describe(folder, [each for each in wrong if each])
 
 
 def main(folder: Path, names: list[str]) -> None:
     """Try those that are named, by default all."""
-    kept = json.loads(FILE.read_text()) if FILE.exists() else {}
+    found = dict[str, dict[str, Any]]()
     for name in names or ENVIRONMENTS:
-        kept[name] = try_out(ENVIRONMENTS[name], folder.resolve() / name)
+        found[name] = try_out(ENVIRONMENTS[name], folder.resolve() / name)
+        kept = json.loads(FILE.read_text()) if FILE.exists() else {}  # another may have written meanwhile
+        kept |= found
         FILE.write_text(json.dumps({each: kept[each] for each in ENVIRONMENTS if each in kept}, indent=1) + "\n")
-        print(f"{name}: {kept[name]['passed']} passed, {kept[name]['skipped']} skipped, {len(kept[name]['failed'])} failed", flush=True)
-    if wrong := [f"{name}: {case}" for name in names or ENVIRONMENTS for case in kept[name]["failed"]]:
+        counts = ", ".join(f"{found[name][each]} {each}" for each in ("passed", "skipped"))
+        print(f"{name}: {counts}, {len(found[name]['failed'])} failed", flush=True)
+    if wrong := [f"{name}: {case}" for name, each in found.items() for case in each["failed"]]:
         raise SystemExit("\n".join(wrong))
 
 

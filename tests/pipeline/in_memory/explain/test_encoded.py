@@ -265,6 +265,13 @@ def test_engines_are_told_the_columns_of_no_rows():
         assert_array_equal(parts.to_numpy(), explainer(FRAME).phi[:, 0])
 
 
+def test_ids_of_a_batch_stay_as_they_are():
+    """Of the batch's own types, though pandas has no integers beside missing ones, and rounds them beyond 2⁵³."""
+    ids = pa.array([None, 2**53 + 1, 2**53 + 3], pa.int64())
+    table = pa.Table.from_pandas(FRAME[:3], preserve_index=False).append_column("id", ids)
+    assert prepare(FOREST).to_batch(table, "id")["id"].combine_chunks() == ids
+
+
 @pytest.mark.parametrize("last", [HistGradientBoostingRegressor(max_iter=3), lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1)], ids=str)
 @pytest.mark.parametrize("as_frames", [False, True])
 @pytest.mark.filterwarnings("error")

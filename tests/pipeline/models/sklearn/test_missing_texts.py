@@ -43,5 +43,5 @@ def test_imputers_know_what_they_fill():
     texts = make_pipeline(SimpleImputer(strategy="most_frequent", missing_values=None), OneHotEncoder())
     steps = ColumnTransformer([("first", texts, ["none"]), ("second", OrdinalEncoder(), ["nan"]), ("dropped", "drop", ["number", "whole"])])
     assert spell(find_spellings(make_pipeline(steps).fit(FRAME), 4)) == spell([NONE, NEITHER, NAN, NEITHER])
-    late = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()).fit(FRAME[["none"]])  # None passes by it
+    late = make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()).fit(FRAME[["none"]][:-1])  # None passes by it
     assert spell(find_spellings(late, 1)) == spell([frozenset([None, math.nan])])
