@@ -40,7 +40,7 @@ SMALL = 0.01  # smallest share of a feature with a dependence plot, unless it is
 FIRST = 3  # features listed for a group of rows
 OTHERS = 60  # outputs listed without figures
 UNITS = {
-    LOSS: "The loss says how wrong the prediction of a row is. A feature with a negative attribution made it smaller, and so the prediction better.",
+    LOSS: "The loss says how wrong the prediction of a {} is. A feature with a negative attribution made it smaller, and so the prediction better.",
 }
 CELLS = (
     "In tables of a feature’s attributions, 5 % and 95 % are read off the cells that {} are counted in, so they may be off by as much as a cell "
@@ -161,7 +161,7 @@ def _write_outputs(material: Material, limits: Limits, words: Vocabulary) -> lis
     sections = []
     plan = material.run.plan
     partial = plan.global_only or not plan.wide
-    unit = UNITS.get(plan.space, "") if "importance" in material.summaries else ""
+    unit = UNITS.get(plan.space, "").format(words.names.row) if "importance" in material.summaries else ""
     kept = "This run keeps no column of attributions for each feature, so their distribution is not drawn." if partial else ""
     for k, (output, name) in enumerate(zip(shown, shorten_names(shown, 60), strict=True)):
         title = f"What moves {say_moved(plan.space)}" if single else f"What moves output {name}"
@@ -193,13 +193,13 @@ def _write_r2(
     return Section("r2", "How well the model does", (f"{'; '.join(facts)}.",) if facts else (), figures=tuple(figures))
 
 
-def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str]) -> Section | None:
+def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str], called: str) -> Section | None:
     """Tabulate the first features of groups of rows, largest groups first."""
     rows = summaries.get("importance_by", ())
     if not rows:
         return None
     tables = []
-    titles = ["Groups of rows"] if len(outputs) == 1 else [f"Output {name}" for name in shorten_names(outputs, 60)]
+    titles = [f"Groups of {called}"] if len(outputs) == 1 else [f"Output {name}" for name in shorten_names(outputs, 60)]
     for output, title in zip(outputs, titles, strict=True):
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in _of(rows, output):
@@ -213,7 +213,7 @@ def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str
         for name, (_, found), first in zip(names, shown, firsts, strict=True):
             said = ", ".join(f"{written[row['feature']]} {write_share(row['share'])}" for row in first)
             cells.append((name, f"{found[0]['rows']:,}", write_number(sum(row["mean_abs"] for row in found)), said))
-        heads = (" and ".join(by), "rows", "mean size in all", "first features, and their shares")
+        heads = (" and ".join(by), called, "mean size in all", "first features, and their shares")
         tables.append((title, Table(heads, tuple(cells), say_left_out(len(shown), len(groups), "groups"))))
     return Section("groups", f"What moves predictions by {' and '.join(by)}", tables=tuple(tables))
 
@@ -268,7 +268,7 @@ def _write_found(material: Material, limits: Limits, words: Vocabulary, missing:
         _write_r2(material.actual, summaries, run.manifest.totals, by, limits),
         write_losses(summaries, None if found is None else write_worse(found, words), limits.features),
         *_write_outputs(material, limits, words),
-        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
+        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs], words.names.rows),
         write_told(run, material.told, words),
         _write_sufficed(material),
         rows if material.rows else None,
