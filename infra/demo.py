@@ -31,7 +31,8 @@ TARGET = "arr_delay"
 IDS = ("time_hour", "carrier", "flight", "tailnum")
 TREES = 60
 TOP = 10  # features shown
-MOVED = 3  # of a month
+MOVED = 3  # of a month,
+LEAST = 0.05  # minutes: less would be told as 0.0
 KNOWN = ("dep_delay", "hour", "distance", "plane_year", "seats", *CATEGORIES)  # when a flight leaves: features of the model of the months
 TRAINED = range(1, 4)  # months that this model is trained on,
 MONTHS = range(4, 13)  # and run on
@@ -40,11 +41,11 @@ LOSSES = range(4, 8)  # months whose losses are explained
 LATE, REASONED = 120, 7  # minutes, and month of the late flights that get reasons
 CAPTION = (
     "Flights that never left have no departure delay. No model saw such a flight, since none has an arrival delay; XGBoost takes them "
-    "for the latest of all: hence the larger share of the departure delay."
+    "for the latest of all: hence its larger minutes of the departure delay."
 )
 WORSE = (
-    "By delays: by how much harder, or easier, they are to guess for who knows nothing of a flight. Most that way: the feature that did most in the "
-    "direction of the change. The others, mostly the departure delay, make up for the delays: where these are harder to guess, it tells more of them."
+    "By delays: how much harder, or easier, they were to guess without knowing anything of a flight. Most that way: the feature that did most in the "
+    "direction of the change. By the others, mostly the departure delay: where delays are harder to guess, it tells more of them."
 )
 STORY = (
     "From June on flights left later, from August on more punctually again. In December somebody forgot to leave cancelled flights out of the data: "
@@ -171,7 +172,8 @@ def importances(runs: dict[str, Path]) -> Table:
             feature = row["feature"]
             shares[feature] = shares.get(feature, 0.0) + row["share"]
             cells[feature, library] = f"{row['mean_abs']:.2f} min  {row['share']:5.1%}"
-    table, titles = Table(title="importance: by how many minutes a feature moves a predicted delay on average, and its share", caption=CAPTION), read_titles()
+    title, titles = "importance: by how many minutes a feature moves a predicted delay on average, and its share", read_titles()
+    table = Table(title=title, caption=CAPTION)
     table.add_column("feature")
     for library in runs:
         table.add_column(library, justify="right")
@@ -203,7 +205,8 @@ def changes_by_month(folder: Path) -> Table:
     for path in sorted(folder.glob("*/after/drift.json")):
         found = json.loads(path.read_text())
         (whole,) = found["outputs"]
-        moved = sorted((each for each in found["shifts"] if each["kind"] == "phi"), key=lambda each: -abs(each["change"]))[:MOVED]
+        shifts = (each for each in found["shifts"] if each["kind"] == "phi" and abs(each["change"]) >= LEAST)
+        moved = sorted(shifts, key=lambda each: -abs(each["change"]))[:MOVED]
         things = dict.fromkeys(titles.get(each["feature"], "prediction") for each in found["shifts"] if each["drifted"])
         alarms = f"{len(found['alarms'])}: {', '.join(things)}" if things else "none"
         mostly = ", ".join(f"{titles[each['feature']]} {each['change']:+.1f}" for each in moved)

@@ -82,6 +82,9 @@ class Names:
         return replace(wording, name=self.prediction.title or wording.word, unit=self.prediction.unit)
 
 
+UNNAMED = Names()  # each thing keeps its own
+
+
 def _read_name(given: Any, where: str) -> Name:
     if not isinstance(given, Mapping):
         raise UsageError(f"{where}: is {shorten(given)}, expected a table of {', '.join(FIELDS)}")

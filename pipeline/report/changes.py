@@ -172,7 +172,8 @@ def _draw_shares(found: Found, output: str) -> Figure | None:
     here = name_reference(found)
     most = max(shown, key=lambda shift: abs(_number(shift["share"]) - _number(shift["reference_share"])))
     named = dict(zip(features, shorten_names(features), strict=True))[most["feature"]]
-    moved = f"Largest change: {named}, from {write_share(most['reference_share'])} to {write_share(most['share'])}. "
+    was, now = write_share(most["reference_share"]), write_share(most["share"])
+    moved = "Hardly any share changed. " if was == now else f"Largest change: {named}, from {was} to {now}. "
     return Figure(
         f"How much each feature matters{of}, before and now",
         f"Share of all importance. Bar: now; black line: {here}. {moved}{left}".strip(),
@@ -240,7 +241,7 @@ def _draw_distances(found: Found, words: Vocabulary) -> Figure | None:
     limits = [said[rare] + " for missing values and new categories" * (rare and len(said) > 1) for rare in sorted(said)]
     beyond = f" Black line: where alarms begin, {', '.join(limits)}." if limits else ""
     beyond += " Alarms come first." if any(shift["drifted"] for shift in shown) else ""
-    beyond += " That of the mean has no bar." if any(shift["drifted"] for shift in found["shifts"] if shift["kind"] in MEANS) else ""
+    beyond += " The alarm of the mean has no bar." if any(shift["drifted"] for shift in found["shifts"] if shift["kind"] in MEANS) else ""
     return Figure(
         "How different each column is",
         f"{none}{beyond} {left}".strip(),
@@ -281,8 +282,8 @@ def _say_total(shifts: Sequence[Found], found: Found, words: Vocabulary) -> str:
     several = f" of output {shorten_name(split['output'], OUTPUT)}" if len(found["outputs"]) > 1 else ""
     apart = next((shift["distance"] for shift in shifts if shift["kind"] not in MEANS), None)
     old, new = _two(words, split["reference_mean"], split["mean"])
-    differ = "" if apart is None else f"; at least {write_share(apart)} of the {words.names.rows} differ"
-    return f"{words.total}{several}: mean {new}, before {old}{differ}"
+    means = f"mean {new}, before {old}"
+    return f"{words.total}{several}: {means if apart is None else f'differs by at least {write_share(apart)} ({means})'}"
 
 
 def _say_worse(found: Found) -> list[str]:
@@ -358,7 +359,8 @@ def write_changes(found: Found, words: Vocabulary, more: Sequence[Figure] = ()) 
     alarms = list_alarms(found, words)
     differs = [f"{'no alarm: ' if alarms else ''}{_name_rows(line, words)}" for line in found["differs"]]
     items = (*_list(alarms, ALARMS, "things; after/drift.json has all alarms"), *_list(differs, DIFFERENCES, "differences"))
-    text = f"Beyond the thresholds of alarms, what moved the mean {words.total} most first:" if alarms else "No threshold of an alarm is crossed."
+    differ = f"What differs by 10% would look as before only if 10% of the {words.names.rows}, or more, changed."
+    text = f"Alarms, those first that moved the mean {words.total} most. {differ}" if alarms else "No threshold of an alarm is crossed."
     title = f"What changed since {name_reference(found)}"
     ignored = say_ignored(found)
     shown = tuple(figure for figure in figures if figure is not None)

@@ -40,10 +40,10 @@ SMALL = 0.01  # smallest share of a feature with a dependence plot, unless it is
 FIRST = 3  # features listed for a group of rows
 OTHERS = 60  # outputs listed without figures
 UNITS = {
-    LOSS: "The loss says how wrong the prediction of a row is. A feature with a negative attribution made it smaller, and so the prediction better.",
+    LOSS: "The loss says how wrong the prediction of a {} is. A feature with a negative attribution made it smaller, and so the prediction better.",
 }
 CELLS = (
-    "In tables of a feature’s attributions, 5 % and 95 % are read off the cells that rows are counted in, so they may be off by as much as a cell "
+    "In tables of a feature’s attributions, 5 % and 95 % are read off the cells that {} are counted in, so they may be off by as much as a cell "
     "is high. Means are exact."
 )
 Row = Mapping[str, Any]
@@ -102,16 +102,14 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
     if output in material.drawn:
         drawn = material.drawn[output]
         some = slice(limits.features)
-        figures.append(draw_swarm(drawn.names[some], drawn.asked[some], drawn.counts[some], unit))
+        figures.append(draw_swarm(drawn.names[some], drawn.asked[some], drawn.counts[some], unit, material.names))
         rows = _of(summaries["importance"], output)
         least = min(SMALL, max(row["share"] for row in rows) / 10)
         small = {row["feature"] for row in rows if row["share"] < least}
         labels = dict(zip(drawn.names, shorten_names(drawn.names), strict=True))
         units = {material.names.title(name): material.names.unit(name) for name in material.names.features}
         each_of = [each for each in zip(drawn.names, drawn.asked, drawn.counts, strict=True) if each[0] not in small]
-        found = (
-            _with_effect(material.effects, output, labels[name], name, asked, counts, unit, units.get(name, "")) for name, asked, counts in each_of
-        )
+        found = (_with_effect(material, output, labels[name], name, asked, counts, unit, units.get(name, "")) for name, asked, counts in each_of)
         fields = [each for each in found if each][: limits.dependences]
         fields.sort(key=lambda each: isinstance(each[0].drawing, Tracks))  # groups planes and boxes
         figures += [figure for field in fields for figure in field]
@@ -127,13 +125,15 @@ def _figures(material: Material, output: str, limits: Limits, unit: str) -> tupl
 
 
 def _with_effect(
-    effects: Curves | None, output: str, label: str, name: str, asked: CountedColumn, counts: Counts, unit: str, of_values: str
+    material: Material, output: str, label: str, name: str, asked: CountedColumn, counts: Counts, unit: str, of_values: str
 ) -> tuple[Figure, ...]:
     """Draw a feature's attributions by its values, if the run has values, and beside them its effect, where it is known."""
-    rows, values = [] if effects is None else effects.rows.get((output, name), []), asked.values
+    effects, values = material.effects, asked.values
+    rows = [] if effects is None else effects.rows.get((output, name), [])
     ends = (values.edges[0], values.edges[-1]) if values is not None and values.ordered and not values.points else None
     drawn = draw_effect(label, rows, ends, "" if effects is None else effects.space)
-    return tuple(figure for figure in (draw_dependence(label, asked, counts, unit, of_values), drawn) if figure is not None)
+    own = draw_dependence(label, asked, counts, unit, of_values, material.names)
+    return tuple(figure for figure in (own, drawn) if figure is not None)
 
 
 def _list_others(material: Material, shown: Sequence[str]) -> Section | None:
@@ -161,7 +161,7 @@ def _write_outputs(material: Material, limits: Limits, words: Vocabulary) -> lis
     sections = []
     plan = material.run.plan
     partial = plan.global_only or not plan.wide
-    unit = UNITS.get(plan.space, "") if "importance" in material.summaries else ""
+    unit = UNITS.get(plan.space, "").format(words.names.row) if "importance" in material.summaries else ""
     kept = "This run keeps no column of attributions for each feature, so their distribution is not drawn." if partial else ""
     for k, (output, name) in enumerate(zip(shown, shorten_names(shown, 60), strict=True)):
         title = f"What moves {say_moved(plan.space)}" if single else f"What moves output {name}"
@@ -193,13 +193,13 @@ def _write_r2(
     return Section("r2", "How well the model does", (f"{'; '.join(facts)}.",) if facts else (), figures=tuple(figures))
 
 
-def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str]) -> Section | None:
+def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str], called: str) -> Section | None:
     """Tabulate the first features of groups of rows, largest groups first."""
     rows = summaries.get("importance_by", ())
     if not rows:
         return None
     tables = []
-    titles = ["Groups of rows"] if len(outputs) == 1 else [f"Output {name}" for name in shorten_names(outputs, 60)]
+    titles = [f"Groups of {called}"] if len(outputs) == 1 else [f"Output {name}" for name in shorten_names(outputs, 60)]
     for output, title in zip(outputs, titles, strict=True):
         groups: dict[tuple[Any, ...], list[Row]] = {}
         for row in _of(rows, output):
@@ -213,7 +213,7 @@ def _write_groups(summaries: Summaries, by: Sequence[str], outputs: Sequence[str
         for name, (_, found), first in zip(names, shown, firsts, strict=True):
             said = ", ".join(f"{written[row['feature']]} {write_share(row['share'])}" for row in first)
             cells.append((name, f"{found[0]['rows']:,}", write_number(sum(row["mean_abs"] for row in found)), said))
-        heads = (" and ".join(by), "rows", "mean size in all", "first features, and their shares")
+        heads = (" and ".join(by), called, "mean size in all", "first features, and their shares")
         tables.append((title, Table(heads, tuple(cells), say_left_out(len(shown), len(groups), "groups"))))
     return Section("groups", f"What moves predictions by {' and '.join(by)}", tables=tuple(tables))
 
@@ -268,7 +268,7 @@ def _write_found(material: Material, limits: Limits, words: Vocabulary, missing:
         _write_r2(material.actual, summaries, run.manifest.totals, by, limits),
         write_losses(summaries, None if found is None else write_worse(found, words), limits.features),
         *_write_outputs(material, limits, words),
-        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs]),
+        _write_groups(summaries, by, run.plan.written_outputs[: limits.outputs], words.names.rows),
         write_told(run, material.told, words),
         _write_sufficed(material),
         rows if material.rows else None,
@@ -314,13 +314,14 @@ def compose(material: Material, limits: Limits) -> Page:
     told = [] if found is None else [say_change(found, words)]
     if found is not None and found["space"] != LOSS:
         told += missing[:1]
+    cells = (CELLS.format(words.names.rows),) if material.drawn else ()
     sections = [
         None if found is None else write_changes(found, words, histogram),
         _write_rejected(run),
         *of_outputs,
         _write_features(material),
         write_glossary(words, run.plan.additive, found is not None) if run.manifest.n_rows else None,
-        Section("provenance", "Where this comes from", (CELLS,) if material.drawn else (), terms=list_provenance(run, material.made)),
+        Section("provenance", "Where this comes from", cells, terms=list_provenance(run, material.made, words)),
     ]
     name = shorten_name(last_name(run.uri))
     return Page(

@@ -1,5 +1,6 @@
 """The report's glossary: what its words mean, for who reads a number of a table."""
 
+from ..arguments.choices import LOSS
 from .page import Section
 from .vocabulary import Vocabulary
 
@@ -7,7 +8,10 @@ from .vocabulary import Vocabulary
 def write_glossary(words: Vocabulary, additive: bool, compared: bool) -> Section:
     """Explain the words that a page uses."""
     total, row, rows = words.total, words.names.row, words.names.rows
-    terms = {
+    called = words.names.prediction
+    unit = f" In {called.unit}." if called.unit else ""
+    terms = {total: f"{called.description}{unit}"} if called.description and words.space != LOSS else {}
+    terms |= {
         "attribution": f"What one feature adds to the {total} of one {row}, or takes off it, with the value that it has there."
         + (f" The attributions of a {row} and the base value add up to its {total}." if additive else ""),
         "importance": f"Mean size of a feature’s attributions, up or down alike: by how much it moves the {total} of a {row} on average."
@@ -15,7 +19,7 @@ def write_glossary(words: Vocabulary, additive: bool, compared: bool) -> Section
     }
     if additive:
         terms["base value"] = f"The mean {total} with every feature unknown: over the training data as the model keeps it, or over the background."
-    terms["±, standard error"] = f"How far a mean may be off because there are no more {rows}: ± is two standard errors, about a 95% interval."
+    terms["±, standard error"] = f"How far a mean may be off, since only so many {rows} were seen: ± is two standard errors, about a 95% interval."
     terms["rank correlation"] = "From −1 to +1 (Spearman): +1 where a higher value of the feature always has a higher attribution."
     if compared:
         terms |= {

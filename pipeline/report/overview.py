@@ -127,17 +127,17 @@ def _night(run: ListedRun, page: str, said: Said | None, listed: Sequence[Listed
     }
 
 
-def _nights(runs: Sequence[ListedRun], page: str, said: dict[str, Said]) -> str:
+def _nights(runs: Sequence[ListedRun], page: str, said: dict[str, Said], rows: str) -> str:
     """Return the table of runs, with nonempty columns; each has an anchor, which its report links to."""
     found = [_night(run, page, said.get(run.run), runs) for run in reversed(runs)]
     named = {name_anchor(run.run, run.manifest): run for run in runs if run.manifest is not None}  # once each
     anchors = {run.run: f' id="{anchor}"' for anchor, run in named.items()}
     heads = [head for head in (found[0] if found else ()) if any(night[head] is not None for night in found)]
     kinds = {head: f' class="{"n" if head in NUMBERS else "run" if head == "compared with" else head}"' for head in heads}
-    head = "".join(f'<th scope="col"{kinds[head]}>{head}</th>' for head in heads)
+    head = "".join(f'<th scope="col"{kinds[head]}>{_text(rows) if head == "rows" else head}</th>' for head in heads)
     cells = ("".join(f"<td{kinds[head]}>{night[head] or '–'}</td>" for head in heads) for night in found)
-    rows = "".join(f"<tr{anchors.get(run.run, '')}>{night}</tr>" for run, night in zip(reversed(runs), cells, strict=True))
-    table = f"<table><caption>Runs, the last first</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    lines = "".join(f"<tr{anchors.get(run.run, '')}>{night}</tr>" for run, night in zip(reversed(runs), cells, strict=True))
+    table = f"<table><caption>Runs, the last first</caption><thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table>"
     return f'{SWIPE}<div class="wide" tabindex="0" role="region" aria-label="Runs">{table}</div>'
 
 
@@ -212,7 +212,7 @@ def write_index(folder: str, runs: Sequence[ListedRun], importances: Importances
     title = f"{count(len(runs), 'run')} in {_text(folder.rstrip('/').rpartition('/')[2] or folder)}"
     head = f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{POLICY}"><meta name="color-scheme" content="light dark">'
     head += f'<meta name="viewport" content="width=device-width"><title>{title}</title><style>{STYLE}</style>'
-    tables = f"{_nights(runs, page, told.said)}{_importances(importances, told.words)}"
+    tables = f"{_nights(runs, page, told.said, told.words.names.rows)}{_importances(importances, told.words)}"
     body = f"<main><h1>{title}</h1><p>{counts}{': ' * bool(counts)}{_text(folder)}</p>{tables}</main>"
     return f'<!DOCTYPE html>\n<html lang="en"><head>{head}</head><body>{body}</body></html>\n'
 

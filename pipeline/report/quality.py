@@ -59,7 +59,7 @@ def _say_rest(effect: MissingEffect, phi: Mapping[str, Any], before: float, more
     if before:
         return f" What else {name} changed of the mean: about {rest}."
     means = f"by {words.write(effect.other, True)} on average, in {reference} by {words.write(phi['reference_mean'], True)}"
-    return f" Of the {words.names.rows} that have one, {name} moves the {words.total} {means}: about {rest} more."
+    return f" For the {words.names.rows} that have one, {name} moves the {words.total} {means}: about {rest} more."
 
 
 def say_missing(effect: MissingEffect, found: Mapping[str, Any] | None, reference: str, words: Vocabulary) -> str:
@@ -68,14 +68,14 @@ def say_missing(effect: MissingEffect, found: Mapping[str, Any] | None, referenc
     was = "" if before is None else f", in {reference} {write_share(before) if before else 'none'}"
     apart = effect.phi - effect.other
     said = f"{write_share(effect.share)} of the {rows} have no {shorten_name(effect.feature)}{was}."
-    said += f" That moves their {words.total} by {words.write(effect.phi, True)} each"
+    said += f" That moves their {words.total} by {words.write(effect.phi, True)} on average"
     more = (effect.share - (before or 0.0)) * apart
     if before is not None and found is not None and len(found["outputs"]) == 1 and found["outputs"][0]["mean"] is not None:
         change = found["outputs"][0]["change"]
         if change and SHARE <= more / change <= 1.05:
             rest = _say_rest(effect, _find_shift(found, PHI, effect.feature), before, more, reference, words)
             return f"{said}: about {words.write(more, True)} of the {words.write(change, True)} that the mean changed by.{rest}"
-    others = f"while {shorten_name(effect.feature)} moves that of the other {rows} by {words.write(effect.other, True)} on average"
+    others = f"while {shorten_name(effect.feature)} moves that of the other {rows} by {words.write(effect.other, True)}"
     return f"{said}, {others}: about {words.write(effect.share * apart, True)} on the mean {words.total}."
 
 

@@ -140,7 +140,7 @@ def _draw_rows(run: FinishedRun, spots: Sequence[Spot | None], names: Names) -> 
         found = _read_row(run, part, number)
         shown = run.describe(found, None if run.plan.chosen else run.plan.outputs[0]).called(names)
         label = found.table[run.plan.label_column][0].as_py() if run.plan.label_column else None
-        figures.append(draw_waterfall(shown.wording, shown.rows[0], shown.rows[0].outputs[0], title, label))
+        figures.append(draw_waterfall(shown.wording, shown.rows[0], shown.rows[0].outputs[0], title, label, names.row))
     return tuple(figures)
 
 

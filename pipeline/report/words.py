@@ -87,19 +87,20 @@ def write_lede(run: FinishedRun, words: Vocabulary) -> tuple[str, ...]:
         one = f"its {words.total} by the model {model}"
         parts = f"a base value and one attribution for each feature, which add up to it ({kind}{against})"
         said = f"{rows} of {shorten_name(last_name(plan.data))}. For each, {one} is split into {parts}."
-    return (f"{said}{order}{space}{_say_output(plan)}{MARGINS if plan.space == MARGIN and words.total == MARGIN else ''}",)
+    return (f"{said}{order}{space}{_say_output(plan, words)}{MARGINS if plan.space == MARGIN and words.total == MARGIN else ''}",)
 
 
-def _say_output(plan: Plan) -> str:
+def _say_output(plan: Plan, words: Vocabulary) -> str:
     """Describe the explained output, if the model has others."""
+    row, rows = words.names.row, f"{words.names.rows[:1].upper()}{words.names.rows[1:]}"
     if plan.row_output is None:
-        return "" if plan.output is None else f" Rows are explained for output {shorten_name(plan.outputs[0])} alone."
+        return "" if plan.output is None else f" {rows} are explained for output {shorten_name(plan.outputs[0])} alone."
     of = (
         "the output that is predicted for it"
         if plan.row_output.which == PREDICTED
         else "an output that is not the one predicted for it, drawn by chance"
     )
-    return f" Each row is explained for {of}{', with that output’s base value' if plan.additive else ''}."
+    return f" Each {row} is explained for {of}{', with that output’s base value' if plan.additive else ''}."
 
 
 def _say_rounding(run: FinishedRun, words: Vocabulary) -> str:
@@ -179,13 +180,14 @@ def _say_machine(machine: Machine) -> str:
     return f"{shorten_name(machine.host)} ({shorten_name(machine.cpu, 60)})"
 
 
-def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[str, str], ...]:
+def list_provenance(run: FinishedRun, made: Provenance | None, words: Vocabulary) -> tuple[tuple[str, str], ...]:
     """List the provenance of the numbers."""
     plan, manifest = run.plan, run.manifest
     parameters = ", ".join(f"{name} = {shorten_name(str(value))}" for name, value in plan.parameters if value not in ((), None))
     base = [f"{name} {write_number(value)}" for name, value in zip(shorten_names(plan.outputs[:OUTPUTS]), manifest.base, strict=False)]
     more = f", and {len(plan.outputs) - OUTPUTS:,} more" if len(plan.outputs) > OUTPUTS else ""
     groups = shorten_names([name for name, _ in plan.groups[:GROUPS]])
+    units = say_carried(plan.space, plan.link, plan.quantity) or plan.space
     terms = {
         "model": f"{shorten_name(plan.model, 200)} ({manifest.library})",
         "SHA-256 of the model": plan.model_digest,
@@ -196,7 +198,7 @@ def list_provenance(run: FinishedRun, made: Provenance | None) -> tuple[tuple[st
         "SHA-256 of the background": plan.background_digest or "",
         "groups": ", ".join(f"{name} ({count(len(features), 'feature')})" for name, (_, features) in zip(groups, plan.groups, strict=False))
         + (" …" if len(plan.groups) > GROUPS else ""),
-        "units": say_carried(plan.space, plan.link, plan.quantity) or plan.space,
+        "units": f"{words.unit} ({units})" if words.unit else units,
         "base values": "each row’s own" if plan.base_columns else ", ".join(base) + more if len(base) > 1 else write_number(manifest.base[0]),
         "precision": plan.precision,
         "files of attributions": f"{len(manifest.parts):,}",

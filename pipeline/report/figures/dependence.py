@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ...display.text import count
+from ...finished.names import UNNAMED, Names
 from ..counts.counts import BELOW, MISSING, PHI, TAIL, CountedColumn, Counts, Values
 from .figure import Figure, Mark, Plane, Shape, Table, Track, Tracks, write_path
 from .scale import NARROW, WHOLE, Axis, Tick, make_axis, shorten_names, write_apart, write_number
@@ -16,7 +16,8 @@ LEVELS = 6  # levels of darkness
 ROWS = 12  # rows of a table
 GAP = 4  # columns of missing values, two of them empty
 CATEGORY = 24  # characters of a category's name
-HEADS = ("value", "rows", "5 %", "mean attribution", "95 %")
+FEW = 30  # rows of a value below which its mean is not told
+APART = 22  # percent of the axis from which numbers do not run into "none"
 
 
 def _describe(name: str, spread: Spread) -> tuple[str, ...]:
@@ -59,19 +60,35 @@ def _line(means: np.ndarray, axis: Axis, offset: int) -> str:
     return f"M{'L'.join(points)}{'h0.01' * (len(points) == 1)}"  # makes a single point visible
 
 
-def _tabulate(asked: CountedColumn, values: Values, counts: Counts) -> Table:
+def _head(words: Names) -> tuple[str, ...]:
+    return ("value", words.rows, "5 %", "mean attribution", "95 %")
+
+
+def _list_ranges(asked: CountedColumn, values: Values, counts: Counts) -> list[tuple[str, Spread]]:
+    """List ranges of numbers with their rows."""
     n = len(values.edges) - 1
     ends = [*range(0, n, -(-n // ROWS)), n]
     texts = write_apart([values.edges[end] for end in ends])
     found = [(f"below {texts[0]}", slice(BELOW, BELOW + 1))]
     for (first, last), (lower, upper) in zip(pairwise(ends), pairwise(texts), strict=True):
         found.append((f"{lower} to {upper}", slice(BELOW + 1 + first, BELOW + 1 + last)))
-    found += [(f"above {texts[-1]}", slice(-1, None)), ("missing", slice(MISSING, MISSING + 1))]
-    spreads = [(name, find_spread(asked, counts, bins)) for name, bins in found]
-    return Table(HEADS, tuple(_describe(name, spread) for name, spread in spreads if spread.n))
+    found.append((f"above {texts[-1]}", slice(-1, None)))
+    return [(name, spread) for name, spread in ((name, find_spread(asked, counts, bins)) for name, bins in found) if spread.n]
 
 
-def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str, of_values: str) -> Figure:
+def _place_numbers(across: Axis, offset: int, width: int) -> tuple[Tick, ...]:
+    """Return the ticks of the horizontal axis, more of them where "none" takes the place of all but one."""
+    for n in (4, 8):
+        found = [Tick(round((offset + tick.at / 100 * (width - offset)) / width * 100, 2), tick.text, tick.side) for tick in across.ticks(n, NARROW)]
+        if not offset:
+            return tuple(found)
+        kept = [tick for tick in found if tick.at > APART]
+        if len(kept) > 1:
+            break
+    return (Tick(0, "none", "start"), *kept)
+
+
+def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str, of_values: str, words: Names) -> Figure:
     means = np.array([find_spread(asked, counts, slice(at, at + 1)).mean for at in range(values.n_bins)])
     seen = [MISSING, *range(BELOW + 1, values.n_bins - 1)]
     cells = _choose_cells(asked.own, means[seen])
@@ -84,21 +101,17 @@ def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Count
     heights = _heights(edges, own)
     largest = max(inner.max(initial=0), lacking.max(initial=0))
     shapes = _fields(inner, largest, heights, offset) + _fields(lacking, largest, heights, 0, GAP // 2)
-    ticks = tuple(Tick(round((offset + tick.at / 100 * inner.shape[0]) / width * 100, 2), tick.text, tick.side) for tick in across.ticks(4, NARROW))
-    ticks = tuple(tick for tick in ticks if not has_missing or tick.at > 22)
-    if has_missing:
-        ticks = (Tick(0, "none", "start"), *ticks)
     beyond = int(counts.own.sum() - inner.sum() - lacking.sum())
-    said = f" {beyond:,} {'row is' if beyond == 1 else 'rows are'} outside the picture." if beyond else ""
+    said = f" {words.count(beyond)} {'is' if beyond == 1 else 'are'} outside the picture." if beyond else ""
+    ranges, missing = _list_ranges(asked, values, counts), find_spread(asked, counts, slice(MISSING, MISSING + 1))
     if has_missing:
-        missing = find_spread(asked, counts, slice(MISSING, MISSING + 1))
-        said += f" On the left, {count(missing.n, 'row')} without a value: mean {write_number(missing.mean, True, 3)}."
+        said += f" On the left, {words.count(missing.n)} without a value: mean {write_number(missing.mean, True, 3)}."
     plane = Plane(
         width,
         PHI,
         shapes,
         (Shape("mean", _line(means[BELOW + 1 : -1], own, offset)),),
-        ticks,
+        _place_numbers(across, offset, width),
         own.ticks(4),
         own.at(0) if own.low <= 0 <= own.high else None,
         f"value of {name}{f', {of_values}' if of_values else ''}",
@@ -106,14 +119,9 @@ def _draw_numbers(name: str, asked: CountedColumn, values: Values, counts: Count
         (("mean", "mean attribution"),),
     )
     title = f"How {name} acts"
-    description = f"Attribution by value: the stronger the colour, the more rows; the line is their mean.{_say_ends(means[BELOW + 1 : -1])}{said}"
-    return Figure(title, description, plane, _tabulate(asked, values, counts), small=True)
-
-
-def _say_ends(means: np.ndarray) -> str:
-    """Say from where to where the mean goes."""
-    known = means[~np.isnan(means)]
-    return f" It goes from {write_number(known[0], True, 3)} to {write_number(known[-1], True, 3)}." if known.size > 1 else ""
+    description = f"Attribution by value: the stronger the colour, the more {words.rows}; the line is their mean.{_say_means(ranges)}{said}"
+    listed = [*ranges, ("missing", missing)] if has_missing else ranges
+    return Figure(title, description, plane, Table(_head(words), tuple(_describe(text, spread) for text, spread in listed)), small=True)
 
 
 def _unlike(text: str, names: Sequence[str]) -> str:
@@ -135,7 +143,7 @@ def _list_boxes(asked: CountedColumn, values: Values, counts: Counts) -> list[tu
     return kept + ([(_unlike("missing", values.categories), missing)] if missing.n else [])
 
 
-def _draw_boxes(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str) -> Figure:
+def _draw_boxes(name: str, asked: CountedColumn, values: Values, counts: Counts, unit: str, words: Names) -> Figure:
     kept = _list_boxes(asked, values, counts)
     axis = make_axis(spread.quantile(q) for _, spread in kept for q in (0.05, 0.95))
     tracks, names = [], [text for text, _ in kept]
@@ -143,25 +151,27 @@ def _draw_boxes(name: str, asked: CountedColumn, values: Values, counts: Counts,
         low, first, half, third, high = (axis.at(spread.quantile(q)) for q in (0.05, 0.25, 0.5, 0.75, 0.95))
         box = Mark(first, max(round(third - first, 2), 0.4), "box")
         tracks.append(Track(text, (box,), ((low, high),), (half,), f"{spread.n:,}"))
+    rows = words.rows
     return Figure(
         f"How {name} acts",
-        f"Attribution by value. Box: middle half of the rows that have it; thin line: 90%; black line: median; number: rows.{_say_means(kept)}",
+        f"Attribution by value. Box: middle half of a value's {rows}; thin line: 90%; black line: median; number: {rows}.{_say_means(kept)}",
         Tracks(tuple(tracks), axis.ticks(4, NARROW), axis.at(0) if axis.low <= 0 <= axis.high else None, f"attribution, {unit}"),
-        Table(HEADS, tuple(_describe(text, spread) for text, (_, spread) in zip(shorten_names(names, WHOLE), kept, strict=True))),
+        Table(_head(words), tuple(_describe(text, spread) for text, (_, spread) in zip(shorten_names(names, WHOLE), kept, strict=True))),
         small=True,
     )
 
 
 def _say_means(kept: Sequence[tuple[str, Spread]]) -> str:
-    """Name the values with the highest and the lowest mean."""
-    if len(kept) < 2:
+    """Name the values of the table with the highest and the lowest mean, of those that are not rare."""
+    usual = [pair for pair in kept if pair[1].n >= FEW]
+    if len(usual) < 2:
         return ""
-    high, low = (choose(kept, key=lambda pair: pair[1].mean) for choose in (max, min))
-    said = (f"{shorten_names([text], CATEGORY)[0]} ({write_number(spread.mean, True, 3)})" for text, spread in (high, low))
-    return " The mean is highest for {} and lowest for {}.".format(*said)
+    high, low = (choose(usual, key=lambda pair: pair[1].mean) for choose in (max, min))
+    said = (f"{write_number(spread.mean, True, 3)} ({shorten_names([text], CATEGORY)[0]})" for text, spread in (high, low))
+    return " Highest mean: {}; lowest: {}.".format(*said)
 
 
-def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str, of_values: str = "") -> Figure | None:
+def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str, of_values: str = "", words: Names = UNNAMED) -> Figure | None:
     """Draw a feature's attributions against its value.
 
     Parameters
@@ -172,6 +182,8 @@ def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str, 
         Of attributions,
     of_values : str
         and of the feature's values, if known.
+    words : Names
+        What rows are called.
 
     Returns
     -------
@@ -181,5 +193,5 @@ def draw_dependence(name: str, asked: CountedColumn, counts: Counts, unit: str, 
     if asked.values is None or (counts.own.sum(axis=1) > 0).sum() < 2:
         return None
     if asked.values.ordered and not asked.values.points:
-        return _draw_numbers(name, asked, asked.values, counts, unit, of_values)
-    return _draw_boxes(name, asked, asked.values, counts, unit)
+        return _draw_numbers(name, asked, asked.values, counts, unit, of_values, words)
+    return _draw_boxes(name, asked, asked.values, counts, unit, words)

@@ -192,7 +192,7 @@ class Axis:
         Parameters
         ----------
         n : int
-            About how many, at most.
+            About how many, at most, but where that leaves one alone.
         room : int
             Characters that their texts and the gaps between them may take.
 
@@ -201,8 +201,13 @@ class Axis:
         tuple of Tick
             Within the axis.
         """
-        found = self._spread(n)
-        return found if n == 1 or sum(len(tick.text) + 2 for tick in found) <= room else self.ticks(n - 1, room)
+
+        def fits(found: Sequence[Tick]) -> bool:
+            return sum(len(tick.text) + 2 for tick in found) <= room
+
+        found = next((each for each in map(self._spread, range(n, 1, -1)) if fits(each)), self._spread(1))
+        finer = self._spread(2 * n) if len(found) == 1 else ()  # one number alone gives no scale
+        return finer if len(finer) > 1 and fits(finer) else found
 
     def percent(self) -> tuple[Tick, ...]:
         """Choose round percentages for shares."""

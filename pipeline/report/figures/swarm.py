@@ -5,13 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...display.text import count
+from ...finished.names import UNNAMED, Names
 from ..counts.counts import MISSING, RANKS, SWARM, CountedColumn, Counts, percentiles_of
 from .figure import Figure, Shape, Strip, Strips, Table, say_moved, write_path
 from .scale import WHOLE, Axis, shorten_names, write_number
 
 SHADES = 9  # colours from low to high values
 UNKNOWN = "unknown"
-RANKED = f"Rank correlations are Spearman's, of rows in {RANKS} cells of about as many rows each, and rounded: they may be off by 0.01."
+RANKED = "Rank correlations are Spearman's, of {0} in {1} cells of about as many {0} each, and rounded: they may be off by 0.01."
 THIN = 0.045  # minimal half height of a bin, to stay visible
 
 
@@ -72,7 +73,7 @@ def _say_widest(names: Sequence[str], asked: Sequence[CountedColumn]) -> str:
     return f" The widest is {shorten_names(names)[widest]}: nine tenths of it lie from {ends}."
 
 
-def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Sequence[Counts], unit: str) -> Figure:
+def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Sequence[Counts], unit: str, words: Names = UNNAMED) -> Figure:
     """Draw the distributions of attributions, one below the other.
 
     Parameters
@@ -85,6 +86,8 @@ def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Seq
         Of each.
     unit : str
         Of attributions.
+    words : Names
+        What rows are called.
     """
     low, high = asked[0].shared
     axis = Axis(low, high)
@@ -101,11 +104,10 @@ def draw_swarm(names: Sequence[str], asked: Sequence[CountedColumn], counts: Seq
     said += f"Grey: {', or '.join(lacking)}. " if lacking else ""
     n_beyond = sum(int(each.swarm[0].sum() + each.swarm[-1].sum()) for each in counts)
     said += f"{count(n_beyond, 'attribution')} {'is' if n_beyond == 1 else 'are'} outside the picture. " if n_beyond else ""
+    heads = ("feature", "5 %", "median", "95 %", "rank correlation with the value", f"{words.rows} outside the picture")
     return Figure(
         f"Which way features move {say_moved(unit)}",
-        f"Each strip has a feature's attributions of all rows: the thicker, the more rows.{_say_widest(names, asked)} {said}".strip(),
+        f"Each strip has a feature's attributions of all {words.rows}: the thicker, the more {words.rows}.{_say_widest(names, asked)} {said}".strip(),
         Strips(strips, SWARM, axis.ticks(), axis.at(0) if low <= 0 <= high else None, f"attribution, {unit}", any_colour),
-        Table(
-            ("feature", "5 %", "median", "95 %", "rank correlation with the value", "rows outside the picture"), tuple(rows), RANKED, statistics=True
-        ),
+        Table(heads, tuple(rows), RANKED.format(words.rows, RANKS), statistics=True),
     )

@@ -23,7 +23,7 @@ def _label_all(steps: Sequence[Step], most: int) -> list[str]:
     return labels
 
 
-def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: str, label: float | None = None) -> Figure:
+def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: str, label: float | None = None, called: str = "row") -> Figure:
     """Draw a row's attributions to an output as a waterfall.
 
     Parameters
@@ -32,6 +32,8 @@ def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: st
         Why it is shown, such as "Highest margin".
     label : float, optional
         What the margin should have been, or what the loss is of.
+    called : str
+        What a row is called.
 
     Returns
     -------
@@ -66,10 +68,11 @@ def draw_waterfall(wording: Wording, row: ShownRow, found: ShownOutput, what: st
         missed += f", residual {write_number(float(label) - found.total, signed=True)}"
     more = f" Left out: {others}." if (others := left_out(wording, found, STEPS)) else ""
     numbers = [(name, write_number(step.phi, signed=not wording.ranks)) for name, step in zip(_label_all(steps, WHOLE), steps, strict=True)]
+    named = f"{called[:1].upper()}{called[1:]}{which.removeprefix('row')}"
     numbers = [("base value", begin), *numbers] if wording.additive else numbers
     return Figure(
         what,
-        f"R{which[1:]}: {wording.word}{output} {total}{f' {wording.unit}' if wording.unit else ''}{missed}. {where}, row {row.file_row:,}.{more}",
+        f"{named}: {wording.word}{output} {total}{f' {wording.unit}' if wording.unit else ''}{missed}. {where}, row {row.file_row:,}.{more}",
         Tracks(
             tuple(tracks),
             axis.ticks(4, NARROW),

@@ -116,7 +116,7 @@ def test_alarms_that_move_predictions_most_come_first():
     said = ["of the six that drifted"] * 6 + ["order", "x=1: value of a"]
     lines = list_alarms(found(shifts=shifts, alarms=said), WORDS)
     assert lines == [
-        "prediction: mean 4 min, before 1 min; at least 10% of the flights differ",
+        "prediction: differs by at least 10% (mean 4 min, before 1 min)",
         (
             "b: its attributions differ by at least 40% (mean −1.5 min, before 1 min); 25% of the flights have none (before: 100%). "
             "It moved the mean prediction by −2.5 min."
@@ -164,8 +164,15 @@ def test_an_alarm_without_a_bar_is_told_beside_the_bars():
     """So that who counts bars in orange finds as many alarms as the page says."""
     mean = shift("mean prediction", "", 3.0, drifted=True)
     figure = write_changes(found(shifts=[*found()["shifts"], mean]), WORDS).figures[-1]
-    assert figure.description.endswith("Alarms come first. That of the mean has no bar.")
+    assert figure.description.endswith("Alarms come first. The alarm of the mean has no bar.")
     assert all("mean" not in track.label for track in figure.drawing.tracks)
+
+
+def test_shares_that_read_alike_are_no_change():
+    """No largest change "from 78% to 78%"."""
+    for share, said in ((0.7812, "Hardly any share changed."), (0.84, "Largest change: a, from 78% to 84%.")):
+        shifts = [shift("phi", "a", 1.0, reference_share=0.7795, share=share), shift("phi", "b", 0.0, reference_share=0.2, share=0.2)]
+        assert said in write_changes(found(shifts=shifts), WORDS).figures[1].description
 
 
 def test_long_lists_are_cut_and_counted():

@@ -15,6 +15,7 @@ from leafledger import explain, read_run, report
 from leafledger.pipeline.dataset.columns.grouping import GroupColumn
 from leafledger.pipeline.dataset.files.listing import Rejected
 from leafledger.pipeline.errors import InvalidRun
+from leafledger.pipeline.finished.names import Names
 from leafledger.pipeline.models.model import Feature
 from leafledger.pipeline.models.row_output import RowOutput
 from leafledger.pipeline.report.contents import Limits, Material, compose, read_summaries
@@ -95,10 +96,11 @@ def test_groups_of_rows_are_listed_the_largest_first(reported):
         for name, rank, share in (("b", 2, 0.25), ("a", 1, 0.75))
     ]
     run = replace(run, plan=replace(run.plan, by=(GroupColumn("k", "int64"),)))
-    page = compose(Material(run, {"importance_by": rows}, {}, ()), LIMITS)
+    page = compose(Material(run, {"importance_by": rows}, {}, (), Names(row="flight", rows="flights")), LIMITS)
     (section,) = (section for section in page.sections if section.id == "groups")
     assert section.title == "What moves predictions by k"
-    ((_, table),) = section.tables
+    ((title, table),) = section.tables
+    assert (title, table.heads[:2]) == ("Groups of flights", ("k", "flights"))
     assert table.rows[:2] == (("–", "100", "4", "a 75%, b 25%"), ("1", "99", "4", "a 75%, b 25%"))
     assert len(table.rows) == 20
     assert "20 of 25 groups" in table.note
@@ -168,4 +170,4 @@ def test_a_loss_is_said_to_be_moved_and_is_no_prediction_of_its_label(tmp_path):
     shown = re.search(r"Row ([\d,]+) of part 0: loss [^<]*, label ([\d.]+)\.", page)
     assert (shown[1], shown[2]) == (f"{worst:,}", write_number(label[worst]))
     assert all(f"{what} the loss" in page for what in ("What moves", "How much each feature moves"))
-    assert "A feature with a negative attribution made it smaller" in page
+    assert "how wrong the prediction of a row is. A feature with a negative attribution made it smaller" in page

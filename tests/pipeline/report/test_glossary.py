@@ -2,7 +2,7 @@
 
 import pytest
 
-from leafledger.pipeline.finished.names import Names
+from leafledger.pipeline.finished.names import Name, Names
 from leafledger.pipeline.report.glossary import write_glossary
 from leafledger.pipeline.report.vocabulary import Vocabulary
 
@@ -16,3 +16,12 @@ def test_words_are_explained_where_they_are_used(additive, compared):
     assert ("base value" in terms) == additive
     assert ({"PSI", "Wasserstein", "corrected p", "alarm"} <= set(terms)) == compared
     assert "the prediction of one flight" in terms["attribution"]
+    assert "prediction" not in terms
+
+
+def test_what_is_predicted_is_explained_where_a_person_says_it():
+    """Not of losses, which are something else."""
+    names = Names(prediction=Name("arrival delay", "min", "How late it lands."))
+    terms = dict(write_glossary(Vocabulary(names, "margin", "arrival delay", "min"), True, False).terms)
+    assert terms["arrival delay"] == "How late it lands. In min."
+    assert "loss" not in dict(write_glossary(Vocabulary(names, "loss", "loss", "min²"), True, False).terms)

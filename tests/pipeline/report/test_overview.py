@@ -3,6 +3,7 @@
 import html
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
@@ -111,6 +112,8 @@ def test_features_and_the_prediction_are_called_by_their_names():
     text = write_index("/nights", RUNS, FOUND, "/nights/index.html", TOLD)
     assert '<th scope="row">a feature&#x27;s title</th>' in text
     assert '<th scope="row">b</th>' not in text
+    flights = replace(TOLD, words=replace(TOLD.words, names=replace(TOLD.words.names, rows="flights")))
+    assert '<th scope="col" class="n">flights</th>' in write_index("/nights", RUNS, FOUND, "/nights/index.html", flights)
     assert f"<caption>Mean delay, output {html.escape(NASTY[:-1])}" in text
     assert ", min</caption>" in text
     assert "Each line is one number over 5 runs (of &lt;script" in text

@@ -40,7 +40,7 @@ def test_what_missing_values_do_is_said_in_units_of_the_prediction(nights):
     said = f"{write_share(missing.mean())} of the rows have no late, in before none."
     assert said in page
     part = write_number(missing.mean() * (phi - other), True, 3)
-    moves = f"That moves their prediction by {write_number(phi, True, 3)} each"
+    moves = f"That moves their prediction by {write_number(phi, True, 3)} on average"
     assert f"{moves}: about {part} of the {write_number(whole, True, 3)} that the mean changed by." in page
 
 
@@ -58,7 +58,7 @@ def test_the_rest_of_what_a_feature_changed_is_said_too(nights, tmp_path):
     page = (tmp_path / "now/report/index.html").read_text()
     assert other - was > 5
     means = f"by {write_number(other, True, 3)} on average, in early by {write_number(was, True, 3)}"
-    assert f" Of the flights that have one, late moves the prediction {means}: about {write_number(other - was, True, 3)} more." in page
+    assert f" For the flights that have one, late moves the prediction {means}: about {write_number(other - was, True, 3)} more." in page
 
 
 def test_the_headline_names_what_made_most_of_it(nights):

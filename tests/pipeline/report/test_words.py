@@ -85,13 +85,14 @@ def test_the_mean_margin_is_that_of_the_rows(run, words):
 
 
 def test_provenance_has_every_digest(run, words):
-    said = dict(list_provenance(run, None))
+    said = dict(list_provenance(run, None, words))
+    assert said["units"] == "margin"
     assert said["SHA-256 of the model"] == run.plan.model_digest
     assert said["SHA-256 of plan.json"] == run.manifest.plan
     assert said["SHA-256 of manifest.json"] == run.manifest.sha256
     assert "background" not in said
     assert "iterations" not in said
-    assert dict(list_provenance(replace(run, plan=replace(run.plan, trees=(0, 10))), None))["iterations"] == "0:10"  # as --trees has them
+    assert dict(list_provenance(replace(run, plan=replace(run.plan, trees=(0, 10))), None, words))["iterations"] == "0:10"  # as --trees has them
     assert write_lede(run, words)[0] == (
         "3,000 rows of data. For each, its prediction by the model model.txt is split into a base value and one attribution for each feature, which "
         "add up to it (Shapley values)."
@@ -127,14 +128,14 @@ def test_the_lede_names_the_only_output_that_is_explained(run, words):
 
 def test_how_a_run_was_made_is_said_where_it_is_known(run, words):
     made = run.provenance()
-    said = dict(list_provenance(run, made))
+    said = dict(list_provenance(run, made, words))
     assert said["made"].startswith(f"{made.started} to {made.finished}: planning ")
     assert said["explained on"].startswith(f"1 process on {made.client.host} (")
     assert said["parts"] == "4 computed, 0 taken over from an earlier attempt"
     assert f"numpy {made.packages['numpy']}" in said["packages"]
     assert "flow run" not in said
     flow = FlowRun("2026-03-02", "b3f0", "nightly")
-    assert dict(list_provenance(run, replace(made, flow=flow)))["flow run"] == "2026-03-02, b3f0 of deployment nightly"
+    assert dict(list_provenance(run, replace(made, flow=flow), words))["flow run"] == "2026-03-02, b3f0 of deployment nightly"
 
 
 def test_words_are_those_that_were_given(run):
@@ -148,6 +149,9 @@ def test_words_are_those_that_were_given(run):
     facts = dict(list_facts(run, summaries, words))
     assert facts["flights"] == "3,000"
     assert facts["mean arrival delay"].endswith(" min")
+    assert dict(list_provenance(run, None, words))["units"] == "min (margin)"
+    single = replace(run, plan=replace(run.plan, row_output=RowOutput("predicted")))
+    assert " Each flight is explained for the output that is predicted for it" in write_lede(single, words)[0]
     scores = replace(run.plan, predicts=False)
     assert make_vocabulary(scores, Names()).total == "margin"
     assert write_lede(replace(run, plan=scores), make_vocabulary(scores, Names()))[0].endswith("that makes a prediction of it.")

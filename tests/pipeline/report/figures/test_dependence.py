@@ -1,9 +1,12 @@
 """Fields have rows where they are, and boxes the quantiles of each value."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from leafledger.pipeline.finished.names import UNNAMED, Names
 from leafledger.pipeline.models.model import Feature
 from leafledger.pipeline.report.counts.counts import CountedColumn, Values, count_rows, lay_edges
 from leafledger.pipeline.report.figures.dependence import draw_dependence
@@ -13,9 +16,9 @@ X = np.where(RNG.random(3000) < 0.1, np.nan, RNG.uniform(0, 10, 3000))
 PHI = np.where(np.isnan(X), -4, X - 5 + RNG.normal(0, 0.1, 3000))
 
 
-def draw(values, column, phi=PHI, of_values=""):
+def draw(values, column, phi=PHI, of_values="", words=UNNAMED):
     asked = CountedColumn("phi_x", (-6.0, 6.0), lay_edges((-6.0, 6.0), (np.nanmin([*phi, -6]), np.nanmax([*phi, 6]))), values)
-    return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin", of_values)
+    return draw_dependence("x", asked, count_rows(pa.table({"phi_x": phi, "value_x": column}), [asked])[0], "margin", of_values, words)
 
 
 def test_the_mean_of_each_range_is_that_of_its_rows():
@@ -31,6 +34,38 @@ def test_the_mean_of_each_range_is_that_of_its_rows():
     (middle,) = [tick.at for tick in figure.drawing.across if tick.text == "4"]
     assert middle == pytest.approx(100 * (1 - 25 / figure.drawing.width), abs=0.01)  # of 40 ranges, behind a strip of rows without a value
     assert sum(int(row[1].replace(",", "")) for row in figure.table.rows) == 3000
+
+
+def test_the_highest_and_the_lowest_mean_are_those_of_the_table():
+    """Ranges are named; one of a few rows is none of them."""
+    x = np.where(X > 9, 9.5, X)
+    x[:10], phi = 0.5, np.where(np.arange(3000) < 10, -60, PHI)
+    x[10:][x[10:] < 1] = 1.1
+    figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(1, 9, 41).tolist())), x, phi)
+    rows = {row[0]: row for row in figure.table.rows}
+    assert number(rows["below 1"][3]) == -60
+    usual = {name: number(row[3]) for name, row in rows.items() if name not in ("below 1", "missing")}
+    assert (max(usual, key=usual.get), min(usual, key=usual.get)) == ("above 9", "1 to 1.8")
+    said = re.search(r" Highest mean: \+(\S+) \(above 9\); lowest: −(\S+) \(1 to 1.8\)\.", figure.description)
+    assert [float(each) for each in said.groups()] == pytest.approx([usual["above 9"], -usual["1 to 1.8"]], abs=0.005)
+
+
+def test_rows_are_called_as_they_are_elsewhere():
+    figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(1, 9, 41).tolist())), X, words=Names(row="flight", rows="flights"))
+    assert "the more flights;" in figure.description
+    assert " flights without a value: mean " in figure.description
+    assert "row" not in figure.description
+    assert figure.table.heads[1] == "flights"
+    boxes = draw(Values(Feature("x", True), "value_x", categories=("a", "b")), pa.array(["a", "b"] * 1500), words=Names(row="flight", rows="flights"))
+    assert "row" not in boxes.description
+
+
+def test_numbers_beside_missing_values_give_a_scale():
+    """Where "none" takes the place of zero, there is more than one number left."""
+    figure = draw(Values(Feature("x"), "value_x", tuple(np.linspace(-11, 197, 41).tolist())), X * 20 - 10)
+    first, *others = [tick.text for tick in figure.drawing.across]
+    assert first == "none"
+    assert others == ["50", "100", "150"]
 
 
 def test_the_axis_of_values_has_their_unit_where_it_is_known():

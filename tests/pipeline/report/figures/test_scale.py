@@ -93,6 +93,7 @@ def test_ticks_are_round():
     assert [tick.text for tick in Axis(-3e6, 0).ticks()] == ["−3e+06", "−2e+06", "−1e+06", "0"]
     assert [tick.text for tick in Axis(20_240_101, 20_251_231).ticks(4, 24)] == ["20,245,000", "20,250,000"]
     assert [tick.text for tick in Axis(0.99990, 0.99998).ticks(4)] == ["0.99990", "0.99995"]
+    assert [tick.text for tick in Axis(-4.6, 4.6).ticks(4)] == ["−4", "−2", "0", "2", "4"]  # not 0 alone, between −5 and 5
     assert {tick.side for tick in Axis(0, 10).ticks()} == {"middle"}
     assert [tick.side for tick in Axis(0, 20_000).ticks()] == ["middle", "middle", "middle", "middle", "end"]
     assert [(tick.at, tick.text) for tick in Axis(0, 0.5).percent()] == [(20.0 * i, f"{10 * i}") for i in range(6)]

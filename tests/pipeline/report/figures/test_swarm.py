@@ -8,6 +8,7 @@ from scipy.stats import spearmanr
 from leafledger.kernels.distributions.column_distribution import count_column
 from leafledger.kernels.distributions.histogram import finish_histogram, start_histogram
 from leafledger.pipeline.drift.measure.distribution import Distribution
+from leafledger.pipeline.finished.names import Names
 from leafledger.pipeline.models.model import Feature
 from leafledger.pipeline.report.counts.counts import CountedColumn, Values, count_rows, lay_edges
 from leafledger.pipeline.report.figures.swarm import colour_bins, correlate_ranks, draw_swarm, shade
@@ -58,6 +59,10 @@ def test_the_table_says_which_way_attributions_go():
 def test_what_lies_beyond_the_axis_is_counted(n, said):
     asked, counts = counted(np.concatenate((np.zeros(9), np.full(n, 5.0))))
     assert said in draw_swarm(["x"], [asked], [counts], "margin").description
+    named = draw_swarm(["x"], [asked], [counts], "margin", Names(row="flight", rows="flights"))
+    assert "all flights: the thicker, the more flights." in named.description
+    assert named.table.heads[-1] == "flights outside the picture"
+    assert "of flights in 100 cells" in named.table.note
 
 
 def draw(rng, kind):

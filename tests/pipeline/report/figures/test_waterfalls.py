@@ -42,7 +42,9 @@ def test_ends_that_differ_read_differently():
     figure = draw_waterfall(shown(row).wording, row, row.outputs[0], "Highest")
     assert [track.text for track in figure.drawing.tracks] == ["20,260,105", "+2", "20,260,107"]
     assert (figure.table.rows[0][1], figure.table.rows[-1][1]) == ("20,260,105", "20,260,107")
-    assert "margin 20,260,107." in figure.description
+    assert figure.description.startswith("Row 5 of part 2: margin 20,260,107.")
+    named = draw_waterfall(shown(row).wording, row, row.outputs[0], "Highest", called="flight")
+    assert named.description.startswith("Flight 5 of part 2: margin ")
     row = one([Step("a", None, 0.0)], base=1.7543253, total=float(np.float32(1.7543253)))  # which single precision alone makes another number
     assert [track.text for track in draw_waterfall(shown(row).wording, row, row.outputs[0], "Highest").drawing.tracks] == ["1.754", "0", "1.754"]
 
