@@ -41,7 +41,7 @@ LOSSES = range(4, 8)  # months whose losses are explained
 LATE, REASONED = 120, 7  # minutes, and month of the late flights that get reasons
 CAPTION = (
     "Flights that never left have no departure delay. No model saw such a flight, since none has an arrival delay; XGBoost takes them "
-    "for the latest of all: hence its larger minutes of the departure delay."
+    "for the latest of all: hence its larger number for the departure delay."
 )
 WORSE = (
     "By delays: how much harder, or easier, they were to guess without knowing anything of a flight. Most that way: the feature that did most in the "
