@@ -1,5 +1,6 @@
 """Figures of a report as SVG pictures that ask for nothing, in the light or dark colours of the reader's system."""
 
+import re
 from collections.abc import Callable
 from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -27,6 +28,11 @@ text { font: 13px var(--sans); fill: var(--ink); dominant-baseline: central }
 def _add(where: Element, tag: str, kind: str = "", **given: float | str) -> Element:
     numbers = {name: value if isinstance(value, str) else f"{value:.5g}" for name, value in given.items()}
     return SubElement(where, tag, ({"class": kind} if kind else {}) | numbers)
+
+
+def _place(path: str, left: float, top: float, across: float, down: float) -> str:
+    """Put the points of a line into the picture: cairosvg and office suites would scale the line's width with its points."""
+    return re.sub(r"([^ML ]+) ([^ML ]+)", lambda point: f"{left + across * float(point[1]):.5g} {top + down * float(point[2]):.5g}", path)
 
 
 def measure(text: str) -> float:
@@ -118,7 +124,8 @@ def _draw_plane(where: Element, drawing: Plane) -> float:
     for shape in drawing.shapes:
         _add(field, "path", shape.kind, d=shape.path)
     for line in drawing.lines:
-        _add(field, "path", f"line {line.kind}", d=line.path)
+        placed = _place(line.path, left, bottom - FIELD, width / drawing.width, FIELD / drawing.height)
+        _add(where, "path", f"line {line.kind}", d=placed)
     end = _draw_ticks(where, drawing.across, left, width, bottom, drawing.axis)
     end = _draw_shades(where, drawing.shades, left, end) if drawing.shades else end
     return _draw_lines(where, drawing.keys, left, end) if len(drawing.keys) > 1 else end
@@ -188,7 +195,8 @@ def _draw_network(where: Element, drawing: Network) -> float:
     for area in drawing.areas:
         _add(field, "path", f"area {area.kind}", d=area.path, **{"fill-opacity": area.size})
     for line in drawing.lines:
-        _add(field, "path", f"link {line.kind}", d=line.path, **{"stroke-width": line.size})
+        placed = _place(line.path, EDGE, HEAD, width / 100, height / 100)
+        _add(where, "path", f"link {line.kind}", d=placed, **{"stroke-width": line.size})
     for node in drawing.nodes:
         x, y, away = EDGE + node.x / 100 * width, HEAD + node.y / 100 * height, node.radius + 5
         _add(where, "circle", "member", cx=x, cy=y, r=node.radius)

@@ -106,7 +106,7 @@ class Encoder:
             made = rows if not len(self.steps) else self.steps.transform(rows) if len(rows) else self._see_nothing()
         except REFUSALS as error:
             raise SchemaMismatch(f"{where}: the Pipeline cannot transform them: {' '.join(str(error).split())}") from error
-        return made.toarray() if hasattr(made, "toarray") else made
+        return _fill_out(made, self.last) if hasattr(made, "toarray") else made
 
     def _choose(self, rows: Any, where: str) -> Any:
         missing = [name for name in self.used if name not in rows]
@@ -121,6 +121,16 @@ class Encoder:
 
         known, empty = getattr(self.last, "feature_names_in_", None), np.zeros((0, self.last.n_features_in_))
         return empty if known is None else pd.DataFrame(empty, columns=known)
+
+
+def _fill_out(made: Any, last: Any) -> np.ndarray:
+    """Write a sparse matrix out: what it does not store is missing to XGBoost, and 0 to others."""
+    if "XGBModel" not in find_kinds(unwrap(last)):
+        return np.asarray(made.toarray())
+    stored = made.tocoo()
+    rows = np.full(made.shape, np.nan)
+    rows[stored.row, stored.col] = stored.data
+    return rows
 
 
 def _take(name: str, numbers: Any, given: Any) -> Any:

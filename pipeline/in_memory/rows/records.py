@@ -24,6 +24,11 @@ def as_columns(rows: Any, where: str) -> Any:
         )
     if type(rows).__name__ == "LazyFrame":  # of Polars, which need not be imported
         raise SchemaMismatch(f"{where} are a LazyFrame, which is not read yet, expected rows in memory: frame.collect()")
+    if hasattr(rows, "toarray"):
+        raise SchemaMismatch(
+            f"{where} are a sparse {type(rows).__name__}, expected an array, as its toarray() makes; "
+            "of XGBoost with NaN in place of what is not stored, which it takes for missing"
+        )
     if isinstance(rows, Mapping) and rows and all(map(is_value, rows.values())):
         rows = [rows]
     if not isinstance(rows, list | tuple) or not rows or not all(isinstance(record, Mapping) for record in rows):

@@ -87,3 +87,17 @@ def test_a_legend_says_what_colours_mean(grey, swatches):
         assert count(svg, "path", "unknown") == swatches
         assert count(svg, "path", *(f"v{level}" for level in range(9))) == 9 + (drawing is strips)
     assert {"Oslo", "Rome"} <= set(texts(svg))
+
+
+def test_lines_are_as_wide_in_every_program():
+    """Their points are the picture's own: cairosvg would scale the width as well. They end at the field's edges, where its zero and axis are."""
+    plane = Plane(40, 40, (), (Shape("mean", "M0 40L20 20.5L40 0"),), (), (), 0.0, "x", "y")
+    root = ElementTree.fromstring(draw_picture(Figure("A line", "", plane, NOTHING)))
+    assert not [line for field in root.iter(f"{SVG}g") for line in field if "line" in (line.get("class") or "").split()]
+    (line,) = (path for path in root.iter(f"{SVG}path") if path.get("class") == "line mean")
+    first, middle, last = ([float(number) for number in point.split()] for point in line.get("d").removeprefix("M").split("L"))
+    (zero,) = (mark for mark in root.iter(f"{SVG}line") if mark.get("class") == "zero")
+    left, right, bottom = (float(zero.get(name)) for name in ("x1", "x2", "y1"))
+    assert (first, last[0]) == ([left, bottom], right)
+    assert middle[0] == pytest.approx((left + right) / 2)
+    assert bottom - middle[1] == pytest.approx((bottom - last[1]) * 19.5 / 40)

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import issparse
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingRegressor, RandomForestClassifier, RandomForestRegressor
@@ -137,6 +139,34 @@ def test_a_search_and_a_sparse_step_are_followed():
     )
     search.fit(FRAME, TARGET)
     assert_array_equal(attribute(search, FRAME).phi, attribute(search.best_estimator_, FRAME).phi)
+
+
+@pytest.mark.parametrize("last", [*LASTS, "a search"])
+def test_what_a_sparse_matrix_does_not_store_is_what_the_last_step_takes_it_for(last):
+    """Missing to XGBoost, 0 to others; so are zeros among numbers, which it does not store either. By predictions of the Pipeline alone."""
+    rows = FRAME[["job", "city"]].assign(children=np.arange(N) % 3)
+    target = TARGET.fillna(0) + 4 * (rows["children"] == 0)
+    model = GridSearchCV(LASTS["xgboost"], {"max_depth": [3]}, cv=2) if last == "a search" else clone(LASTS[last])
+    texts = ColumnTransformer([("texts", OneHotEncoder(), ["job", "city"])], remainder="passthrough", sparse_threshold=1.0)
+    model = make_pipeline(texts, model).fit(rows, target)
+    assert issparse(model[:-1].transform(rows))
+    found = attribute(model, rows)
+    assert_allclose(found.margin[:, 0], model.predict(rows), rtol=2e-6)
+    one, other = rows.iloc[[0]], rows.iloc[[7]]
+
+    def predict(mixed):
+        return model.predict(pd.DataFrame([{name: (one if name in mixed else other)[name].item() for name in rows}]))[0]
+
+    names = set(rows)
+    rest = {name: names - {name} for name in names}
+    by_hand = {  # three players: alone, beside either other one, beside both
+        name: (predict({name}) - predict(set())) / 3
+        + sum(predict({name, beside}) - predict({beside}) for beside in rest[name]) / 6
+        + (predict(names) - predict(rest[name])) / 3
+        for name in names
+    }
+    values = attribute(model, one, background=other)
+    assert_allclose(values.phi[0, 0], [by_hand[name] for name in values.names], rtol=1e-5, atol=1e-5)
 
 
 def test_columns_without_names_go_by_position():

@@ -1,5 +1,6 @@
 """Rows in memory mean one thing, or are refused in one line: matrices, frames, and a single row."""
 
+import re
 from decimal import Decimal
 
 import lightgbm
@@ -10,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 import xgboost
 from numpy.testing import assert_array_equal
+from scipy.sparse import csr_array
 
-from leafledger import attribute, curves, explain, gradient, prediction_gap, rank_by_gap
+from leafledger import Explainer, attribute, curves, explain, gradient, nearest_changes, prediction_gap, prepare, rank_by_gap
 from leafledger.kernels.trees.forest import make_forest
 from leafledger.pipeline.errors import SchemaMismatch, UsageError
 from leafledger.pipeline.in_memory.rows.arrow_batches import as_batch
@@ -193,6 +195,18 @@ def test_a_stream_is_refused(example):
                 call(pa.table(frame).to_reader())
             says = "are a RecordBatchReader, a stream that can be read once, expected a table, as pyarrow.table makes of it"
             assert str(refusal.value) == f"{where} {says}"
+
+
+def test_a_sparse_matrix_is_refused_by_what_it_does_not_store(example):
+    """Zeros to one library, missing to another: who gives it knows which."""
+    rows = csr_array(np.eye(len(FEATURES)))
+    says = "are a sparse csr_array, expected an array, as its toarray() makes; of XGBoost with NaN in place of what is not stored"
+    for call in (attribute, prepare(example.model), nearest_changes):
+        given = {"threshold": 0.0} if call is nearest_changes else {}
+        with pytest.raises(SchemaMismatch, match=f"^rows {re.escape(says)}"):
+            call(*([rows] if isinstance(call, Explainer) else [example.model, rows]), **given)
+    with pytest.raises(SchemaMismatch, match=f"^rows of the background {re.escape(says)}"):
+        attribute(example.model, example.frame[FEATURES][:5], background=rows)
 
 
 @pytest.mark.parametrize(
