@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 LARGEST = 1e300  # largest number in a list, so that sums stay finite
@@ -161,7 +162,7 @@ def numbers(name: str, meaning: str, by_feature: float | None = None) -> Paramet
     ----------
     name, meaning : str, of the Parameter
     by_feature : float, optional
-        of the Parameter: numbers may be given by name
+        of the Parameter: numbers may be given by name, or one for all
 
     Returns
     -------
@@ -175,6 +176,8 @@ def numbers(name: str, meaning: str, by_feature: float | None = None) -> Paramet
             given = read_json(given, expected) if is_json(given) else given
             if isinstance(given, Mapping):
                 return {key: listed([value])[0] for key, value in given.items()}
+            if isinstance(given, Real) and not isinstance(given, bool):  # one for all features
+                return listed([given])
         return listed(given)
 
     def listed(given: Any) -> tuple[float, ...]:

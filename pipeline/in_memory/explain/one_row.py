@@ -43,7 +43,8 @@ def trace_row(found: Any, row: Any, output: str | int | None, top: int) -> Water
         Step(name, None if held is None else plain(held[0]), float(each))
         for name, held, each in zip(found.names, map(one.values, found.names), phi, strict=True)
     ]
-    named = f", output {found.outputs[number]}" if len(found.outputs) > 1 else ""
+    explained = found.outputs[number] if one.output is None else one.output[0]
+    named = f", output {explained}" if len(found.outputs) > 1 or one.output is not None else ""
     return Waterfall(f"row {name_row(one)}{named}", base, shorten_steps(players, top), total, TOTALS[found.space])
 
 

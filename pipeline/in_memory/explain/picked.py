@@ -54,9 +54,9 @@ def _without_single(found: Any, values: np.ndarray) -> np.ndarray:
 
 def _find_set(found: Any, members: tuple[str, ...]) -> int | None:
     """Return the number of a pair or set, in any order of its members; None of one that never meets, where all that do were asked for."""
-    _, sets = find_interactions(found, f"the interaction of {' and '.join(members)}")
     for name in members:
         find_player(found, name, found.players)
+    _, sets = find_interactions(found, f"the interaction of {' and '.join(members)}")
     number = next((number for number, known in enumerate(sets) if len(known) == len(members) and {*known} == {*members}), None)
     sizes = {2} if found.pairs is not None else {*map(len, sets)}  # that were asked for
     never = len({*members}) == len(members) and len(members) in sizes and found.n_kept >= len(sets)
@@ -76,7 +76,8 @@ def find_player(found: Any, name: Any, names: Sequence[str]) -> int:
     """Return the position of a player among names."""
     if name not in names:
         kind = "group" if found.groups and METHODS[found.method].phi.of_groups else "feature"
-        raise UsageError(f"there is no {kind} {shorten(name)}, expected one of {list_some(found.names)}{did_you_mean(name, names)}")
+        meant = f"; it is an output: found.to_frame()[{name!r}]" if len(found.outputs) > 1 and name in found.outputs else did_you_mean(name, names)
+        raise UsageError(f"there is no {kind} {shorten(name)}, expected one of {list_some(found.names)}{meant}")
     return names.index(name)
 
 

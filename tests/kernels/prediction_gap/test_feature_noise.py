@@ -195,6 +195,7 @@ def test_scales_are_read_by_feature():
     scale = next(parameter for parameter in METHODS["gap"].parameters if parameter.name == "scale")
     assert scale.read('{"a": 1, "*": "0.5"}') == scale.read({"a": 1, "*": 0.5}) == {"a": 1.0, "*": 0.5}
     assert scale.read("[1, 2]") == scale.read("1,2") == (1.0, 2.0)
-    for wrong in ('{"a": "wide"}', {"a": None}, '{"a": 1, "a": 2}', "{", {"a": [1, 2]}):
+    assert scale.read(0.3) == scale.read("0.3") == (0.3,)
+    for wrong in ('{"a": "wide"}', {"a": None}, True, float("nan"), '{"a": 1, "a": 2}', "{", {"a": [1, 2]}):
         with pytest.raises(ValueError, match=r"^expected finite numbers, as text with commas between them, or as \{"):
             scale.read(wrong)

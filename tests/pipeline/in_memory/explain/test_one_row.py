@@ -25,6 +25,14 @@ def test_a_waterfall_takes_the_predicted_class(space):
     assert found.waterfall(0, 2).title == "row 0, output 2"
 
 
+def test_the_title_names_the_class_that_was_explained():
+    """Also where rows were explained for one class each, and have no other."""
+    found = attribute(FOREST, ROWS, output="predicted")
+    for row, label in enumerate(FOREST.predict(ROWS)):
+        assert found.waterfall(row).title == f"row {row}, output {label}"
+    assert found.plot.waterfall(5).title == f"Row 5, output {FOREST.predict(ROWS)[5]}"
+
+
 def test_a_row_goes_by_its_label_where_that_is_no_number():
     """As the title says it; a number is always a position, and a label of several rows none of them."""
     labels = [f"p{i}" for i in range(59)] + ["p0"]

@@ -78,6 +78,7 @@ def test_what_shap_calls_otherwise_is_told_by_its_name_here(name, line):
     [
         ({}, ("a", "b"), "the interaction of a and b needs interactions, and none were asked for; give interactions='all'"),
         ({"interactions": "all"}, ("a", "where"), "there is no feature 'where', expected one of a, b, c, d"),
+        ({}, ("a", "where"), "there is no feature 'where', expected one of a, b, c, d"),
         ({"interactions": "all"}, ("a", "b", "c"), "there are no interactions of a and b and c, which never act together, or were not asked for"),
     ],
 )
@@ -85,6 +86,16 @@ def test_a_pair_that_is_none_is_refused(asked, pair, line):
     with pytest.raises(UsageError) as refusal:
         attribute(TREES, FRAME, **asked)[pair]
     assert str(refusal.value) == line
+
+
+def test_an_output_in_the_place_of_a_feature_is_said_to_be_one():
+    label = np.array(["low", "middle", "high"])[np.digitize(TARGET, [-0.7, 0.7])]
+    found = attribute(RandomForestClassifier(3, max_depth=3, random_state=0).fit(FRAME, label), FRAME)
+    says = r"^there is no feature 'low', expected one of a, b, c, d; it is an output: found\.to_frame\(\)\['low'\]$"
+    for some in ("low", ("low", "a")):
+        with pytest.raises(UsageError, match=says):
+            found[some]
+    assert_array_equal(found.to_frame()["low"], found.phi[:, found.outputs.index("low")])
 
 
 def test_the_predicted_class_is_what_the_library_predicts():
