@@ -43,7 +43,7 @@ def test_what_stands_still_is_ended_and_its_last_test_is_named(tmp_path):
     """With all that it started, which would go on for ever."""
     left = "left = subprocess.Popen(['sleep', '1000']); open(sys.argv[1], 'w').write(str(left.pid)); time.sleep(1000)"
     command = said("tests/a.py::test_first PASSED [ 50%]", SAID, then=left)
-    assert run_tests((*command, tmp_path / "left"), tmp_path / "log", still=0.5) == f"{SAID.strip()}: stood still for 0.5 s"
+    assert run_tests((*command, tmp_path / "left"), tmp_path / "log", still=2) == f"{SAID.strip()}: stood still for 2 s"
     assert ends(int((tmp_path / "left").read_text()))
 
 
@@ -61,8 +61,8 @@ def ends(process, seconds=10):
 
 
 def test_what_is_slow_but_writes_is_waited_for(tmp_path):
-    slow = "for i in range(8):\n    time.sleep(0.25)\n    print('.', flush=True)"
-    assert run_tests(said(SAID, then=slow), tmp_path / "log", still=1) is None
+    slow = "for i in range(12):\n    time.sleep(0.25)\n    print('.', flush=True)"
+    assert run_tests(said(SAID, then=slow), tmp_path / "log", still=2) is None
 
 
 def test_a_pytest_that_crashes_says_with_what(tmp_path, capfd):
