@@ -83,7 +83,8 @@ def wait_for_tests(running: subprocess.Popen[bytes], log: Path, still: float) ->
     """Wait for pytest, which is ended with all that it started once its log has stood still for so many seconds; whether it was."""
     try:
         while running.poll() is None and time.time() - log.stat().st_mtime < still:
-            time.sleep(min(1, still))
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(min(1, still))
         return running.poll() is None
     finally:
         if running.poll() is None:
