@@ -227,7 +227,7 @@ def spread(row, out):
         *(Normalizer(), TfidfTransformer(), KNNImputer(n_neighbors=2), FunctionTransformer(normalize, feature_names_out="one-to-one")),
         FunctionTransformer(spread, validate=True, feature_names_out="one-to-one"),
     ],
-    ids=lambda step: f"{type(step).__name__} {getattr(step, 'func', '')}",
+    ids=lambda step: f"{type(step).__name__} {getattr(getattr(step, 'func', None), '__name__', '')}".rstrip(),
 )
 def test_columns_that_keep_their_names_may_be_made_of_others(step):
     """They change with columns of other names; steps that are not known are refused."""
