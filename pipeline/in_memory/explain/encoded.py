@@ -57,7 +57,9 @@ class Encoder:
         """Transform rows; a label or weight that names one of their columns is taken from there."""
         given = self._spell(rows, ROWS, tuple(each for each in (label, weight) if isinstance(each, str)))
         label, weight = (_take(name, each, given) for name, each in (("label", label), ("weight", weight)))
-        return EncodedRows(self._transform(given, ROWS), given, label, weight)
+        # Of Arrow's types, which pandas need not have: integers beside missing ones would be rounded beyond 2**53.
+        shown = rows.rename_columns([*given]) if isinstance(rows, pa.Table | pa.RecordBatch) else given
+        return EncodedRows(self._transform(given, ROWS), shown, label, weight)
 
     def encode_background(self, rows: Any) -> Any:
         """Transform the rows of a background; None, or a word for one, stays as it is."""

@@ -114,8 +114,7 @@ class Explainer:
         """
         if not isinstance(rows, pa.RecordBatch | pa.Table):
             raise UsageError(f"rows are a {type(rows).__name__}, expected a batch or table of Arrow")
-        found = replace(self._explain(rows, label, weight, 1), rows=rows)  # of a Pipeline they went through pandas, which has other types
-        made = found.to_arrow(read_names("ids", ids))
+        made = self._explain(rows, label, weight, 1).to_arrow(read_names("ids", ids))
         if isinstance(rows, pa.Table):
             return made
         return pa.record_batch([column.combine_chunks() for column in made.columns], schema=made.schema)

@@ -300,6 +300,9 @@ def test_ids_of_a_batch_stay_as_they_are():
     ids = pa.array([None, 2**53 + 1, 2**53 + 3], pa.int64())
     table = pa.Table.from_pandas(FRAME[:3], preserve_index=False).append_column("id", ids)
     assert prepare(FOREST).to_batch(table, "id")["id"].combine_chunks() == ids
+    found = attribute(FOREST, table)
+    assert found.to_arrow("id")["id"].combine_chunks() == ids
+    assert found.top(1).equals(attribute(FOREST, FRAME[:3].reset_index(drop=True)).top(1))
 
 
 @pytest.mark.parametrize("last", [HistGradientBoostingRegressor(max_iter=3), lightgbm.LGBMRegressor(n_estimators=3, verbose=-1, n_jobs=1)], ids=str)
