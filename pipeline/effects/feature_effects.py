@@ -17,10 +17,11 @@ from ..display.nearest import did_you_mean
 from ..display.text import count
 from ..errors import UsageError
 from ..in_memory.explain.explainer import say_compiling
+from ..in_memory.pictures.picture import Picture
 from ..methods.output_space import choose_link
 from .asked import AskedEffects
 from .counted import Margins
-from .figure import Spread, draw_curve
+from .figure import Spread, picture_curve
 from .named_axis import INTERVAL, describe, list_states
 from .partial_dependence import PartialDependence, ask_in_memory, show_margins, show_sums
 from .passed import prepare_rows
@@ -93,7 +94,7 @@ class FeatureEffects:
         """
         return tabulate_local_effects(self, name).to_pandas()
 
-    def figure(self, name: str, output: str | None = None) -> str:
+    def figure(self, name: str, output: str | None = None) -> Picture:
         """Draw what rows do around the mean: partial dependence, the band of rows' own curves, and accumulated local effects, each less its mean.
 
         Parameters
@@ -105,8 +106,9 @@ class FeatureEffects:
 
         Returns
         -------
-        str
-            An SVG document. The band holds the middle nine tenths of rows; a dashed line has local effects, of features with numbers.
+        Picture
+            Which a notebook shows; its ``save`` writes SVG or PNG. The band holds the middle nine tenths of rows; a dashed line has local effects,
+            of features with numbers.
         """
         return draw_effects(self, name, output)
 
@@ -167,7 +169,7 @@ def tabulate_local_effects(effects: FeatureEffects, name: str) -> pa.Table:
     return pa.table(found)
 
 
-def draw_effects(effects: FeatureEffects, name: str, output: str | None) -> str:
+def draw_effects(effects: FeatureEffects, name: str, output: str | None) -> Picture:
     """Draw the picture of ``FeatureEffects.figure``."""
     place, shown = _find(effects, name), effects.partial_dependence
     chosen = read_choice("output", shown.outputs[0] if output is None else output, shown.outputs)
@@ -179,7 +181,7 @@ def draw_effects(effects: FeatureEffects, name: str, output: str | None) -> str:
     curve = shown.curves[place]
     centred = curve._replace(value=(curve.value[k] - share @ curve.value[k])[None], error=curve.error[k : k + 1])
     words = "mean of rows", f"{BAND[0]:.0%} to {BAND[1]:.0%} of rows", "local effects"
-    return draw_curve(axis, centred, share, (chosen,), shown.space, Spread(band, edges if local.size else edges[:0], local, words))
+    return picture_curve(axis, centred, share, (chosen,), shown.space, Spread(band, edges if local.size else edges[:0], local, words))
 
 
 def tabulate_interactions(effects: FeatureEffects) -> pa.Table:

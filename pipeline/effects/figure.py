@@ -9,6 +9,7 @@ import numpy as np
 from leafledger.kernels.effects.curves import Curve
 
 from ..display.text import printable
+from ..in_memory.pictures.picture import Picture
 from .named_axis import INTERVAL, NamedAxis, list_states
 
 WIDTH, HEIGHT = 640, 400
@@ -146,6 +147,15 @@ def draw_curve(axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs:
     parts.append(f'<text transform="translate(14 {(TOP + BOTTOM) / 2:.0f}) rotate(-90)" text-anchor="middle">{escape(what)}</text>')
     head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="12" role="img">'
     return f"{head}<title>{escape(printable(f'{unit} by {axis.name}'))}</title>{''.join(parts)}</svg>\n"
+
+
+def picture_curve(
+    axis: NamedAxis, curve: Curve, share: np.ndarray | None, outputs: Sequence[str], unit: str, spread: Spread | None = None
+) -> Picture:
+    """Draw a curve as ``draw_curve`` does, on white paper in a dark notebook too, and say how far it goes."""
+    drawn, title = draw_curve(axis, curve, share, outputs, unit, spread), f"{unit} by {axis.name}"
+    reach = (f"{name} from {values.min():.4g} to {values.max():.4g}" for name, values in zip(outputs, curve.value[: len(COLOURS)], strict=False))
+    return Picture(title, f"{'Mean' if spread is None else 'Centred'} {title}: {', '.join(reach)}.", drawn, drawn, (WIDTH, HEIGHT))
 
 
 def _label(axis: NamedAxis, states: np.ndarray, first: np.ndarray, last: np.ndarray) -> list[str]:

@@ -18,12 +18,13 @@ from ..display.nearest import did_you_mean
 from ..display.text import count, list_some
 from ..errors import UsageError
 from ..in_memory.explain.explainer import say_compiling
+from ..in_memory.pictures.picture import Picture
 from ..in_memory.rows.given_rows import BACKGROUND, spell_features
 from ..methods.output_space import choose_link
 from ..models import load_ensemble
 from .asked import AskedEffects, ask_effects
 from .counted import Margins, draw_covered, draw_weighed
-from .figure import draw_curve
+from .figure import picture_curve
 from .named_axis import NamedAxis, describe, list_states
 from .passed import as_curve, prepare_rows
 from .rows_in_memory import Background, read_background
@@ -135,7 +136,7 @@ class PartialDependence:
         """
         return self.to_arrow(name).to_pandas()
 
-    def figure(self, name: str) -> str:
+    def figure(self, name: str) -> Picture:
         """Draw a curve as a picture: the mean at every value, and below it where the background's values lie.
 
         Parameters
@@ -145,13 +146,13 @@ class PartialDependence:
 
         Returns
         -------
-        str
-            An SVG document.
+        Picture
+            Which a notebook shows; its ``save`` writes SVG or PNG.
         """
         places, curve = self._find(name)
         if len(places) > 1:
             raise UsageError(f"{shorten(name)} is a pair, expected one feature or group")
-        return draw_curve(self.axes[places[0]], curve, self.shares[places[0]] if self.shares else None, self.outputs, self.space)
+        return picture_curve(self.axes[places[0]], curve, self.shares[places[0]] if self.shares else None, self.outputs, self.space)
 
     def to_arrow(self, name: Name) -> pa.Table:
         """Turn a curve or a surface into a table of Arrow, with the columns of `to_frame`.

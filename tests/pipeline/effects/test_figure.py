@@ -22,7 +22,7 @@ def test_pictures_are_well_formed(library):
     model, _ = train(library, rows)
     found = leafledger.partial_dependence(model, rows)
     for name in rows.columns:
-        drawn = ElementTree.fromstring(found.figure(name))
+        drawn = ElementTree.fromstring(found.figure(name).svg)
         assert drawn.find(f"{SVG}title").text == f"margin by {name}"
         ground = drawn.find(f"{SVG}rect")
         assert (ground.get("width"), ground.get("height"), ground.get("fill")) == ("640", "400", "#ffffff")
@@ -44,11 +44,14 @@ def test_outputs_flat_curves_and_many_categories():
     """A line of each output; one that is flat; no more categories than can be read; no mark-up from names."""
     rows = make_rows(300)
     several = leafledger.partial_dependence(train_classes("multiclass", rows), rows)
-    assert several.figure("x").count("<path") == 3
+    assert several.figure("x").svg.count("<path") == 3
+    values = several.to_frame("x").groupby("output", sort=False)["value"]
+    reach = ", ".join(f"{name} from {low:.4g} to {high:.4g}" for name, low, high in zip(several.outputs, values.min(), values.max(), strict=True))
+    assert several.figure("x").alt == f"Mean margin by x: {reach}."
     model, _ = train("lightgbm", rows.assign(w=0.0))
     covered = leafledger.partial_dependence(model, features=["w", "x"], pairs=[("w", "x")])
-    assert covered.figure("w").count("<path") == 1
-    assert "#dddddd" not in covered.figure("w")
+    assert covered.figure("w").svg.count("<path") == 1
+    assert "#dddddd" not in covered.figure("w").svg
     with pytest.raises(leafledger.UsageError, match="is a pair, expected one feature or group"):
         covered.figure(("w", "x"))
     n, nothing = 2 * MOST, np.full(2 * MOST, np.nan)
@@ -91,7 +94,7 @@ def test_bands_and_local_effects_are_drawn_around_the_mean():
     """All three on one scale: the mean lies in the band, and the heights of all are one straight function of their numbers."""
     rows = make_rows(300)
     found = leafledger.feature_effects(train("lightgbm", rows)[0], rows, features=["x", "colour"])
-    drawn = ElementTree.fromstring(found.figure("x"))
+    drawn = ElementTree.fromstring(found.figure("x").svg)
     band, mean = list(drawn.iter(f"{SVG}path"))
     (line,) = drawn.iter(f"{SVG}polyline")
     states = found.partial_dependence.to_frame("x")
@@ -114,6 +117,6 @@ def test_bands_and_local_effects_are_drawn_around_the_mean():
     assert np.abs(slope * local[:, None] + origin - ys).min(axis=0).max() < 0.2
     texts = [each.text for each in drawn.iter(f"{SVG}text")]
     assert {"mean of rows", "5% to 95% of rows", "local effects", "centred margin"} <= set(texts)
-    assert "polyline" not in found.figure("colour")
+    assert "polyline" not in found.figure("colour").svg
     with pytest.raises(leafledger.UsageError, match="output is 'z', expected"):
         found.figure("x", "z")
