@@ -304,7 +304,8 @@ def test_rows_of_kept_runs_are_forgotten(tmp_path, name):
     for number, gone in enumerate((before["id"][20], before["id"][0]), 1):
         assert forget(run, {"id": gone}).proved
         found = check_run(run, deep=True)
-        assert (found.sound or found.unverified[0].startswith("no row was explained again"), found.left, found.n_forgotten) == (True, (), number)
+        without_data = any(each.startswith("no row was explained again") for each in found.unverified)
+        assert (found.sound or without_data, found.left, found.n_forgotten) == (True, (), number)
     left = before.drop(index=[20, 0]).reset_index(drop=True)
     pd.testing.assert_frame_equal(read_run(run).attributions().to_pandas(), left)
     (listed,) = list_runs(run)
