@@ -128,7 +128,10 @@ def grown(rng, n_trees, depth, n_features):
     n, node = (1 << depth) - 1, np.arange((2 << depth) - 1)
     left, right = (np.where(node < n, 2 * node + side, -1) for side in (1, 2))
     cover = 0.5 ** np.floor(np.log2(node + 1))
-    draw = lambda: (np.where(node < n, rng.integers(0, n_features, node.size), -1), rng.normal(size=node.size), rng.normal(size=node.size))  # noqa: E731
+
+    def draw():
+        return np.where(node < n, rng.integers(0, n_features, node.size), -1), rng.normal(size=node.size), rng.normal(size=node.size)
+
     drawn = [draw() for _ in range(n_trees)]
     return join([one_tree(feature, threshold, left, right, value, cover, n_features) for feature, threshold, value in drawn])
 

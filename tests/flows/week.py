@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -359,6 +360,7 @@ def settle(said):
 
 def main():
     """Live a week, and print what was seen."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in a shell's background, where a Prefect worker would never end then
     from prefect import get_client
     from prefect.settings import PREFECT_API_URL, temporary_settings
 

@@ -72,7 +72,7 @@ def test_type_checkers_and_the_interpreter_import_the_same():
 def test_a_name_that_is_none_is_refused():
     """A misspelt name is an AttributeError that tells it."""
     with pytest.raises(AttributeError, match="module 'leafledger' has no attribute 'atribute'"):
-        leafledger.atribute  # noqa: B018
+        leafledger.atribute  # noqa: B018 - looking it up is what fails
 
 
 def test_importing_it_compiles_nothing():
