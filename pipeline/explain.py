@@ -182,7 +182,8 @@ def explain(
     missing_labels : {"count", "refuse"}
         Leave rows without a label out and count them, or end the run at the first.
     device : {"cpu", "cuda", "auto"}
-        Where attributions are computed: the processor's cores, a graphics card by CUDA, or a card where there is one and the method runs there.
+        Where attributions are computed: the processor's cores, a graphics card by CUDA, or a card where there is one and the method runs there
+        without a background.
     scheduler : str, Client or cluster, optional
         Address of a Dask scheduler, or a ``distributed.Client`` or a cluster of Dask, whose scheduler and TLS settings are used, or "serial" for one
         thread; by default threads of this process do all.

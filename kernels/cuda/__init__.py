@@ -1,1 +1,1 @@
-"""Kernels on a graphics card, by numba-cuda: walks and look-ups, on the tables of the processor's kernels."""
+"""Kernels on a graphics card, by numba-cuda: walks, look-ups and leaves with a background, on the tables of the processor's kernels."""

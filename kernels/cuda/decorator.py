@@ -1,4 +1,4 @@
-"""The only use of numba-cuda's ``jit``: kernels, and functions that are inlined into them."""
+"""The only use of numba-cuda's ``jit``, kernels and functions that are inlined into them, and of its context."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -30,3 +30,11 @@ def kernel(function: Callable[..., None], registers: int | None = None) -> Any:
 def fetch(array: Any, index: Any) -> Any:
     """Load an element anew: the compiler cannot keep the result of an earlier load in a register instead."""
     return array[index] if SIMULATED else cuda.ldca(array, np.uint64(index))
+
+
+def ask_memory() -> tuple[float, float]:
+    """Return the card's free memory, and all that it has, in bytes; both are infinite in the simulator."""
+    context = cuda.current_context()
+    if not SIMULATED:
+        context.memory_manager.deallocations.clear()  # numba-cuda frees later what nobody holds any more
+    return context.get_memory_info()

@@ -29,6 +29,7 @@ from ..path_dependent.walks import (
     WALK_LEAVES,
     WALK_UP_LEAF,
     Walks,
+    WalkTables,
 )
 
 MOST_LEVELS = 63  # a bit of a word for each, and one for the root
@@ -176,6 +177,11 @@ def lay_out_splits(walks: Walks, bin_bits: int, leaf: int = 0) -> Splits:
         rows=int(steps[:, STEP_GAIN].max()) + 1,
         levels=int(walks.levels[0]),
     )
+
+
+def lay_out_all_splits(walked: WalkTables, bin_bits: int) -> list[Splits]:
+    """Lay out all walks, those of each number of nodes and each number in leaves by themselves; refuse as ``lay_out_splits``."""
+    return [lay_out_splits(walks, bin_bits, leaf) for walks in walked if walks.start.size for leaf in range(int(walks.width[0]))]
 
 
 def _gather(walks: Walks, steps: np.ndarray) -> np.ndarray:

@@ -29,7 +29,15 @@ MISSED = 1e-6  # deviation from a sum of one allowed to given numbers
 EXPONENTS = 1e-6, 1e12  # of Beta values, plus one: smaller ones lose digits in quadrature, larger ones may overflow
 
 
-def _attribute(buffers: Buffers, tables: SemivalueTables) -> None:
+def attribute_semivalues(buffers: Buffers, tables: SemivalueTables) -> None:
+    """Add the attributions of a batch: the kernel that a card has too.
+
+    Parameters
+    ----------
+    buffers : Buffers
+        with bins
+    tables : SemivalueTables
+    """
     add_semivalues(buffers.bins, tables, buffers.phi, buffers.n_rows)
 
 
@@ -61,7 +69,7 @@ def _semivalue(
             value=value,
             index=index,
         ),
-        kernel=_attribute,
+        kernel=attribute_semivalues,
         parameters=parameters,
         check=check,
     )
@@ -233,7 +241,7 @@ OWEN = Method(
     name="owen",
     meaning="Owen values of a partition: a feature's value in its group, among groups that come whole; Shapley values at both levels add up",
     games=Games(path_dependent=_play_levels, background=MarginalUse(views=(each_group,), tables=_weigh_levels)),
-    kernel=_attribute,
+    kernel=attribute_semivalues,
     parameters=(
         choose_method(ACROSS, OF_PLAYERS, "value that groups play for, with its parameters, as banzhaf:0.5 or semivalue(atoms=0.25:1,0.75:1)"),
         choose_method(WITHIN, OF_PLAYERS, "value that the members of a group play for"),
@@ -311,7 +319,7 @@ ASYMMETRIC = Method(
         ),
         background=MarginalUse(views=(any_sequence,), tables=_against_in_sequence),
     ),
-    kernel=_attribute,
+    kernel=attribute_semivalues,
     parameters=(sequence_of_groups("sequence", "all groups, causes first, with the features that no group names"),),
     phi=Phi(rows=lambda forest: forest.column, of_groups=False),
     check=ADDITIVE,

@@ -5,6 +5,7 @@ from importlib import import_module
 from typing import Any
 
 from leafledger.kernels.cuda.card import find_obstacle, has_card, on_card
+from leafledger.kernels.errors import NoRoom
 from leafledger.kernels.method.method import Method
 from leafledger.kernels.slices.buffers import Buffers, Prepared
 
@@ -37,7 +38,7 @@ def choose_device(asked: Device, here: bool, against_background: bool) -> Device
     Parameters
     ----------
     asked : {"cpu", "cuda", "auto"}
-        "auto" is a card where there is one and the method runs there.
+        "auto" is a card where there is one and the method runs there, but a processor against a background: a card is not known to be faster.
     here : bool
         This machine does the work; otherwise the workers of a cluster, of which nothing is known yet.
     against_background : bool
@@ -51,16 +52,14 @@ def choose_device(asked: Device, here: bool, against_background: bool) -> Device
     Raises
     ------
     UsageError
-        A card was asked for, but there is none, or what it needs is not installed, or values against a background were asked for as well.
+        A card was asked for, but there is none, or what it needs is not installed.
     """
     if asked == CPU or (asked == AUTO and (against_background or not here)):
         return CPU
-    if against_background:
-        raise UsageError(f"device is {CUDA!r}, but values against a background run on processors; leave out one or the other")
     return CUDA if not here or _has_card(asked) else CPU
 
 
-def fit_device(asked: Device, chosen: Device, method: Method, prepared: Prepared) -> Device:
+def fit_device(asked: Device, chosen: Device, method: Method, prepared: Prepared | None) -> Device:
     """Choose where attributions are computed, given the method's tables; the processor where they are not for a card, or refuse.
 
     Parameters
@@ -68,6 +67,8 @@ def fit_device(asked: Device, chosen: Device, method: Method, prepared: Prepared
     asked : {"cpu", "cuda", "auto"}
     chosen : {"cpu", "cuda"}
         By `choose_device`.
+    prepared : Prepared or None
+        None where a background is not counted yet.
 
     Raises
     ------
@@ -93,7 +94,7 @@ def method_on(device: Device, method: Method, prepared: Prepared) -> Method:
     Raises
     ------
     UsageError
-        This machine has no card; or it fails when the method's kernel is called, as where its memory is full.
+        This machine has no card; or, when the method's kernel is called, its memory is too small, or it fails.
     """
     if device == CPU:
         return method
@@ -103,12 +104,12 @@ def method_on(device: Device, method: Method, prepared: Prepared) -> Method:
     def attribute(buffers: Buffers, tables: Any) -> None:
         try:
             there.kernel(buffers, tables)
+        except NoRoom as error:
+            raise UsageError(f"device is {CUDA!r}, but {error}; end what else uses the card, or take device {CPU!r}") from error
         except Exception as error:  # what numba-cuda and its bindings raise has no ancestor of its own
             if type(error).__module__.partition(".")[0] not in RAISING:
                 raise
-            raise UsageError(
-                f"device is {CUDA!r}, but the card failed: {' '.join(str(error).split())}; try fewer threads, or device {CPU!r}"
-            ) from error
+            raise UsageError(f"device is {CUDA!r}, but the card failed: {' '.join(str(error).split())}; try device {CPU!r}") from error
 
     return replace(there, kernel=attribute)
 

@@ -86,8 +86,8 @@ def attribute(
         `label`. With a background of rows, of one background row after the other, so that the base value is the mean prediction, or the mean loss
         for a row's own label; without, or for a softmax of several classes, along the straight line of margins from base value to row.
     device : "cpu", "cuda" or "auto"
-        Where attributions are computed: the processor's cores, a graphics card by CUDA, or a card where there is one and the method runs there. Only
-        Shapley, Banzhaf and Beta values and other semivalues run there.
+        Where attributions are computed: the processor's cores, a graphics card by CUDA, or a card where there is one and the method runs there
+        without a background. Only Shapley, Banzhaf and Beta values and other semivalues run there, with a background Owen and asymmetric values too.
 
     Returns
     -------

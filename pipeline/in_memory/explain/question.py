@@ -233,7 +233,7 @@ def ask(
     given = _close(named, known, chosen, given, groups, own, background, rows, taken)
     prepared, game = made or prepare_game(named, known, chosen, given, groups, keep is not None, own, background, errors, taken, sets, quantity)
     read_choice("device", device, DEVICES)
-    found = fit_device(device, choose_device(device, True, False), chosen, prepared)
+    found = fit_device(device, choose_device(device, True, background is not None), chosen, prepared)
     question = Question(
         model=_without_trees(model),
         n_trees=model.ensemble.root.size,

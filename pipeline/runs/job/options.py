@@ -162,7 +162,8 @@ class Options:
 
     device: Device = "cpu"
     """Where attributions are computed: the processor's cores ("cpu"), a graphics card by CUDA ("cuda"), or a card where there is one and the method
-    runs there ("auto"). A card computes Shapley, Banzhaf, Beta values and other semivalues without a background; all else is refused with "cuda"."""
+    runs there without a background ("auto"). A card computes Shapley, Banzhaf, Beta values and other semivalues, against a background Owen and
+    asymmetric values too; all else is refused with "cuda"."""
 
     scheduler: Scheduler | None = None
     """Address of a Dask scheduler, tls:// where it is another host, or "serial" for one thread of this process. By default threads do the work."""

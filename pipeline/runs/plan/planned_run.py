@@ -153,6 +153,7 @@ def plan_run(job: Job, model: Model, *, unfinished: bool = False) -> Run:
     job = tune_job(job, model, groups, found)
     game: Prepared | MarginalPlan | None = plan_marginal(job, model, groups)
     if isinstance(game, MarginalPlan):
+        job = _on_device(job, fit_device(asked_device, job.options.device, method, None))
         plan, memory = make_plan(job, model, groups, found, game.listing, game.extent)
     else:
         asked = job.options.interactions is not None, job.options.combinations == OWN

@@ -1,7 +1,8 @@
 """Leafledger on a graphics card and on threads, beside GPUTreeShap and woodelf on the same card: python -m tests.bench.card MODEL….
 
 Models are files, which ``python -m tests.bench.card --train FOLDER`` makes on a machine that has their libraries. GPUTreeShap is a program, compiled
-from gputreeshap.cu beside this file and a checkout of its header.
+from gputreeshap.cu beside this file and a checkout of its header. With ``--background`` values are those against so many rows; ``--kept 2 20`` keeps
+tables of codes of 2 bits, sums over subsets of leaves of 20 players, and patterns of others, ``--kept 0 0`` patterns alone.
 """
 
 import argparse
@@ -15,6 +16,10 @@ from pathlib import Path
 import numpy as np
 
 import leafledger
+from leafledger.kernels.marginal import query
+from leafledger.kernels.methods import METHODS
+from leafledger.kernels.slices.buffers import Prepared, make_buffers
+from leafledger.kernels.trees.binning import bin_rows
 from leafledger.kernels.trees.ensemble import TreeEnsemble
 from leafledger.pipeline.models import load_ensemble
 from tests.bench.models import FEATURES, NAMES, make_rows, make_target, xgboost_trainer
@@ -96,36 +101,38 @@ def measure_peer(program: Path, model: Path, rows: np.ndarray, expected: np.ndar
     print(compare("GPUTreeShap", phi, expected), flush=True)
 
 
-def measure_kernel(model: Path, rows: np.ndarray) -> None:
-    """Time our kernel alone, bins on the card beforehand, and with copies of bins and attributions."""
-    from leafledger.kernels.cuda.card import Card
+def measure_kernels(prepared: Prepared, rows: np.ndarray) -> None:
+    """Time our kernels alone, bins on the card beforehand, together and one by one; and with copies of bins and attributions."""
+    from leafledger.kernels.cuda.card import on_card
     from leafledger.kernels.cuda.decorator import cuda
-    from leafledger.kernels.methods import METHODS
-    from leafledger.kernels.prepare import prepare
-    from leafledger.kernels.slices.buffers import make_buffers
-    from leafledger.kernels.trees.binning import bin_rows
+    from leafledger.kernels.cuda.tables import Jobs, launch, lay_out, send
 
-    prepared = prepare(load_ensemble(model).ensemble, METHODS["shapley"], {})
-    buffers, card = make_buffers(prepared, len(rows)), Card(prepared)
+    method, buffers = on_card(METHODS["shapley"], prepared), make_buffers(prepared, len(rows))
+    n_phi, n = buffers.phi.shape[1:]
     buffers.values[:, : len(rows)] = rows.T[prepared.bins.column]
     bin_rows(buffers.values, prepared.bins, buffers.bins)
     started = time.perf_counter()
-    card.add(buffers.bins, buffers.phi, 64)
+    method.kernel(buffers._replace(n_rows=64), prepared.method)
     print(f"first call, which compiles: {time.perf_counter() - started:.1f} s", flush=True)
+    jobs = send(lay_out(prepared.method, 8 * buffers.bins.itemsize, n_phi))
     given, out = cuda.to_device(buffers.bins.reshape(-1)), cuda.to_device(buffers.phi.reshape(-1))
 
-    def alone() -> None:
-        card.launch(given, out, buffers.phi.shape[1:], len(rows), cuda.default_stream())
+    def alone(some: Jobs) -> None:
+        launch(some, given, out, n_phi, n, len(rows), cuda.default_stream())
         cuda.synchronize()
 
-    print(f"leafledger, kernel: {len(rows) / clock(alone):,.0f} rows/s", flush=True)
-    print(f"leafledger, with copies: {len(rows) / clock(lambda: card.add(buffers.bins, buffers.phi, len(rows))):,.0f} rows/s", flush=True)
+    print(f"leafledger, kernels: {len(rows) / clock(lambda: alone(jobs)):,.0f} rows/s", flush=True)
+    for job in jobs:
+        rate = len(rows) / clock(lambda job=job: alone([job]))
+        print(f"leafledger, {job.kernel.py_func.__name__}, {job.n_bytes / 2**20:,.1f} MiB: {rate:,.0f} rows/s", flush=True)
+    rate = len(rows) / clock(lambda: method.kernel(buffers._replace(n_rows=len(rows)), prepared.method))
+    print(f"leafledger, with copies: {rate:,.0f} rows/s", flush=True)
 
 
-def measure(model: Path, rows: np.ndarray, program: Path | None, with_woodelf: bool) -> None:
+def measure(model: Path, rows: np.ndarray, background: np.ndarray | None, program: Path | None, with_woodelf: bool) -> None:
     """Measure everything on one model; attributions of the processor are what others are compared with."""
-    print(f"== {model.name}, {len(rows):,} rows", flush=True)
-    on_threads, on_card = (leafledger.prepare(model, device=device) for device in ("cpu", "cuda"))
+    print(f"== {model.name}, {len(rows):,} rows{'' if background is None else f', background of {len(background):,}'}", flush=True)
+    on_threads, on_card = (leafledger.prepare(model, device=device, background=background) for device in ("cpu", "cuda"))
     expected = on_threads(rows[:CHECKED]).phi[:, 0]
     print(compare("the card", on_card(rows[:CHECKED]).phi[:, 0], expected), flush=True)
     for threads in THREADS:
@@ -133,7 +140,7 @@ def measure(model: Path, rows: np.ndarray, program: Path | None, with_woodelf: b
         rate = len(some) / clock(lambda some=some, threads=threads: on_threads._explain(some, None, None, threads))
         print(f"leafledger, {threads} threads: {rate:,.0f} rows/s", flush=True)
     print(f"leafledger, rows in memory on the card: {len(rows) / clock(lambda: on_card(rows)):,.0f} rows/s", flush=True)
-    measure_kernel(model, rows)
+    measure_kernels(on_card._prepared, rows)
     if program is not None:
         measure_peer(program, model, rows, expected)
     if with_woodelf:
@@ -153,11 +160,18 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--gputreeshap", type=Path, help="the compiled program")
     parser.add_argument("--woodelf", action="store_true", help="beside woodelf on CuPy, a tenth of the rows; of models of XGBoost")
+    parser.add_argument("--background", type=int, help="values against so many rows, without others' programs")
+    parser.add_argument("--kept", type=int, nargs=2, metavar=("BITS", "PLAYERS"), help="bits of codes with tables, players of summed leaves")
     given = parser.parse_args()
+    if given.background and (given.gputreeshap or given.woodelf):
+        parser.error("others' programs are measured without a background")
+    if given.kept:
+        query.COARSE_TO_FINE = [tuple(given.kept)]
     if given.train is not None:
         train(given.train)
     for model in given.models:
-        measure(model, make_rows(given.rows, SEED), given.gputreeshap, given.woodelf)
+        background = make_rows(given.background, SEED + 1) if given.background else None
+        measure(model, make_rows(given.rows, SEED), background, given.gputreeshap, given.woodelf)
 
 
 if __name__ == "__main__":

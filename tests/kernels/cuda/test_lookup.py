@@ -6,17 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from leafledger.kernels.cuda import card as module
 from tests.kernels.attributing import ATOL
 from tests.kernels.cuda.card import both, tables
 from tests.strategies import batches, forests
 from tests.trees import join, symmetric
-
-
-@pytest.fixture(autouse=True)
-def tables_are_sent_anew(monkeypatch):
-    monkeypatch.setattr(module, "_CARDS", [])
-    monkeypatch.setattr(module, "THREADS", (4, 2))
 
 
 @given(data=st.data(), ensemble=forests())

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger.kernels.cuda import card as module
+from leafledger.kernels.cuda import memory
+from leafledger.kernels.cuda import tables as on_the_card
 from leafledger.kernels.methods import METHODS
 from leafledger.kernels.trees import lookup
 from tests import naive
@@ -20,10 +22,7 @@ SEVERAL = ((0.0, 1.0), (0.25, 2.0), (0.5, 1.0), (0.75, 3.0), (1.0, 4.0))
 
 
 @pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Blocks of a few threads, which are threads of Python in the simulator; no trees are looked up; tables are sent anew."""
-    monkeypatch.setattr(module, "THREADS", (4, 2))
-    monkeypatch.setattr(module, "_CARDS", [])
+def nothing_is_looked_up(monkeypatch):
     monkeypatch.setattr(lookup, "MAX_COMPARISONS", 0)
 
 
@@ -87,6 +86,6 @@ def test_sums_that_do_not_fit_into_shared_memory(monkeypatch):
     rng = np.random.default_rng(1)
     prepared, rows = tables("shapley", join([grown(rng, 1, 4, 6), grown(rng, 1, 2, 6)])), rng.normal(size=(5, 6))
     shared = on(on_card(METHODS["shapley"], prepared), prepared, rows)[0]
-    monkeypatch.setattr(module, "SHARED_BYTES", 0)
-    monkeypatch.setattr(module, "_CARDS", [])
+    monkeypatch.setattr(on_the_card, "SHARED_BYTES", 0)
+    monkeypatch.setattr(memory, "MEMORY", memory.Memory())
     assert_allclose(on(on_card(METHODS["shapley"], prepared), prepared, rows)[0], shared, rtol=0, atol=ATOL)

@@ -1,5 +1,6 @@
 """Rows in memory and runs on a card: the processor's numbers within rounding, or one line that says why not."""
 
+import re
 import warnings
 
 import numpy as np
@@ -10,10 +11,12 @@ import xgboost
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger import attribute, check_run, explain, prepare
-from leafledger.kernels.cuda import card as kernels
+from leafledger.kernels.cuda import memory, tables
+from leafledger.pipeline.arguments.choices import DEVICES
 from leafledger.pipeline.cluster import card
 from leafledger.pipeline.errors import UsageError
 from leafledger.pipeline.runs.records.manifest import read_manifest
+from tests.kernels.cuda.small_card import SmallCard
 
 NAMES = ["wind", "rain", "sun"]
 EQUAL = 1e-12  # of the largest attribution
@@ -22,8 +25,8 @@ EQUAL = 1e-12  # of the largest attribution
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks of a few threads, which are Python's in the simulator; its integers of 32 bits wrap, and NumPy says so."""
-    monkeypatch.setattr(kernels, "THREADS", (4, 2))
-    monkeypatch.setattr(kernels, "_CARDS", [])
+    monkeypatch.setattr(tables, "THREADS", (4, 2))
+    monkeypatch.setattr(memory, "MEMORY", memory.Memory())
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "overflow encountered", RuntimeWarning)
         yield
@@ -69,6 +72,29 @@ def test_a_run(model, tmp_path):
     assert_allclose(np.column_stack([found[f"phi_{name}"] for name in NAMES]), expected, rtol=0, atol=EQUAL * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("given", [{}, {"background_errors": True}, {"space": "probability"}], ids=["margins", "errors", "probabilities"])
+def test_a_run_against_a_background(tmp_path, given):
+    """The processor's numbers within rounding, the same bits where they are checked; "auto" takes the processor."""
+    rng = np.random.default_rng(5)
+    some = rng.normal(size=(300, 3))
+    data = xgboost.DMatrix(some, some[:, 0] * some[:, 1] > some[:, 2], feature_names=NAMES)
+    xgboost.train({"max_depth": 4, "nthread": 1, "objective": "binary:logistic"}, data, 4).save_model(tmp_path / "model.ubj")
+    for name, n, seed in (("rows", 9, 1), ("background", 41, 2)):
+        table = np.random.default_rng(seed).normal(size=(n, 3)).astype(np.float32)
+        pq.write_table(pa.table(dict(zip(NAMES, table.T, strict=True))), tmp_path / f"{name}.parquet")
+    found = {}
+    for device in DEVICES:
+        given_ = given | {"background": tmp_path / "background.parquet", "precision": "float64", "scheduler": "serial", "device": device}
+        explain(tmp_path / "model.ubj", tmp_path / "rows.parquet", tmp_path / device, **given_)
+        found[device] = pq.read_table(tmp_path / device / "attributions")
+    assert [read_manifest(str(tmp_path / device)).device for device in DEVICES] == ["cpu", "cuda", "cpu"]
+    assert check_run(tmp_path / "cuda", deep=True, scheduler="serial").sound
+    names = [name for name in found["cpu"].column_names if name.startswith(("phi_", "error_"))]
+    assert len(names) == 3 * (1 + bool(given.get("background_errors")))
+    one, other = (np.column_stack([found[device][name] for name in names]) for device in ("cpu", "cuda"))
+    assert_allclose(other, one, rtol=0, atol=EQUAL * np.abs(one).max())
+
+
 def test_a_run_of_a_card_on_a_machine_without_one(model, tmp_path, monkeypatch):
     """It is checked but for what takes a card, which is said; the same command with "auto" finds it finished."""
     pq.write_table(pa.table({name: rows()[:, j] for j, name in enumerate(NAMES)}), tmp_path / "rows.parquet")
@@ -101,19 +127,26 @@ def test_a_card_that_fails_while_it_works(model, monkeypatch):
     full = type("CudaAPIError", (Exception,), {"__module__": "numba.cuda.cudadrv.driver"})
 
     def fail(error):
-        def add(*_):
+        def launch(*_):
             raise error
 
-        return add
+        return launch
 
-    monkeypatch.setattr(kernels.Card, "add", fail(full("[2] Call to cuMemAlloc results in\nCUDA_ERROR_OUT_OF_MEMORY")))
-    with pytest.raises(
-        UsageError, match=r"the card failed: \[2\] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY; try fewer threads, or device 'cpu'"
-    ):
+    monkeypatch.setattr(tables, "launch", fail(full("[2] Call to cuMemAlloc results in\nCUDA_ERROR_OUT_OF_MEMORY")))
+    with pytest.raises(UsageError, match=r"the card failed: \[2\] Call to cuMemAlloc results in CUDA_ERROR_OUT_OF_MEMORY; try device 'cpu'"):
         attribute(model, rows(), device="cuda")
-    monkeypatch.setattr(kernels.Card, "add", fail(ZeroDivisionError()))
+    monkeypatch.setattr(tables, "launch", fail(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         attribute(model, rows(), device="cuda")
+
+
+def test_a_card_with_too_little_memory(model, monkeypatch):
+    """Nothing is launched; the line says what is there, what is needed, and what to do."""
+    SmallCard(monkeypatch, 100_000)
+    monkeypatch.setattr(tables, "launch", lambda *_: pytest.fail("launched"))
+    says = "the card has 0.1 MiB to spare, expected 0.2: tables 0.0, a slice of rows 0.2; end what else uses the card, or take device 'cpu'"
+    with pytest.raises(UsageError, match=f"^device is 'cuda', but {re.escape(says)}$"):
+        attribute(model, rows(8192), device="cuda")
 
 
 def test_a_machine_without_a_card(model, no_card):
@@ -136,11 +169,13 @@ def test_what_a_card_needs_is_not_installed(model, monkeypatch):
 
 
 def test_what_does_not_run_on_a_card(model, tmp_path):
-    """Values against a background, and methods of groups: refused where a card was asked for, computed by the processor by "auto"."""
+    """Methods of groups: refused where a card was asked for, with a background before it is counted; computed by the processor by "auto"."""
     pq.write_table(pa.table({name: rows()[:, j] for j, name in enumerate(NAMES)}), tmp_path / "rows.parquet")
-    with pytest.raises(UsageError, match="values against a background run on processors; leave out one or the other"):
-        explain(model, tmp_path / "rows.parquet", tmp_path / "run", background=str(tmp_path / "rows.parquet"), device="cuda", scheduler="serial")
     partition = {"weather": ["wind", "rain"]}
+    given = {"method": "two_step", "partition": partition, "background": tmp_path / "rows.parquet", "device": "cuda", "scheduler": "serial"}
+    with pytest.raises(UsageError, match="device is 'cuda', but method 'two_step' runs on processors only"):
+        explain(model, tmp_path / "rows.parquet", tmp_path / "run", **given)
+    assert not (tmp_path / "run").exists()
     with pytest.raises(UsageError, match="device is 'cuda', but method 'two_step' runs on processors only"):
         attribute(model, rows(), "two_step", partition=partition, device="cuda")
     explain(model, tmp_path / "rows.parquet", tmp_path / "run", method="two_step", partition=partition, device="auto", scheduler="serial")
@@ -150,6 +185,7 @@ def test_what_does_not_run_on_a_card(model, tmp_path):
 def test_workers_of_a_cluster_have_the_card():
     """Their scheduler's machine needs none; a task takes one of the GPUs that a worker has."""
     assert card.choose_device("cuda", False, False) == "cuda"
+    assert card.choose_device("cuda", False, True) == "cuda"
     assert card.choose_device("auto", False, False) == "cpu"
     assert card.task_resources("cuda") == {"resources": {"GPU": 1}}
     assert card.task_resources("cpu") == {}

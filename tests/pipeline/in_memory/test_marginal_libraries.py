@@ -12,6 +12,7 @@ import xgboost
 from numpy.testing import assert_allclose
 
 from leafledger import attribute
+from leafledger.kernels.marginal import query
 from tests.naive import shapley_weight
 
 N, N_BACKGROUND, N_EXPLAINED = 600, 40, 6
@@ -89,8 +90,11 @@ def owen(v, group):
     ids=["xgboost", "lightgbm", "catboost"],
 )
 @pytest.mark.slow
-def test_values_are_those_of_the_library_s_own_predictions(train, predictions, atol):
-    """All subsets and background rows, each mixed row through the library's ``predict``: missing values and categories go where they go there."""
+def test_values_are_those_of_the_library_s_own_predictions(train, predictions, atol, monkeypatch):
+    """All subsets and background rows, each mixed row through the library's ``predict``: missing values and categories go where they go there.
+
+    On a card too, with all that can be kept of a background: tables, sums over subsets, and patterns.
+    """
     frame, background = make_frame(1), make_frame(2)[:N_BACKGROUND].reset_index(drop=True)
     model, rows = train(frame), frame[:N_EXPLAINED]
     v = {}
@@ -100,12 +104,14 @@ def test_values_are_those_of_the_library_s_own_predictions(train, predictions, a
             name: (rows[name].iloc[own] if j in present else background[name].iloc[others]).reset_index(drop=True) for j, name in enumerate(FEATURES)
         }
         v[present] = predictions(model, pd.DataFrame(columns)).reshape(len(rows), -1).mean(axis=1)
-    found = attribute(model, rows, background=background)
-    assert (np.abs(found.phi).max(axis=(0, 1)) > 0.05).all(), "every feature matters, or this would show little"
-    assert_allclose(found.phi[:, 0], owen(v, (0, 1, 2, 3)), rtol=0, atol=atol)
-    assert_allclose(found.base[0], v[frozenset()][0], rtol=0, atol=atol)
-    found = attribute(model, rows, "owen", background=background, partition={"flight": ["carrier", "hour"]})
-    assert_allclose(found.phi[:, 0], owen(v, (0, 1, 2, 2)), rtol=0, atol=atol)
+    for device, kept in (("cpu", query.COARSE_TO_FINE), ("cuda", [(2, 2)])):
+        monkeypatch.setattr(query, "COARSE_TO_FINE", kept)
+        found = attribute(model, rows, background=background, device=device)
+        assert (np.abs(found.phi).max(axis=(0, 1)) > 0.05).all(), "every feature matters, or this would show little"
+        assert_allclose(found.phi[:, 0], owen(v, (0, 1, 2, 3)), rtol=0, atol=atol)
+        assert_allclose(found.base[0], v[frozenset()][0], rtol=0, atol=atol)
+        found = attribute(model, rows, "owen", background=background, partition={"flight": ["carrier", "hour"]}, device=device)
+        assert_allclose(found.phi[:, 0], owen(v, (0, 1, 2, 2)), rtol=0, atol=atol)
 
 
 def numbers(seed, missing=0.1):
