@@ -97,6 +97,17 @@ def test_threads_share_the_tables_and_wait_for_room(monkeypatch, n_rooms):
     assert small.n_tables_sent == len(job.arrays)
 
 
+def test_a_kernel_adds():
+    """To what the buffers hold, as the processor's does."""
+    prepared = tables("shapley", grown(np.random.default_rng(8), 1, 3, 4))
+    buffers, method = make_buffers(prepared, 2)._replace(n_rows=2), on_card(METHODS["shapley"], prepared)
+    method.kernel(buffers, prepared.method)
+    once = buffers.phi.copy()
+    method.kernel(buffers, prepared.method)
+    assert np.abs(once).max() > 0
+    assert_array_equal(buffers.phi, 2 * once)
+
+
 @pytest.mark.parametrize("quantity", [None, Quantity("sigmoid", 1.0)], ids=["margins", "probabilities"])
 def test_standard_errors_and_quantities(quantity):
     """Every kernel call of a batch runs on the card: without each lot of the background, and of every weighted game."""

@@ -90,9 +90,11 @@ def test_a_few_tables_are_kept(monkeypatch):
 
 
 def test_tables_that_are_in_use_are_waited_for(monkeypatch):
-    """Another's tables do not fit beside them: its slice is explained when they are not needed any more."""
+    """Another's tables do not fit beside them: its slice waits until they are not needed, and their memory is free before it is told."""
     small, started, others = SmallCard(monkeypatch, 4 << 20), threading.Event(), threading.Event()
-    one, other = object(), object()
+    one, other, free = object(), object(), []
+    tell = memory.MEMORY._changed.notify_all
+    monkeypatch.setattr(memory.MEMORY._changed, "notify_all", lambda: (free.append(small.free), tell()))
 
     def work(tables, room):
         started.set()
@@ -105,7 +107,7 @@ def test_tables_that_are_in_use_are_waited_for(monkeypatch):
         first.result()
         second.result()
     assert others.is_set()
-    assert small.free == 0
+    assert free == [3 << 20, 0]
 
 
 def test_rooms_that_are_too_small_give_way(monkeypatch):
