@@ -15,6 +15,7 @@ from leafledger.kernels.cuda import memory, tables
 from leafledger.pipeline.arguments.choices import DEVICES
 from leafledger.pipeline.cluster import card
 from leafledger.pipeline.errors import UsageError
+from leafledger.pipeline.in_memory.explain import slices
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from tests.kernels.cuda.small_card import SmallCard
 
@@ -138,6 +139,17 @@ def test_a_card_that_fails_while_it_works(model, monkeypatch):
     monkeypatch.setattr(tables, "launch", fail(ZeroDivisionError()))
     with pytest.raises(ZeroDivisionError):
         attribute(model, rows(), device="cuda")
+
+
+def test_threads_take_turns_where_a_card_has_room_for_one_slice(model, monkeypatch):
+    """The simulator knows one kernel at a time, and says so where two threads have a slice there."""
+    monkeypatch.setattr(slices, "SLICE_ROWS", 128)
+    explainer = prepare(model, device="cuda")
+    expected = explainer._explain(rows(300), None, None, 1)
+    one_slice = 128 * (8 * len(NAMES) + 2 * len(NAMES))
+    small = SmallCard(monkeypatch, one_slice + sum(job.n_bytes for job in tables.lay_out(explainer._prepared.method, 16, len(NAMES))))
+    assert_array_equal(explainer._explain(rows(300), None, None, 3).phi, expected.phi)
+    assert small.free == 0
 
 
 def test_a_card_with_too_little_memory(model, monkeypatch):
