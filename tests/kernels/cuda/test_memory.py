@@ -110,6 +110,22 @@ def test_tables_that_are_in_use_are_waited_for(monkeypatch):
     assert free == [3 << 20, 0]
 
 
+def test_any_mixture_that_fits_one_by_one(monkeypatch):
+    """Tables and slices of all sizes on six threads: none is refused, none waits for ever, and never is more on the card than it has room for."""
+    small, keys, done = SmallCard(monkeypatch, 5 << 20), [object() for _ in range(6)], []
+    rng = np.random.default_rng(9)
+    asked = [(int(which), int(words)) for which, words in zip(rng.integers(0, 6, 300), rng.integers(1, 2 * WORDS, 300), strict=True)]
+
+    def use(which, words):
+        memory.MEMORY.use(keys[which], lay_out(1 + which % 3), words, lambda tables, room: done.append(room.here.size >= words))
+        return which, words
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(lambda each: use(*each), asked, timeout=120)) == asked
+    assert done == [True] * 300
+    assert small.n_tables_sent > 2 * sum(1 + which % 3 for which in range(6))
+
+
 def test_rooms_that_are_too_small_give_way(monkeypatch):
     """Slices of another model have more features; a smaller one takes a larger room."""
     small, key = SmallCard(monkeypatch, 5 << 20), object()
