@@ -53,9 +53,9 @@ def test_methods_of_processors(name, given, group):
 
 def test_values_against_a_background_run_on_processors():
     """Sums over a background's patterns are no walks."""
-    ensemble = chain(np.arange(22), np.arange(23.0), np.ones(23), 22)
+    ensemble = chain(np.arange(14), np.arange(15.0), np.ones(15), 14)
     query = ask_background(ensemble, METHODS["shapley"], n_rows=8, budget=1 << 24)
-    values = np.random.default_rng(1).normal(size=(22, 8))[query.bins.column]
+    values = np.random.default_rng(1).normal(size=(14, 8))[query.bins.column]
     prepared = tables("shapley", ensemble, background=(query, measure_background(query, values)))
     assert module.find_obstacle(METHODS["shapley"], prepared) == "values against a background run on processors only, but for symmetric trees"
 
