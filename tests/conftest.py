@@ -9,6 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+# Libraries that train and predict here would start as many threads as there are processors in each of many processes, and threads of OpenMP spin
+# while they wait for one that has no processor: twice the time. Each library asks when it is imported.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")  # threads play a card, unless it is 0, where there is one; Numba asks when it is imported
 
 from numba import config

@@ -11,8 +11,9 @@ from tests.docs.reader import read_page, reading
 from tests.more import more
 
 # Pages that take three seconds of CPU or more, for what they train, or for servers and clusters: `make test-more`.
-LONG = {f"docs/{name}.md" for name in ("changes", "drift", "methods/comparing", "methods/prediction-gaps", "methods/r2", "methods/sequence")}
-LONG |= {f"docs/{name}.md" for name in ("deploy/kubernetes", "models", "nights", "scale", "scripting", "tables", "where")}
+LONG = {f"docs/methods/{name}.md" for name in ("comparing", "interactions", "prediction-gaps", "r2", "rankings", "sequence")}
+LONG |= {f"docs/{name}.md" for name in ("changes", "drift", "effects", "models", "nights", "reasons", "scale", "scripting", "tables", "where")}
+LONG |= {"docs/deploy/kubernetes.md"}
 PAGES_BY_NAME = {str(page.relative_to(ROOT)): page for page in TYPED}
 
 

@@ -266,7 +266,7 @@ def draw_figures(quick: bool) -> Iterable[tuple[Figure, list[Claim]]]:
     yield figure, wide_claims(figure)
     figure = deep_errors((60,) if quick else (100, 300, 1000))
     yield figure, [stay_below(figure, figure.lines[0].numbers, EXACT)]
-    depths = (20, 30, 50, 100) if quick else (10, 20, 30, 40, 50, 100, 200, 400, 1000)
+    depths = (20, 30, 50, 70) if quick else (10, 20, 30, 40, 50, 100, 200, 400, 1000)
     figure = synthetic_errors("Figure 1: error on SYNTHETIC.SPARSE", synthetic_sparse, depths)
     yield figure, sparse_claims(figure)
     figure = synthetic_errors("Section 5.1: error on SYNTHETIC.DENSE", synthetic_dense, (4, 8) if quick else (2, 4, 6, 8, 10))

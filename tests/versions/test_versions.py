@@ -7,6 +7,7 @@ import pytest
 
 from docs import generated
 from leafledger.pipeline.models import list_loaders
+from tests.more import more
 from tests.versions.__main__ import judge
 from tests.versions.environments import VERSIONS
 from tests.versions.written import HERE, NAMES, archive_path, find_refusal, unpacked
@@ -24,7 +25,13 @@ PLAIN = {  # what every version's file of a case is refused for, by library and 
 }
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
+def often():
+    """Of each library the first version, the last one, and every second between."""
+    of_each = [[version for version in VERSIONS if version.library == library] for library in NAMES]
+    return [version for some in of_each for version in dict.fromkeys((*some[::2], some[-1]))]
+
+
+@pytest.mark.parametrize("version", [*often(), *more(*(version for version in VERSIONS if version not in often()))], ids=lambda version: version.name)
 def test_files_are_explained_as_their_writer_says_or_refused(version):
     """Margins, contributions and probabilities, where the library has them; what is refused is what is listed, for the reason that is listed."""
     found = judge(version)

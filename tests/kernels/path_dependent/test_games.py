@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import config
 from numpy.testing import assert_allclose
 
 from leafledger.kernels.errors import InvalidParameters
@@ -20,6 +21,7 @@ from tests.kernels.attributing import ATOL, LEVELS, WEIGHTS, defaults, run, scor
 from tests.strategies import batches, forests, partitions
 
 FEW_ROWS = 2
+LARGE = forests(max_trees=2, max_depth=4, max_features=6) if config.DISABLE_JIT else forests(max_trees=6, max_depth=7, max_features=9)
 
 
 @pytest.mark.parametrize("name", WEIGHTS)
@@ -61,7 +63,7 @@ def test_coalitional_values_are_those_of_the_definition(data, ensemble, across, 
 
 
 @pytest.mark.parametrize("across", LEVELS)
-@given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
+@given(data=st.data(), ensemble=LARGE)
 @pytest.mark.slow
 def test_members_share_what_their_group_gets_in_the_quotient_game(data, ensemble, across):
     """With Shapley values within groups, whatever groups play for (Filom et al. 2024, Prop. E.2, part 3)."""
@@ -75,7 +77,7 @@ def test_members_share_what_their_group_gets_in_the_quotient_game(data, ensemble
 
 @pytest.mark.parametrize("value", LEVELS)
 @pytest.mark.parametrize("partition", ["one group", "groups of one"])
-@given(data=st.data(), ensemble=forests(max_trees=6, max_depth=7, max_features=9))
+@given(data=st.data(), ensemble=LARGE)
 @pytest.mark.slow
 def test_of_trivial_partitions_one_level_counts(data, ensemble, partition, value):
     """One group of all features plays for the value within, groups of one for the one across (Owen 1977, Section 4)."""

@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr
 
 from leafledger.kernels.errors import InvalidParameters
 from leafledger.kernels.methods import METHODS
+from leafledger.kernels.prediction_gap import quasi_monte_carlo as sampling
 from leafledger.kernels.prediction_gap.feature_noise import NOISE, lay_out_noises, of_features, read_entry, take_up_noises
 from leafledger.kernels.prediction_gap.noise import NOISES
 from leafledger.kernels.prepare import prepare
+from leafledger.kernels.trees.binning import BATCH
 from tests import naive, perturbed
 from tests.kernels.attributing import defaults, run
 from tests.kernels.prediction_gap.gaps import noisy_outcomes
@@ -170,8 +173,9 @@ def test_features_are_drawn_one_by_one():
         assert_allclose(gaps[i, 0], float(perturbed.mean_gap(gap, outcomes, np.argsort(ranks[i, 0]).tolist())[0]), rtol=1e-9)
 
 
-def test_estimates_are_of_each_features_noise():
+def test_estimates_are_of_each_features_noise(monkeypatch):
     """Within their standard errors of exact gaps."""
+    monkeypatch.setattr(sampling, "POINTS", BATCH if config.DISABLE_JIT else sampling.POINTS)
     rows, noise = np.random.default_rng(0).normal(size=(2, 3)), (ATOMS, "uniform", "-1:1,0:1,1:1")
     exact = written("gap", THREE, rows, noise=noise, scale=(SCALE,))[1]
     tables = prepare(THREE, METHODS["gap"], defaults("gap") | {"noise": noise, "scale": (SCALE,), "budget": 1.0, "approximate": "yes"})

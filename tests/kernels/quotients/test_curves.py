@@ -1,6 +1,7 @@
 """Quotients of curves, against 60 digits."""
 
 from decimal import Decimal, localcontext
+from functools import cache
 
 import numpy as np
 import pytest
@@ -17,12 +18,18 @@ EXACT = {
 }
 
 
+@cache
+def exact_value(curve, margin):
+    with localcontext() as context:
+        context.prec = 700
+        return EXACT[curve](Decimal(margin))
+
+
 def exact_quotient(curve, u, w):
     """The quotient of two different margins."""
     with localcontext() as context:
         context.prec = 700
-        g, u, w = EXACT[curve], Decimal(u), Decimal(w)
-        return float((g(u) - g(w)) / (u - w))
+        return float((exact_value(curve, u) - exact_value(curve, w)) / (Decimal(u) - Decimal(w)))
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -49,7 +56,5 @@ def test_the_quotient_of_equal_margins_is_the_derivative(curve):
 def test_values_are_those_of_the_functions(curve):
     """Saturated values too."""
     for margin in (-300.0, -40.0, -1.0, 0.0, 2.5, 40.0, 300.0):
-        with localcontext() as context:
-            context.prec = 700
-            exact = float(EXACT[curve](Decimal(margin)))
+        exact = float(exact_value(curve, margin))
         assert CURVES[curve].value(np.array([margin]))[0] == pytest.approx(exact, rel=1e-14, abs=0)

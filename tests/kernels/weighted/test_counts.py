@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numba import config
 
 from leafledger.kernels.marginal.background import count_background
 from leafledger.kernels.methods import METHODS
@@ -18,10 +19,10 @@ from tests.trees import grown
 @pytest.mark.parametrize("kept", KEPT)
 def test_each_row_adds_its_weights_where_it_is_counted(kept, monkeypatch):
     """In tables and in patterns; rows alone are what the game without weights counts."""
-    rng, quantity = np.random.default_rng(9), Quantity("sigmoid")
-    ensemble, background = grown(rng, 3, 4, 4), rng.normal(size=(30, 4))
+    rng, quantity, n = np.random.default_rng(9), Quantity("sigmoid"), 8 if config.DISABLE_JIT else 30
+    ensemble, background = grown(rng, 3, 4, 4), rng.normal(size=(n, 4))
     partitioning = query_for("shapley", ensemble, kept=KEPT[kept]).partitioning
-    query = ask_background(ensemble, METHODS["shapley"], n_rows=30, budget=PLENTY, quantity=quantity)
+    query = ask_background(ensemble, METHODS["shapley"], n_rows=n, budget=PLENTY, quantity=quantity)
     query = query._replace(
         query=query.query._replace(partitioning=partitioning),
         coded_output=np.zeros(partitioning.coded.size, np.int64),
@@ -33,7 +34,7 @@ def test_each_row_adds_its_weights_where_it_is_counted(kept, monkeypatch):
     weights, rises = weigh_rows(quantity, query.nodes[0], naive.margins(ensemble, background).T)
     assert (counted.rises == rises.sum(axis=2)).all()
     total, padding = 0, padded(1)
-    for i in range(30):
+    for i in range(n):
         bins = np.zeros((len(values), padding), bin_dtype(query.bins))
         bin_rows(np.repeat(values[:, i : i + 1], padding, axis=1), query.bins, bins)
         alone = count_background(bins, partitioning, 1)
@@ -44,4 +45,4 @@ def test_each_row_adds_its_weights_where_it_is_counted(kept, monkeypatch):
         total = total + held.counted.counts
     assert (total == counted.counted.counts).all()
     assert counted.share(0).total(np.zeros(3)) == 1.0
-    assert np.ldexp(counted.share(0).counts * 30, int(query.nodes[0].exponent[0])) == pytest.approx(counted.counted.counts[:, 1].astype(float))
+    assert np.ldexp(counted.share(0).counts * n, int(query.nodes[0].exponent[0])) == pytest.approx(counted.counted.counts[:, 1].astype(float))

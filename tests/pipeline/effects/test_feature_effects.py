@@ -34,7 +34,7 @@ def test_local_effects_are_brute_force(found):
     for name in NUMBERS:
         frame = effects.local_effects(name)
         values, own = inside(frame), rows[name].to_numpy()
-        at_edge = np.stack([brute(predict, rows, {name: value}) for value in values])
+        at_edge = brute(predict, rows, {name: values})
         ends = frame["upper"].to_numpy()
         interval = np.maximum(np.searchsorted(ends, own), 1) - 1
         expected = [0.0]
@@ -61,7 +61,7 @@ def test_bands_hold_the_quantiles_of_centred_curves(found):
         if name == "colour" and library == "catboost":
             continue  # its other category is none of the background's
         values = inside(curve) if name == "x" else curve["category"].tolist()
-        each = np.stack([brute(predict, rows, {name: None if value is np.nan or value is None else value}) for value in values])
+        each = brute(predict, rows, {name: [None if value is np.nan or value is None else value for value in values]})
         known = np.array([value == value or kind == "missing" for value, kind in zip(values, curve["kind"], strict=True)])
         share = curve["share"].to_numpy()
         assert_allclose(share.sum(), 1.0)
@@ -83,7 +83,8 @@ def test_h_is_by_its_definition(found):
     margin = np.asarray(predict(rows), float)
     for name in ("x", "y", "colour"):
         own = [None if value != value else value for value in rows[name].tolist()]
-        at_own = {value: brute(predict, rows, {name: value}) for value in set(own)}
+        values = [*set(own)]
+        at_own = dict(zip(values, brute(predict, rows, {name: values}), strict=True))
         alone = np.array([at_own[value].mean() for value in own])
         others = np.mean([at_own[value] for value in own], axis=0)
         part = (margin - margin.mean()) - (alone - alone.mean()) - (others - others.mean())

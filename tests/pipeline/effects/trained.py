@@ -52,12 +52,15 @@ def train(library, rows, target=None):
 
 
 def brute(predict, rows, settings):
-    """The mean prediction with columns set."""
-    changed = rows.copy()
+    """Predictions of rows with columns set, ``(rows,)``; or, where columns are set to lists, to each of their values in turn, ``(values, rows)``."""
+    n_values = next((len(value) for value in settings.values() if np.ndim(value)), 1)
+    changed = rows.iloc[np.tile(np.arange(len(rows)), n_values)].reset_index(drop=True)
     for name, value in settings.items():
-        column = np.full(len(rows), np.nan if value is None else value) if name in NUMBERS else pd.Categorical([value] * len(rows), COLOURS)
-        changed[name] = column
-    return np.asarray(predict(changed), float)
+        each = [np.nan if one is None and name in NUMBERS else one for one in (value if np.ndim(value) else [value])]
+        column = np.repeat(np.array(each, float if name in NUMBERS else object), len(changed) // len(each))
+        changed[name] = column if name in NUMBERS else pd.Categorical(column, COLOURS)
+    found = np.asarray(predict(changed), float)
+    return found.reshape(n_values, len(rows), *found.shape[1:]) if any(map(np.ndim, settings.values())) else found
 
 
 FORESTS = {

@@ -30,9 +30,10 @@ TARGET = MATRIX[:, 0] * MATRIX[:, 1] + np.abs(MATRIX[:, 2])
 RESTORED = """
 import pickle, sys
 import numpy as np
-rows = np.load(sys.argv[2])
-with open(sys.argv[1], "rb") as file:
-    print(pickle.load(file)(rows).phi.tobytes().hex())
+rows = np.load(sys.argv[1])
+for path in sys.argv[2:]:
+    with open(path, "rb") as file:
+        print(pickle.load(file)(rows).phi.tobytes().hex())
 """
 
 
@@ -151,13 +152,13 @@ def test_pickles(boosters, tmp_path, background):
     assert named(MATRIX).phi.tobytes() == expected
     assert len(pickle.dumps(named)) < 4096 < len(pickle.dumps(whole))
     np.save(tmp_path / "rows.npy", MATRIX)
-    for explainer in (whole, named):
-        (tmp_path / "pickle").write_bytes(pickle.dumps(explainer))
-        said = subprocess.run(
-            [sys.executable, "-c", RESTORED, tmp_path / "pickle", tmp_path / "rows.npy"],
-            env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        assert bytes.fromhex(said.stdout) == expected
+    for name, explainer in (("whole", whole), ("named", named)):
+        (tmp_path / name).write_bytes(pickle.dumps(explainer))
+    said = subprocess.run(
+        [sys.executable, "-c", RESTORED, tmp_path / "rows.npy", tmp_path / "whole", tmp_path / "named"],
+        env=os.environ | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert [bytes.fromhex(line) for line in said.stdout.splitlines()] == [expected, expected]
 
 
 def test_pickles_that_do_not_fit_are_refused(boosters, tmp_path, monkeypatch):
