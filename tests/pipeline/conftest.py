@@ -3,7 +3,6 @@ a run against a background of rows; a format of tables, and nights that go into 
 
 import multiprocessing
 import shutil
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -145,23 +144,11 @@ def two_workers():
         yield cluster.scheduler_address
 
 
-@contextmanager
-def run_moto():
-    """A moto server on a free port of the loopback address; its URL."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    try:
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
-
-
 @pytest.fixture(scope="session")
 def s3_endpoint():
     """A moto server for the whole session."""
+    from tests.moto_store import run_moto
+
     with run_moto() as url:
         yield url
 
@@ -171,6 +158,8 @@ def bucket(s3_endpoint, monkeypatch):
     """An empty bucket's URI; credentials and endpoint come from the environment, as in production."""
     import s3fs
 
+    from tests.moto_store import kept_clients
+
     for name, value in {
         "AWS_ENDPOINT_URL": s3_endpoint,
         "AWS_ACCESS_KEY_ID": "canary-id",
@@ -178,13 +167,12 @@ def bucket(s3_endpoint, monkeypatch):
         "AWS_DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    s3fs.S3FileSystem.clear_instance_cache()
-    filesystem = s3fs.S3FileSystem()
-    if filesystem.exists("nightly"):
-        filesystem.rm("nightly", recursive=True)
-    filesystem.mkdir("nightly")
-    yield "s3://nightly"
-    s3fs.S3FileSystem.clear_instance_cache()
+    with kept_clients(s3_endpoint):
+        filesystem = s3fs.S3FileSystem()
+        if filesystem.exists("nightly"):
+            filesystem.rm("nightly", recursive=True)
+        filesystem.mkdir("nightly")
+        yield "s3://nightly"
 
 
 @pytest.fixture(scope="session")
