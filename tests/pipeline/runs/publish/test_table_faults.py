@@ -1,7 +1,6 @@
 """Whatever ends a run in between, and whoever else writes: every run's rows are in the table once, or it is said why not."""
 
 import os
-import socket
 import subprocess
 import sys
 import threading
@@ -55,20 +54,9 @@ def killing(kind, monkeypatch):
 @pytest.fixture(scope="module")
 def s3_endpoint():
     """A moto server in a process of its own: a library that writes a log lets no other thread of this one work meanwhile."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    server = subprocess.Popen([sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)], stderr=subprocess.DEVNULL)
-    try:
-        for _ in range(300):
-            with socket.socket() as tried:
-                if not tried.connect_ex(("127.0.0.1", port)):
-                    break
-            time.sleep(0.1)
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.kill()
-        server.wait()
+    with subprocess.Popen([sys.executable, "-m", "tests.moto_store"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        yield server.stdout.readline().strip()
+        server.stdin.close()
 
 
 def list_parts(root):
