@@ -1,12 +1,10 @@
 """A small model and a small data set with everything a real one has: missing values, categories, partitions, several row groups;
 a run against a background of rows; a format of tables, and nights that go into one."""
 
-import multiprocessing
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-import dask
 import distributed
 import lightgbm
 import numpy as np
@@ -17,6 +15,7 @@ import pytest
 
 from leafledger import explain
 from leafledger.pipeline.cluster import start_client as cluster
+from tests.pipeline.forking import forked_workers
 from tests.pipeline.registering import make_registry
 
 N_ROWS = 3000
@@ -136,9 +135,8 @@ def two_workers():
     """The address of a scheduler with two worker processes, forked of one that has imported everything: they start in no time.
 
     Their environment is that of the first of them. Idle, they cost as much as a test, and so they end with a file."""
-    multiprocessing.set_forkserver_preload(["distributed", "leafledger.pipeline.runs.execute"])
     with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        forked_workers(),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster.scheduler_address
