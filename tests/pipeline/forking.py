@@ -1,11 +1,12 @@
 """Workers of local clusters that are forked of one process that has imported everything: to import it takes each of them seconds."""
 
-import multiprocessing
 from contextlib import contextmanager
 
 import dask
+from distributed.utils import get_mp_context
 
-IMPORTED = ("leafledger.pipeline.drift.measure.measure_part", "leafledger.pipeline.runs.execute.make_part")
+IMPORTED = ["distributed", "numba", "pandas", "pyarrow.dataset", "scipy.special", "leafledger.pipeline.runs.stages"]
+FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
 
 
 @contextmanager
@@ -14,6 +15,6 @@ def forked_workers(**environment):
 
     These are as they are when a cluster starts, or as given here where there are none.
     """
-    multiprocessing.set_forkserver_preload(["distributed", *IMPORTED])
-    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver", "distributed.nanny.environ": environment}):
+    with dask.config.set({**FORKED, "distributed.nanny.environ": environment}):
+        get_mp_context().set_forkserver_preload(IMPORTED)  # the first time it is asked for, Dask sets another list
         yield

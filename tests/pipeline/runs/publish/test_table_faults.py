@@ -93,7 +93,6 @@ def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path
         assert there.count_commits() == commits + 1
         if not killed:
             break
-    print("STEPS", n, steps)
     assert {*steps} == {"create", "update", "remove", "log", *(["copy"] if replaced else [])} or one_in(6) > 1
 
 
@@ -128,7 +127,6 @@ def test_killed_at_every_step_a_run_can_go(example, night, kind, tmp_path, killi
         assert there.list_live() == {}
         if not killed:
             break
-    print("STEPS", n, steps)
     assert {"update", "log", *(["remove"] if replaced else [])} <= {*steps} or one_in(4) > 1
 
 
