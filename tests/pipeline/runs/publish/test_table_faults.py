@@ -74,7 +74,7 @@ def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path
     """Where there is no table yet, and where a run takes another's place: readers see one run whole; the next attempt ends with its rows."""
     (run, _, _), (left, steps), data = night, killing, f"{example.data}/month=[23]"
     place = str(tmp_path / "runs") if place == "folder" else f"{request.getfixturevalue('bucket')}/runs"
-    for n in range(0, 300, one_in(6)):
+    for n in range(0, 300, one_in(4)):
         there, killed = kind(f"{place}/{n}"), False
         if replaced:
             run("2026-11-22", there.root, data=f"{example.data}/month=1")
@@ -93,7 +93,7 @@ def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path
         assert there.count_commits() == commits + 1
         if not killed:
             break
-    assert {*steps} == {"create", "update", "remove", "log", *(["copy"] if replaced else [])} or one_in(6) > 1
+    assert {*steps} == {"create", "update", "remove", "log", *(["copy"] if replaced else [])} or one_in(4) > 1
 
 
 @pytest.mark.parametrize("afterwards", ["pruned", "replaced"])
@@ -108,7 +108,7 @@ def test_killed_at_every_step_a_run_can_go(example, night, kind, tmp_path, killi
         commit_table(*given)
 
     monkeypatch.setattr(explaining, "commit_table", begin)
-    for n in range(0, 100, one_in(4)):
+    for n in range(0, 100, one_in(3)):
         there, killed = kind(f"{tmp_path}/runs/{n}"), False
         run("2026-12-30", there.root, data=f"{example.data}/month=1", table=None)
         if replaced:
@@ -127,7 +127,7 @@ def test_killed_at_every_step_a_run_can_go(example, night, kind, tmp_path, killi
         assert there.list_live() == {}
         if not killed:
             break
-    assert {"update", "log", *(["remove"] if replaced else [])} <= {*steps} or one_in(4) > 1
+    assert {"update", "log", *(["remove"] if replaced else [])} <= {*steps} or one_in(3) > 1
 
 
 def run_together(run, days, owner, name, monkeypatch):
