@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from infra.demo import FOLDER, make_inputs
-from tests.pipeline.conftest import run_moto
+from tests.moto_store import run_moto
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -17,7 +17,8 @@ from leafledger.pipeline.stores import calls
 from tests.faults.proxy import Proxy
 from tests.faults.radosgw import missing, radosgw
 from tests.faults.verdict import ID, Runner, Tally, contents
-from tests.pipeline.conftest import example, run_moto, write_data
+from tests.moto_store import kept_clients, run_moto
+from tests.pipeline.conftest import example, write_data
 
 __all__ = ["example"]  # a fixture
 
@@ -95,9 +96,8 @@ def environment(proxy, monkeypatch):
         monkeypatch.setenv(name, value)
     monkeypatch.setitem(fsspec.config.conf, "s3", PATIENCE)
     monkeypatch.setattr(calls, "SECONDS", 8.0)
-    s3fs.S3FileSystem.clear_instance_cache()
-    yield variables
-    s3fs.S3FileSystem.clear_instance_cache()
+    with kept_clients(proxy.url):
+        yield variables
 
 
 @pytest.fixture

@@ -72,16 +72,15 @@ class Exchange:
 
     def forward(self) -> Answer:
         """Send the request on; what the store said."""
-        connection = http.client.HTTPConnection(*self._handler.server.upstream, timeout=60)
-        with contextlib.closing(connection):
-            connection.putrequest(self._handler.command, self._handler.path, skip_host=True, skip_accept_encoding=True)
-            for name, value in self.headers:
-                if name.lower() not in BY_HOP:
-                    connection.putheader(name, value)
-            connection.putheader("Content-Length", str(len(self.body)))
-            connection.endheaders(self.body)
-            found = connection.getresponse()
-            return Answer(found.status, found.reason, found.getheaders(), found.read())
+        connection = self._handler.store
+        connection.putrequest(self._handler.command, self._handler.path, skip_host=True, skip_accept_encoding=True)
+        for name, value in self.headers:
+            if name.lower() not in BY_HOP:
+                connection.putheader(name, value)
+        connection.putheader("Content-Length", str(len(self.body)))
+        connection.endheaders(self.body)
+        found = connection.getresponse()
+        return Answer(found.status, found.reason, found.getheaders(), found.read())
 
     def answer(self, answer: Answer, body: bytes | None = None, pause: float = 0.0) -> None:
         """Say it, the body cut to ``body`` where that is given, in pieces with pauses between where there is a pause."""
@@ -260,6 +259,11 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True  # an answer is written in two pieces
     server: "Proxy"
+
+    def handle(self) -> None:
+        self.store = http.client.HTTPConnection(*self.server.upstream, timeout=60)  # open as long as the client's own
+        with contextlib.closing(self.store):
+            super().handle()
 
     def handle_expect_100(self) -> bool:
         return True  # said when the body is read

@@ -49,9 +49,10 @@ def by_manifest(out):
 
 @pytest.fixture
 def replace_night(runner, bucket):
-    """``(out, replace)``: a night that is there, and what makes it anew with fewer trees."""
+    """``(out, replace)``: a night that is there, put where it lies, and what makes it anew with fewer trees."""
     out = f"{bucket}/run"
-    runner.explain(out)
+    filesystem, path = open_filesystem(out)
+    filesystem.pipe({f"{path}/{name}": data for name, data in runner.reference.items()})
     return out, lambda **given: runner.explain(out, trees=5, if_changed="replace", **given)
 
 

@@ -29,6 +29,7 @@ from tests.faults.preload import DEADLY, DEADLY_FILE, GREEDY, SECONDS
 from tests.faults.proxy import Rule, afterwards
 from tests.faults.verdict import ID, committed, contents
 from tests.pipeline.conftest import SMALL, damage, write_small
+from tests.pipeline.forking import forked_workers
 from tests.pipeline.running import attributions
 
 SEEDS, KILLS = 20, 8
@@ -36,21 +37,20 @@ SEEDS, KILLS = 20, 8
 
 @pytest.fixture(autouse=True)
 def slow_workers(monkeypatch):
-    """Work lasts long enough to be interrupted."""
+    """Work lasts long enough to be interrupted; workers start in no time."""
     monkeypatch.setenv("DASK_DISTRIBUTED__WORKER__PRELOAD", '["tests.faults.preload"]')
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")]))
     monkeypatch.setenv(SECONDS, "0.3")
-    with dask.config.set({"distributed.worker.preload": ["tests.faults.preload"]}):
+    with dask.config.set({"distributed.worker.preload": ["tests.faults.preload"]}), forked_workers(**{SECONDS: "0", DEADLY: "", DEADLY_FILE: ""}):
         yield
 
 
 def workers():
-    """Processes of Dask's workers below this one."""
-    found = []
+    """Processes of Dask's workers, children of the one that they are forked of, which is this one's."""
+    found, here = [], os.getpid()
     for process in psutil.Process().children(recursive=True):
         try:
-            line = " ".join(process.cmdline())
-            if "spawn_main" in line and not process.children() and process.status() != psutil.STATUS_ZOMBIE:
+            if "forkserver" in " ".join(process.cmdline()) and process.ppid() != here and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
         except psutil.NoSuchProcess:
             continue

@@ -12,7 +12,7 @@ from datetime import date, timedelta
 import pytest
 
 from tests.infra.files import INFRA, ROOT, find
-from tests.pipeline.conftest import make_frame, run_moto, train, write_nights
+from tests.pipeline.conftest import make_frame, train, write_nights
 
 SCRIPT, TABLE = INFRA / "cron/night.sh", INFRA / "cron/crontab"
 PAGE = ROOT / "docs/nights.md"
@@ -158,6 +158,8 @@ def bucket(monkeypatch):
     """Buckets of flights, models and runs, and an environment that leads there."""
     pytest.importorskip("moto", reason="a store is only among what all tests need, not in the environment of deployments")
     import s3fs
+
+    from tests.moto_store import run_moto
 
     with run_moto() as url:
         given = {"AWS_ENDPOINT_URL": url, "AWS_ACCESS_KEY_ID": "cron", "AWS_SECRET_ACCESS_KEY": "cron", "AWS_DEFAULT_REGION": "us-east-1"}

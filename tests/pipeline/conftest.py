@@ -1,13 +1,10 @@
 """A small model and a small data set with everything a real one has: missing values, categories, partitions, several row groups;
 a run against a background of rows; a format of tables, and nights that go into one."""
 
-import multiprocessing
 import shutil
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import dask
 import distributed
 import lightgbm
 import numpy as np
@@ -18,6 +15,7 @@ import pytest
 
 from leafledger import explain
 from leafledger.pipeline.cluster import start_client as cluster
+from tests.pipeline.forking import forked_workers
 from tests.pipeline.registering import make_registry
 
 N_ROWS = 3000
@@ -137,31 +135,18 @@ def two_workers():
     """The address of a scheduler with two worker processes, forked of one that has imported everything: they start in no time.
 
     Their environment is that of the first of them. Idle, they cost as much as a test, and so they end with a file."""
-    multiprocessing.set_forkserver_preload(["distributed", "leafledger.pipeline.runs.execute"])
     with (
-        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
+        forked_workers(),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster.scheduler_address
 
 
-@contextmanager
-def run_moto():
-    """A moto server on a free port of the loopback address; its URL."""
-    from moto.server import ThreadedMotoServer
-
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    try:
-        yield f"http://{host}:{port}"
-    finally:
-        server.stop()
-
-
 @pytest.fixture(scope="session")
 def s3_endpoint():
     """A moto server for the whole session."""
+    from tests.moto_store import run_moto
+
     with run_moto() as url:
         yield url
 
@@ -171,6 +156,8 @@ def bucket(s3_endpoint, monkeypatch):
     """An empty bucket's URI; credentials and endpoint come from the environment, as in production."""
     import s3fs
 
+    from tests.moto_store import kept_clients
+
     for name, value in {
         "AWS_ENDPOINT_URL": s3_endpoint,
         "AWS_ACCESS_KEY_ID": "canary-id",
@@ -178,13 +165,12 @@ def bucket(s3_endpoint, monkeypatch):
         "AWS_DEFAULT_REGION": "us-east-1",
     }.items():
         monkeypatch.setenv(name, value)
-    s3fs.S3FileSystem.clear_instance_cache()
-    filesystem = s3fs.S3FileSystem()
-    if filesystem.exists("nightly"):
-        filesystem.rm("nightly", recursive=True)
-    filesystem.mkdir("nightly")
-    yield "s3://nightly"
-    s3fs.S3FileSystem.clear_instance_cache()
+    with kept_clients(s3_endpoint):
+        filesystem = s3fs.S3FileSystem()
+        if filesystem.exists("nightly"):
+            filesystem.rm("nightly", recursive=True)
+        filesystem.mkdir("nightly")
+        yield "s3://nightly"
 
 
 @pytest.fixture(scope="session")

@@ -5,6 +5,7 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 
 from ...cluster.worker_identity import this_machine
@@ -21,14 +22,17 @@ IMPORTED = {"dask": "dask", "distributed": "distributed", "xgboost": "xgboost", 
 IMPORTED |= {"sklearn": "scikit-learn", "skops": "skops", "mlflow": "mlflow-skinny", "s3fs": "s3fs", "prefect": "prefect"}
 
 
+@cache  # a tenth of a small run
+def _find_version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # renamed, or without installation metadata
+        return None
+
+
 def _versions() -> dict[str, str]:
-    found = {}
-    for name in (*PACKAGES, *(package for module, package in IMPORTED.items() if module in sys.modules)):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # renamed, or without installation metadata
-            continue
-    return found
+    names = (*PACKAGES, *(package for module, package in IMPORTED.items() if module in sys.modules))
+    return {name: found for name in names if (found := _find_version(name)) is not None}
 
 
 def _write_time(time: datetime) -> str:

@@ -1,10 +1,11 @@
 """People, and nights that explain their rows."""
 
-import shutil
+from pathlib import Path
 
 import pytest
 
 from tests.pipeline.forgetting.people import (
+    copy_nights,
     make_nights,
     write_people,
 )
@@ -23,7 +24,4 @@ def nights(example, people, tmp_path_factory):
 @pytest.fixture
 def runs(nights, tmp_path):
     """A copy of the nights, whose pointer names the copy."""
-    shutil.copytree(nights, tmp_path / "runs")
-    pointer = tmp_path / "runs" / "latest.json"
-    pointer.write_text(pointer.read_text().replace(str(nights), str(tmp_path / "runs")))
-    return tmp_path / "runs"
+    return Path(copy_nights(nights, str(tmp_path / "runs")))

@@ -1,6 +1,7 @@
 """Nights of a few hundred people, some of whom are to be forgotten, and what of them is left in any object."""
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -88,6 +89,14 @@ def make_nights(example, people, root, **more):
         report(f"{root}/date={day}")
     drift(f"{root}/date={DAYS[1]}", against=f"{root}/date={DAYS[0]}")
     assert main(["show", f"{root}/date={DAYS[0]}", "--where", f"customer={PERSON}", "--html", f"{root}/pages/{PERSON[:6]}.html"]) == 0
+    return root
+
+
+def copy_nights(nights, root):
+    """A copy of nights that were made in a folder, whose pointer names the copy."""
+    filesystem, path = open_filesystem(root)
+    filesystem.put(str(nights), path, recursive=True)
+    filesystem.pipe_file(f"{path}/latest.json", Path(nights, "latest.json").read_bytes().replace(str(nights).encode(), root.encode()))
     return root
 
 

@@ -1,7 +1,6 @@
 """Emulators of others' stores, where they are installed: Google's, Azure's, and Ceph's gateway."""
 
 import fsspec
-import s3fs
 
 ACCOUNT = "devstoreaccount1"
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # Azurite's own, in its documentation
@@ -30,7 +29,6 @@ def make_ceph(request, monkeypatch):
     names = {"AWS_ENDPOINT_URL": request.getfixturevalue("ceph_url"), "AWS_ACCESS_KEY_ID": "canary-id", "AWS_SECRET_ACCESS_KEY": "canary-secret"}
     for name, value in {**names, "AWS_DEFAULT_REGION": "us-east-1"}.items():
         monkeypatch.setenv(name, value)
-    s3fs.S3FileSystem.clear_instance_cache()
     return "s3://nightly"
 
 

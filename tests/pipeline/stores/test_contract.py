@@ -1,5 +1,6 @@
 """What every store does, be it this machine's folders, memory, a bucket or, of what is only read, a web server: one set of claims for all."""
 
+import os
 import threading
 from contextlib import contextmanager
 
@@ -10,6 +11,7 @@ from leafledger.pipeline.errors import NotThere, StorageError
 from leafledger.pipeline.stores import commit, storage
 from leafledger.pipeline.stores.open_store import open_store
 from leafledger.pipeline.stores.store import Entry
+from tests.moto_store import kept_clients
 from tests.pipeline.stores.emulators import CLOUDS
 from tests.pipeline.stores.serving import served
 
@@ -26,14 +28,15 @@ def placed(request, kind, monkeypatch):
         yield str(request.getfixturevalue("tmp_path") / "place") if kind == "folder" else request.getfixturevalue("bucket")
         return
     uri = "memory://contract" if kind == "memory" else CLOUDS[kind](request, monkeypatch)
-    filesystem, path = fsspec.core.url_to_fs(uri)
-    if filesystem.exists(path):
-        filesystem.rm(path, recursive=True)
-    filesystem.mkdir(path)
-    yield uri
-    filesystem.invalidate_cache()
-    if filesystem.exists(path):
-        filesystem.rm(path, recursive=True)
+    with kept_clients(os.environ.get("AWS_ENDPOINT_URL")):
+        filesystem, path = fsspec.core.url_to_fs(uri)
+        if filesystem.exists(path):
+            filesystem.rm(path, recursive=True)
+        filesystem.mkdir(path)
+        yield uri
+        filesystem.invalidate_cache()
+        if filesystem.exists(path):
+            filesystem.rm(path, recursive=True)
     type(filesystem).clear_instance_cache()
 
 

@@ -10,8 +10,8 @@ class KilledError(BaseException):
     """No error handler stops it, as none stops SIGKILL."""
 
 
-def kill_writes(monkeypatch):
-    """``(left, steps)``: after how many moments, two to a write, what runs is killed; and at which writes it was."""
+def kill_writes(monkeypatch, *names):
+    """``(left, steps)``: after how many moments, two to a write of these names, what runs is killed; and at which writes it was."""
     left, steps = [NEVER], []
 
     def die(name):
@@ -29,6 +29,6 @@ def kill_writes(monkeypatch):
 
         return step
 
-    for name in WRITES:
+    for name in names or WRITES:
         monkeypatch.setattr(commit, name, killing(name, getattr(commit, name)))
     return left, steps
