@@ -53,7 +53,7 @@ class Change:
 
     where: str  # the place and the new value, for messages
     field: str  # the first name of the place
-    value: Any  # all of the JSON
+    make: Callable[[], Any]  # all of the JSON, which is made when it is asked for: of thousands of changes a few are drawn
 
 
 def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -63,13 +63,16 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
         yield from _places(value[key], (*place, key))
 
 
-def _changed(value: Any, place: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Any:
-    copy = json.loads(json.dumps(value))
-    inner = copy
-    for key in place[:-1]:
-        inner = inner[key]
-    change(inner, place[-1])
-    return copy
+def _changed(value: Any, place: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Callable[[], Any]:
+    def make() -> Any:
+        copy = json.loads(json.dumps(value))
+        inner = copy
+        for key in place[:-1]:
+            inner = inner[key]
+        change(inner, place[-1])
+        return copy
+
+    return make
 
 
 def _put(value: Any) -> Callable[[Any, Any], None]:
@@ -90,12 +93,13 @@ def list_changes(value: Any) -> Iterator[Change]:
             others += [held + "x", held[::-1]]
         elif isinstance(held, list):
             others += [[*held, *held[-1:]], held[::-1], held[:-1]]
+        written = json.dumps(held)
         for other in others:
-            if json.dumps(other) != json.dumps(held):
-                yield Change(f"{name} = {json.dumps(other)[:60]}", str(place[0]), _changed(value, place, _put(other)))
+            if (said := json.dumps(other)) != written:
+                yield Change(f"{name} = {said[:60]}", str(place[0]), _changed(value, place, _put(other)))
         yield Change(f"del {name}", str(place[0]), _changed(value, place, lambda inner, key: inner.__delitem__(key)))
     if isinstance(value, dict):
-        yield Change("one more", "", {**value, "more": 1})
+        yield Change("one more", "", lambda: {**value, "more": 1})
 
 
 def make_run(folder: Path, kind: str, provenance: bool = False) -> Path:
@@ -148,7 +152,7 @@ def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> s
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "run"
         shutil.copytree(run, copy)
-        _write(copy / name, change.value)
+        _write(copy / name, change.make())
         SEALS[seal](copy)
         try:
             report = check_run(copy, deep, all_rows=seal == "all digests")  # of sums over rows a few rows tell nothing
