@@ -132,17 +132,24 @@ def serial(example, tmp_path_factory):
     return out, explain(example.model, example.data, out, ids=["flight", "name"], scheduler="serial")
 
 
-@pytest.fixture(scope="module")
-def two_workers():
-    """The address of a scheduler with two worker processes, forked of one that has imported everything: they start in no time.
+@contextmanager
+def forked_workers(n):
+    """The address of a scheduler with so many worker processes, forked of one that has imported everything: they start in no time.
 
-    Their environment is that of the first of them. Idle, they cost as much as a test, and so they end with a file."""
+    Their environment is that of the first of them."""
     multiprocessing.set_forkserver_preload(["distributed", "leafledger.pipeline.runs.execute"])
     with (
         dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+        distributed.LocalCluster(n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    """Two of them. Idle, they cost as much as a test, and so they end with a file."""
+    with forked_workers(2) as address:
+        yield address
 
 
 @contextmanager
