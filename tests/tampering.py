@@ -148,24 +148,22 @@ TRIED = ((MANIFEST, "nothing"), (PLAN, "nothing"), (PLAN, "the plan's digest"), 
 
 
 def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> str | None:
-    """What is wrong with the answer to a change, None where nothing is; the run is left as it was."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "run"
-        shutil.copytree(run, copy)
-        _write(copy / name, change.make())
-        SEALS[seal](copy)
-        try:
-            report = check_run(copy, deep, all_rows=seal == "all digests")  # of sums over rows a few rows tell nothing
-        except LeafledgerError as error:
-            return f"{change.where}: several lines: {error}" if len(str(error).splitlines()) != 1 or not str(error).isprintable() else None
-        except Exception as error:
-            return f"{change.where}: {type(error).__name__}: {error}"
-        unreached = [f"= {json.dumps(1e308)}", *(f"['most'] = {most}" for most in (5, 10**30))]  # of any value, or by all players
-        beyond = change.field == "reasons" and change.where.endswith((*unreached,))
-        same = beyond or change.where == "['output'] = 0"  # of a model with one output this is the only one, asked for or not
-        informative = seal in ("all digests", "digests of parts") and (change.field in INFORMATIVE or same)
-        named = seal == "the plan's digest" and change.field == "data"
-        return f"{change.where}: sound" if report.sound and not (informative or named) else None
+    """What is wrong with the answer to a change, None where nothing is; the run is left as it was, the changed one stays beside it."""
+    copy = Path(shutil.copytree(run, run.with_name("changed"), dirs_exist_ok=True))  # over the one before, which had the same files
+    _write(copy / name, change.make())
+    SEALS[seal](copy)
+    try:
+        report = check_run(copy, deep, all_rows=seal == "all digests")  # of sums over rows a few rows tell nothing
+    except LeafledgerError as error:
+        return f"{change.where}: several lines: {error}" if len(str(error).splitlines()) != 1 or not str(error).isprintable() else None
+    except Exception as error:
+        return f"{change.where}: {type(error).__name__}: {error}"
+    unreached = [f"= {json.dumps(1e308)}", *(f"['most'] = {most}" for most in (5, 10**30))]  # of any value, or by all players
+    beyond = change.field == "reasons" and change.where.endswith((*unreached,))
+    same = beyond or change.where == "['output'] = 0"  # of a model with one output this is the only one, asked for or not
+    informative = seal in ("all digests", "digests of parts") and (change.field in INFORMATIVE or same)
+    named = seal == "the plan's digest" and change.field == "data"
+    return f"{change.where}: sound" if report.sound and not (informative or named) else None
 
 
 def try_changes(kind: str, n_changes: int | None, seed: int = 1) -> list[str]:
