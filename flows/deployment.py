@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -53,10 +53,19 @@ def check_name(flag: str, name: str) -> None:
         raise UsageError(f"--{flag} is {name!r:.80}, expected {expected}")
 
 
+def _due_from(schedule: CronSchedule, n: int, starts: Sequence[datetime | None]) -> list[list[datetime]]:
+    """Return the next times of a schedule, from each start, as the server computes them, in floating point, which misses seconds centuries ahead."""
+    asked = ServerSchedule(cron=schedule.cron, timezone=schedule.timezone)  # which looks through all time zones when it is made
+
+    async def ask() -> list[list[datetime]]:
+        return [[(each + timedelta(seconds=0.5)).replace(microsecond=0) for each in await asked.get_dates(n, start=start)] for start in starts]
+
+    return asyncio.run(ask())
+
+
 def _due(schedule: CronSchedule, n: int, start: datetime | None = None) -> list[datetime]:
-    """Return the next times of a schedule as the server computes them, in floating point, which misses seconds centuries ahead."""
-    due = asyncio.run(ServerSchedule(cron=schedule.cron, timezone=schedule.timezone).get_dates(n, start=start))
-    return [(each + timedelta(seconds=0.5)).replace(microsecond=0) for each in due]
+    """Return the next times of a schedule, from now if there is no start."""
+    return _due_from(schedule, n, [start])[0]
 
 
 def _find_skipped(schedule: CronSchedule) -> Date | None:
@@ -90,8 +99,12 @@ def make_schedule(cron: str, time_zone: str) -> CronSchedule:
 
 def _meet(first: CronSchedule, second: CronSchedule) -> datetime | None:
     """Return the time when both are due, if it is among the next runs of either."""
-    met = (due for one, other in ((first, second), (second, first)) for due in _due(one, LOOKED_AT) if due in _due(other, 1, due))
-    return next(met, None)
+    for one, other in ((first, second), (second, first)):
+        due = _due(one, LOOKED_AT)
+        met = [each for each, after in zip(due, _due_from(other, 1, due), strict=True) if each in after]
+        if met:
+            return met[0]
+    return None
 
 
 def make_schedules(crons: tuple[str, ...], time_zone: str) -> tuple[CronSchedule, ...]:

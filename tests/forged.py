@@ -127,7 +127,7 @@ def try_readers(kind: str, n_changes: int | None, seed: int = 1) -> list[str]:
             found = [
                 f"{name}: {change.where}: {fault}"
                 for change in changes
-                for fault in read_changed(run, other, name, json.dumps(change.value, indent=1, sort_keys=name == PLAN).encode(), seal)
+                for fault in read_changed(run, other, name, json.dumps(change.make(), indent=1, sort_keys=name == PLAN).encode(), seal)
             ]
             print(f"{kind}, {name}: {len(changes)} changes, {len(found)} faults", flush=True)
             faults += found
@@ -151,7 +151,7 @@ def _seal_counts(folder: Path) -> None:
 def _forge_counts(counts: Path, n: int | None, draw: np.random.Generator) -> Iterator[tuple[str, Callable[[Path], None]]]:
     """Changes of the index's fields, and damages of the bytes behind the header; those are sealed that can be."""
     for change in _draw(list(list_changes(json.loads((counts / INDEX).read_text()))), n, draw):
-        yield change.where, lambda folder, change=change: (folder / INDEX).write_text(json.dumps(change.value))
+        yield change.where, lambda folder, change=change: (folder / INDEX).write_text(json.dumps(change.make()))
     sound = (counts / BYTES).read_bytes()
     for i in range(n or 1000):
         data = sound[:128] + mutate(sound[128:], draw)[: len(sound) - 128].ljust(len(sound) - 128, b"\0")

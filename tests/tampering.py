@@ -53,7 +53,7 @@ class Change:
 
     where: str  # the place and the new value, for messages
     field: str  # the first name of the place
-    value: Any  # all of the JSON
+    make: Callable[[], Any]  # all of the JSON, which is made when it is asked for: of thousands of changes a few are drawn
 
 
 def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -63,13 +63,16 @@ def _places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]
         yield from _places(value[key], (*place, key))
 
 
-def _changed(value: Any, place: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Any:
-    copy = json.loads(json.dumps(value))
-    inner = copy
-    for key in place[:-1]:
-        inner = inner[key]
-    change(inner, place[-1])
-    return copy
+def _changed(value: Any, place: tuple[Any, ...], change: Callable[[Any, Any], None]) -> Callable[[], Any]:
+    def make() -> Any:
+        copy = json.loads(json.dumps(value))
+        inner = copy
+        for key in place[:-1]:
+            inner = inner[key]
+        change(inner, place[-1])
+        return copy
+
+    return make
 
 
 def _put(value: Any) -> Callable[[Any, Any], None]:
@@ -90,12 +93,13 @@ def list_changes(value: Any) -> Iterator[Change]:
             others += [held + "x", held[::-1]]
         elif isinstance(held, list):
             others += [[*held, *held[-1:]], held[::-1], held[:-1]]
+        written = json.dumps(held)
         for other in others:
-            if json.dumps(other) != json.dumps(held):
-                yield Change(f"{name} = {json.dumps(other)[:60]}", str(place[0]), _changed(value, place, _put(other)))
+            if (said := json.dumps(other)) != written:
+                yield Change(f"{name} = {said[:60]}", str(place[0]), _changed(value, place, _put(other)))
         yield Change(f"del {name}", str(place[0]), _changed(value, place, lambda inner, key: inner.__delitem__(key)))
     if isinstance(value, dict):
-        yield Change("one more", "", {**value, "more": 1})
+        yield Change("one more", "", lambda: {**value, "more": 1})
 
 
 def make_run(folder: Path, kind: str, provenance: bool = False) -> Path:
@@ -144,24 +148,22 @@ TRIED = ((MANIFEST, "nothing"), (PLAN, "nothing"), (PLAN, "the plan's digest"), 
 
 
 def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> str | None:
-    """What is wrong with the answer to a change, None where nothing is; the run is left as it was."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "run"
-        shutil.copytree(run, copy)
-        _write(copy / name, change.value)
-        SEALS[seal](copy)
-        try:
-            report = check_run(copy, deep, all_rows=seal == "all digests")  # of sums over rows a few rows tell nothing
-        except LeafledgerError as error:
-            return f"{change.where}: several lines: {error}" if len(str(error).splitlines()) != 1 or not str(error).isprintable() else None
-        except Exception as error:
-            return f"{change.where}: {type(error).__name__}: {error}"
-        unreached = [f"= {json.dumps(1e308)}", *(f"['most'] = {most}" for most in (5, 10**30))]  # of any value, or by all players
-        beyond = change.field == "reasons" and change.where.endswith((*unreached,))
-        same = beyond or change.where == "['output'] = 0"  # of a model with one output this is the only one, asked for or not
-        informative = seal in ("all digests", "digests of parts") and (change.field in INFORMATIVE or same)
-        named = seal == "the plan's digest" and change.field == "data"
-        return f"{change.where}: sound" if report.sound and not (informative or named) else None
+    """What is wrong with the answer to a change, None where nothing is; the run is left as it was, the changed one stays beside it."""
+    copy = Path(shutil.copytree(run, run.with_name("changed"), dirs_exist_ok=True))  # over the one before, which had the same files
+    _write(copy / name, change.make())
+    SEALS[seal](copy)
+    try:
+        report = check_run(copy, deep, all_rows=seal == "all digests")  # of sums over rows a few rows tell nothing
+    except LeafledgerError as error:
+        return f"{change.where}: several lines: {error}" if len(str(error).splitlines()) != 1 or not str(error).isprintable() else None
+    except Exception as error:
+        return f"{change.where}: {type(error).__name__}: {error}"
+    unreached = [f"= {json.dumps(1e308)}", *(f"['most'] = {most}" for most in (5, 10**30))]  # of any value, or by all players
+    beyond = change.field == "reasons" and change.where.endswith((*unreached,))
+    same = beyond or change.where == "['output'] = 0"  # of a model with one output this is the only one, asked for or not
+    informative = seal in ("all digests", "digests of parts") and (change.field in INFORMATIVE or same)
+    named = seal == "the plan's digest" and change.field == "data"
+    return f"{change.where}: sound" if report.sound and not (informative or named) else None
 
 
 def try_changes(kind: str, n_changes: int | None, seed: int = 1) -> list[str]:

@@ -34,6 +34,8 @@ END_SECONDS = 20  # of this process, once all is said
 SHOWN_SECONDS = 300  # until the server shows what took place, beside other work
 START_SECONDS = 400  # of a server, on a cold machine beside other work
 N_ROWS = 400
+SCHEDULING = {"LOOP_SECONDS": "1", "RECENT_DEPLOYMENTS_LOOP_SECONDS": "1"}
+FEW = {"MIN_RUNS": "1", "MAX_RUNS": "3", "MIN_SCHEDULED_TIME": "PT30S"}  # runs made ahead; a hundred by default
 
 
 @dataclass(frozen=True)
@@ -82,8 +84,10 @@ def call_prefect(command):
 
 
 @contextmanager
-def run_server(port):
-    """The API and the process of a Prefect server as ``prefect server start`` starts it: the one of Prefect's test harness runs no schedules."""
+def run_server(port, **scheduling):
+    """The API and the process of a Prefect server as ``prefect server start`` starts it, with settings of its scheduler.
+
+    The server of Prefect's test harness runs no schedules."""
     url = f"http://127.0.0.1:{port}/api"
 
     def healthy():
@@ -94,7 +98,7 @@ def run_server(port):
             return False
 
     command = [sys.executable, "-m", "prefect", "server", "start", "--host", "127.0.0.1", "--port", str(port), "--no-ui"]
-    settings = {"PREFECT_SERVER_SERVICES_SCHEDULER_LOOP_SECONDS": "1", "PREFECT_SERVER_SERVICES_SCHEDULER_RECENT_DEPLOYMENTS_LOOP_SECONDS": "1"}
+    settings = {f"PREFECT_SERVER_SERVICES_SCHEDULER_{name}": value for name, value in (SCHEDULING | scheduling).items()}
     with (
         (Path(HOME.name) / "server.log").open("ab") as log,
         subprocess.Popen(command, env=os.environ | settings, stdout=log, stderr=log) as process,
@@ -113,7 +117,7 @@ def server():
     from prefect.logging.handlers import APILogWorker
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    with run_server(free_port()) as (url, _), temporary_settings({PREFECT_API_URL: url}):
+    with run_server(free_port(), **FEW) as (url, _), temporary_settings({PREFECT_API_URL: url}):
         yield url
         for worker in (EventsWorker, APILogWorker):
             worker.drain_all(timeout=END_SECONDS)  # while there is somebody who hears

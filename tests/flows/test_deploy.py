@@ -18,6 +18,7 @@ from prefect.settings import PREFECT_API_URL, PREFECT_CLIENT_MAX_RETRIES, tempor
 from leafledger.flows import serve
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.command.terminal.documents import SCHEMAS
+from tests.flows.conftest import call_prefect
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ["s3://models/arrival-delay.json", "s3://flights/date={date-1d}", "--out", "s3://explained/{date-1d}"]
@@ -68,14 +69,15 @@ def test_the_shipped_file_is_what_is_printed(capsys):
     assert yaml.safe_load(printed) == yaml.safe_load((ROOT / "infra" / "prefect.yaml").read_text())
 
 
-def test_what_is_printed_and_what_is_applied_are_the_same(server, client, pool, example, tmp_path, capsys):
+def test_what_is_printed_and_what_is_applied_are_the_same(server, client, pool, example, tmp_path, capsys, monkeypatch):
     """``prefect deploy`` takes the file; ``--apply`` makes the same, or makes it anew. A folder ``flows`` of the worker's hides nothing of it."""
     given = [example.model, example.data, "--out", str(tmp_path / "{date}"), "--scheduler", "serial", "--pool", pool, "--id", "flight"]
     given += ["--cron", "0 3 * * 1-5", "--cron", "0 6 * * 6,7"]
     _, printed, _ = said(capsys, *given)
     (tmp_path / "printed.yaml").write_text(printed)
-    command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--prefect-file", "printed.yaml", "--all"]
-    subprocess.run(command, env=os.environ | {"PREFECT_API_URL": server}, cwd=tmp_path, check=True, capture_output=True)
+    with monkeypatch.context() as patch:
+        patch.chdir(tmp_path)
+        call_prefect("prefect --no-prompt deploy --prefect-file printed.yaml --all")
     by_file = deployed(client, "explain/nightly")
     client.delete_deployment(client.read_deployment_by_name("explain/nightly").id)
     code, line, error = said(capsys, *given, "--apply")
@@ -215,16 +217,19 @@ def test_a_work_pool_that_is_not_there_is_refused(server, capsys):
     assert f"--pool is 'none', which {server} does not have; `prefect work-pool create none --type process` makes one" in error
 
 
-def without_prefect(*arguments):
-    """The command where there is no Prefect."""
-    program = f"import sys; sys.modules['prefect'] = None; from leafledger.pipeline.command.cli import main; sys.exit(main({arguments}))"
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+WITHOUT_PREFECT = f"""
+import contextlib, io, sys
+sys.modules["prefect"] = None
+from leafledger.pipeline.command.cli import main
+with contextlib.redirect_stdout(io.StringIO()):
+    assert (main(["completion", "bash"]), main(["deploy", "--help"])) == (0, 0)
+sys.exit(main(["deploy", *{[*SHIPPED, *NIGHTLY]}]))
+"""
 
 
 def test_a_machine_without_prefect_has_all_commands():
     """Help and completion need none of it, and who deploys is told what to install."""
-    assert (without_prefect("completion", "bash").returncode, without_prefect("deploy", "--help").returncode) == (0, 0)
-    done = without_prefect("deploy", *SHIPPED, *NIGHTLY)
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PREFECT], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", "leafledger: deploy needs prefect: pip install 'leafledger[flows]'\n")
 
 

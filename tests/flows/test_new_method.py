@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import multiprocessing
 from typing import NamedTuple
 
 import dask.config
@@ -82,9 +83,10 @@ def dask_setup(worker):
 
 @pytest.fixture
 def declared(monkeypatch):
-    """The method is one of METHODS, here and in workers, for the time of a test."""
+    """The method is one of METHODS, here and in workers, for the time of a test; these are forked of a process that has imported everything."""
     monkeypatch.setitem(METHODS, FALLING.name, FALLING)
-    with dask.config.set({"distributed.worker.preload": [__file__]}):
+    multiprocessing.set_forkserver_preload(["distributed", "leafledger.pipeline.runs.execute"])
+    with dask.config.set({"distributed.worker.preload": [__file__], "distributed.worker.multiprocessing-method": "forkserver"}):
         yield
 
 

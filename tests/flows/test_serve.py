@@ -19,7 +19,7 @@ from prefect.settings import PREFECT_API_URL, temporary_settings
 from leafledger.flows import serve
 from leafledger.flows.explain import explain
 from leafledger.pipeline.command.cli import main
-from tests.flows.conftest import wait_for
+from tests.flows.conftest import call_prefect, wait_for
 
 ROOT = Path(__file__).parents[2]
 FIRE_SECONDS = 600  # until what takes ten seconds by itself, beside other work
@@ -115,11 +115,11 @@ def test_serving_needs_a_server_that_runs_schedules(capsys):
     assert "PREFECT_API_URL is not set" in capsys.readouterr().err
 
 
-def test_the_deployment_file_deploys(server, client):
+def test_the_deployment_file_deploys(server, client, monkeypatch):
     """``prefect deploy`` takes infra/prefect.yaml: one run at a time of the flow, on a cron schedule in a time zone, with parameters that fit."""
     client.create_work_pool(WorkPoolCreate(name="leafledger", type="process"))
-    command = [sys.executable, "-m", "prefect", "--no-prompt", "deploy", "--prefect-file", "infra/prefect.yaml", "--all"]
-    subprocess.run(command, env=os.environ | {"PREFECT_API_URL": server}, cwd=ROOT, check=True, capture_output=True)
+    monkeypatch.chdir(ROOT)
+    call_prefect("prefect --no-prompt deploy --prefect-file infra/prefect.yaml --all")
     deployment = client.read_deployment_by_name("explain/nightly")
     client.delete_deployment(deployment.id)
     assert deployment.entrypoint == "leafledger.flows.explain.explain"

@@ -16,14 +16,17 @@ from tests.more import more
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("kernels", "pipeline", "flows")
 WAYS = ("wheel", "editable")
-# What a script of hers says: which files its own names are, and whether anything of ours was imported from elsewhere than ours.
+# What a script of hers says: which files its own names are, whether anything of ours was imported from elsewhere than ours, and what flow there is.
 SCRIPT = """
 import json, sys
 {imports}
+from prefect.flows import load_flow_from_entrypoint
+flow = load_flow_from_entrypoint("leafledger.flows.explain.explain")
 from leafledger.pipeline.command.cli import app
 from leafledger.pipeline.models import load_ensemble
 ours = sorted({{str(sys.modules[name].__file__) for name in sys.modules if name.split(".")[0] == "leafledger"}})
-print(json.dumps({{"theirs": [module.__file__ for module in (kernels, pipeline, flows)], "ours": ours}}))
+theirs = [module.__file__ for module in (kernels, pipeline, flows)]
+print(json.dumps({{"theirs": theirs, "ours": ours, "flow": [flow.name, flow.fn.__module__, flows.THEIRS]}}))
 """
 
 
@@ -151,28 +154,17 @@ def hers(tmp_path):
 @pytest.mark.parametrize("order", ["theirs first", *more("ours first")])
 @pytest.mark.slow
 def test_files_beside_a_script_change_nothing(hers, installed, order):
-    """Hers are what she imports, before and after ours, and ours are ours."""
-    imports = [
-        "import kernels, kernels.methods, pipeline, flows",
-        "import leafledger.kernels, leafledger.pipeline, leafledger.flows, leafledger.flows.explain",
-    ]
+    """Hers are what she imports, before and after ours, and ours are ours; a deployment that stands on a server goes on, whose entrypoint is what
+    `leafledger deploy` has written all along: Prefect finds the flow beside her ``flows``."""
+    imports = ["import kernels, kernels.methods, pipeline, flows", "import leafledger.kernels, leafledger.pipeline, leafledger.flows"]
     (hers / "script.py").write_text(SCRIPT.format(imports="\n".join(imports if order == "theirs first" else imports[::-1])))
     said = json.loads(installed.run(hers, "script.py"))
     assert said["theirs"] == [str(hers / name) for name in ("kernels/__init__.py", "pipeline.py", "flows.py")]
+    assert said["flow"] == ["explain", "leafledger.flows.explain", True]
     assert len(said["ours"]) > 100
     (home,) = {Path(path).parent for path in said["ours"] if path.endswith("leafledger/__init__.py")}
     assert all(Path(path).is_relative_to(home) for path in said["ours"])
     assert not home.is_relative_to(hers)
-
-
-@pytest.mark.slow
-def test_a_deployment_that_stands_on_a_server_goes_on(hers, installed):
-    """Its entrypoint is what `leafledger deploy` has written all along; Prefect finds the flow beside her ``flows``."""
-    program = (
-        "from prefect.flows import load_flow_from_entrypoint; import flows\n"
-        "flow = load_flow_from_entrypoint('leafledger.flows.explain.explain'); print(flow.name, flow.fn.__module__, flows.THEIRS)"
-    )
-    assert installed.run(hers, "-c", program).split() == ["explain", "leafledger.flows.explain", "True"]
 
 
 @pytest.mark.parametrize("way", WAYS)

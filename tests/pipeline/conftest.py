@@ -2,6 +2,7 @@
 a run against a background of rows; a format of tables, and nights that go into one."""
 
 import shutil
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,16 +131,23 @@ def serial(example, tmp_path_factory):
     return out, explain(example.model, example.data, out, ids=["flight", "name"], scheduler="serial")
 
 
-@pytest.fixture(scope="module")
-def two_workers():
-    """The address of a scheduler with two worker processes, forked of one that has imported everything: they start in no time.
+@contextmanager
+def local_workers(n):
+    """The address of a scheduler with so many worker processes, forked of one that has imported everything: they start in no time.
 
-    Their environment is that of the first of them. Idle, they cost as much as a test, and so they end with a file."""
+    Their environment is that of the first of them."""
     with (
         forked_workers(),
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
+        distributed.LocalCluster(n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster.scheduler_address
+
+
+@pytest.fixture(scope="module")
+def two_workers():
+    """Two of them. Idle, they cost as much as a test, and so they end with a file."""
+    with local_workers(2) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

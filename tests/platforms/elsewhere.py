@@ -1,4 +1,4 @@
-"""``python -m tests.platforms.elsewhere SYSTEM FOLDER MODEL DATA OUT``: attribute, explain, check and report without what Windows or macOS lacks.
+"""``python -m tests.platforms.elsewhere SYSTEM FOLDER MODEL DATA OUT...``: attribute, explain, check and report without what Windows or macOS lacks.
 
 No proof that it works there. What a system lacks is gone before Leafledger is imported, and of Windows's rules those are enforced, in FOLDER, that a
 program written on Linux breaks most: what is open or mapped is not removed or replaced, folders are not opened, names have no colons.
@@ -115,8 +115,8 @@ def pretend(system: str, folder: str) -> Rules:
     return rules
 
 
-def main(system: str, folder: str, model: str, data: str, out: str) -> None:
-    """Explain a folder into another one, or into a bucket."""
+def main(system: str, folder: str, model: str, data: str, *outs: str) -> None:
+    """Explain a folder into others, and into buckets."""
     rules = pretend(system, folder)
     warnings.filterwarnings("error", category=EncodingWarning, module=r"leafledger\.")
     import pandas as pd
@@ -126,29 +126,18 @@ def main(system: str, folder: str, model: str, data: str, out: str) -> None:
 
     found = leafledger.attribute(model, pd.read_parquet(data))
     assert abs(found.phi.sum(2) + found.base - found.margin).max() < 1e-9
-    explain = [
-        "explain",
-        model,
-        data,
-        "--out",
-        f"{out}/night",
-        "--latest",
-        f"{out}/latest.json",
-        "--date",
-        "2026-11-28",
-        "--item-rows",
-        "1000",
-        "--quiet",
-    ]
-    for scheduler in (["--scheduler", "serial"], ["--threads", "2"]):
-        assert command([*explain, *scheduler]) == 0  # the second finds it finished
-    assert command([*explain, "--threads", "2", "--method", "banzhaf", "--if-changed", "replace"]) == 0
-    assert command([*explain, "--threads", "2", "--if-changed", "replace"]) == 0
-    assert command(["check", f"{out}/night", "--deep", "--scheduler", "serial"]) == 0
-    assert command(["report", f"{out}/night", "--scheduler", "serial"]) == 0
-    assert command(["runs", out]) == 0
-    assert leafledger.read_run(f"{out}/night").manifest.n_rows == len(found.phi)
-    assert rules.refused == [], rules.refused
+    for out in outs:
+        places = ["--out", f"{out}/night", "--latest", f"{out}/latest.json"]
+        explain = ["explain", model, data, *places, "--date", "2026-11-28", "--item-rows", "1000", "--quiet"]
+        for scheduler in (["--scheduler", "serial"], ["--threads", "2"]):
+            assert command([*explain, *scheduler]) == 0  # the second finds it finished
+        assert command([*explain, "--threads", "2", "--method", "banzhaf", "--if-changed", "replace"]) == 0
+        assert command([*explain, "--threads", "2", "--if-changed", "replace"]) == 0
+        assert command(["check", f"{out}/night", "--deep", "--scheduler", "serial"]) == 0
+        assert command(["report", f"{out}/night", "--scheduler", "serial"]) == 0
+        assert command(["runs", out]) == 0
+        assert leafledger.read_run(f"{out}/night").manifest.n_rows == len(found.phi)
+        assert rules.refused == [], rules.refused
 
 
 if __name__ == "__main__":

@@ -90,9 +90,19 @@ def test_a_wrong_measurement_ends_the_command(found, monkeypatch, capsys, tmp_pa
     assert [cell["cell"]["work"] for cell in written["cells"]] == [asdict(Work(0.05, command.SPREAD, command.FEATURES))] * len(command.ALL)
 
 
-@pytest.mark.parametrize(("item_rows", "n_parts"), [("file", 12), *(pytest.param(*case, marks=pytest.mark.more) for case in ((None, 1), (100, 3)))])
-def test_stages_of_a_real_run_are_told_apart(tmp_path, item_rows, n_parts):
+def here(work, *given):
+    """Without processes of their own, which take seconds to start."""
+    return work(*given)
+
+
+@pytest.mark.parametrize(
+    ("item_rows", "n_parts", "where"),
+    [("file", 12, here), *(pytest.param(*case, real.apart, marks=pytest.mark.more) for case in ((None, 1), (100, 3)))],
+    ids=["file", "all", "100"],
+)
+def test_stages_of_a_real_run_are_told_apart(tmp_path, monkeypatch, item_rows, n_parts, where):
     """Each once, listing not as part of planning; what processes hold is that of Linux; and the run is that of its files."""
+    monkeypatch.setattr(real, "apart", where)
     found = real.measure(12, "serial", item_rows, real.FEATURES, tmp_path)
     assert (found["files"], found["parts"], found["rows"]) == (12, n_parts, 12 * real.ROWS)
     assert list(found["stages"]) == ["listing", *(name for name in real.STAGES if name != "listing")]

@@ -11,11 +11,13 @@ from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import dask
 import pytest
 from cryptography import x509
 
 from leafledger.pipeline.cluster import certificates
 from leafledger.pipeline.cluster.certificates import ROLES, check_expiry, make_certificates
+from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import LeafledgerError, RunConflict, UnfitCluster, UsageError
 
 
@@ -149,22 +151,22 @@ def test_what_is_no_certificate_is_left_to_dask(tmp_path):
         check_expiry(tmp_path / name)
 
 
-EXPLAIN = """
-import sys
-from leafledger.pipeline.command.cli import main
-sys.exit(main(["explain", *sys.argv[1:], "--quiet"]))
-"""
+@pytest.fixture
+def explained(example, capsys):
+    """Exit code and standard error of a run on a cluster, where Dask is configured by a file, as ``DASK_CONFIG`` names one."""
 
+    def explain(out, address, configuration):
+        dask.config.refresh(paths=[str(configuration)])
+        capsys.readouterr()
+        code = main(["explain", example.model, example.data, "--out", str(out), "--scheduler", address, "--quiet"])
+        return code, capsys.readouterr().err
 
-def explain(example, out, address, configuration):
-    """Exit code and standard error of a run on a cluster, in a process whose Dask is configured so."""
-    told = [sys.executable, "-c", EXPLAIN, example.model, example.data, "--out", str(out), "--scheduler", address]
-    done = subprocess.run(told, env=os.environ | {"DASK_CONFIG": str(configuration)}, capture_output=True, text=True, timeout=300)
-    return done.returncode, done.stderr
+    yield explain
+    dask.config.refresh()
 
 
 @pytest.mark.slow
-def test_a_run_on_a_cluster_with_these_certificates(example, tmp_path, shifted, monkeypatch):
+def test_a_run_on_a_cluster_with_these_certificates(explained, tmp_path, shifted, monkeypatch):
     """``dask scheduler``, ``dask worker`` and the command read ``dask.yaml``; a client of another call is kept out, an expired one says so."""
     make_certificates(tmp_path / "tls")
     make_certificates(tmp_path / "other")
@@ -172,7 +174,7 @@ def test_a_run_on_a_cluster_with_these_certificates(example, tmp_path, shifted, 
     make_certificates(tmp_path / "old", days=5)
     monkeypatch.undo()
     environment = os.environ | {"DASK_CONFIG": str(tmp_path / "tls/dask.yaml")}
-    dask, file = Path(sys.executable).with_name("dask"), tmp_path / "scheduler.json"
+    program, file = Path(sys.executable).with_name("dask"), tmp_path / "scheduler.json"
     told = (
         ("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file),
         ("worker", "--scheduler-file", file, "--nthreads", "1", "--no-dashboard", "--local-directory", tmp_path),
@@ -180,17 +182,17 @@ def test_a_run_on_a_cluster_with_these_certificates(example, tmp_path, shifted, 
     start = partial(subprocess.Popen, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     processes = []
     try:
-        processes.extend(start([str(dask), *map(str, each)]) for each in told)
+        processes.extend(start([str(program), *map(str, each)]) for each in told)
         for line in processes[1].stderr:
             if "Registered to" in line:
                 break
         address = line.split()[-1]
         assert address.startswith("tls://127.0.0.1:")
-        assert explain(example, tmp_path / "run", address, tmp_path / "tls/dask.yaml") == (0, "")
-        code, said = explain(example, tmp_path / "late", address, tmp_path / "old/dask.yaml")
+        assert explained(tmp_path / "run", address, tmp_path / "tls/dask.yaml") == (0, "")
+        code, said = explained(tmp_path / "late", address, tmp_path / "old/dask.yaml")
         assert (code, said.count("\n")) == (10, 1)
         assert "old/client.pem: this certificate expired on" in said
-        code, said = explain(example, tmp_path / "stranger", address, tmp_path / "other/dask.yaml")
+        code, said = explained(tmp_path / "stranger", address, tmp_path / "other/dask.yaml")
         assert (code, said.count("\n")) == (9, 1)
         assert "no Dask scheduler answers there" in said
     finally:

@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import distributed
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +13,7 @@ from leafledger import drift, explain
 from leafledger.pipeline.drift.measure import measured_groups, measured_run
 from leafledger.pipeline.methods import worker_memory as sizes
 from tests.more import more
-from tests.pipeline.conftest import train, write_data
+from tests.pipeline.conftest import local_workers, train, write_data
 from tests.pipeline.running import contents
 
 ROW_GROUP = 250
@@ -41,8 +40,8 @@ def nights(request, example, frames, tmp_path_factory):
 @pytest.fixture(scope="module", params=[*more(1), 2], ids=["one worker", "two workers"])
 def scheduler(request):
     """Of a local cluster."""
-    with distributed.LocalCluster(n_workers=request.param, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as local:
-        yield local.scheduler_address
+    with local_workers(request.param) as address:
+        yield address
 
 
 def compared(folder, **where):

@@ -46,21 +46,25 @@ def test_of_no_rows_nothing_is_shown(reported):
     assert [section.id for section in page.sections] == ["provenance"]
 
 
-def test_many_outputs_are_listed_and_the_rest_counted(reported):
-    """500 outputs of 10,000 features: the first ones have figures, some are listed, all are counted, and the page stays small."""
+@pytest.mark.parametrize(
+    ("n_outputs", "n_features", "text"),
+    [(500, 30, "Figures are of the first 3 of 500 outputs. Of these, 437 are left out."), (5, 10_000, "Figures are of the first 3 of 5 outputs.")],
+)
+def test_many_outputs_are_listed_and_the_rest_counted(reported, n_outputs, n_features, text):
+    """The first ones have figures, some are listed, all are counted, and of 10,000 features the first: the page stays small."""
     run = read_run(reported)
-    outputs = tuple(f"output {k} " + "x" * 300 for k in range(500))
-    features = tuple(Feature(f"feature {j} " + "y" * 300) for j in range(10_000))
+    outputs = tuple(f"output {k} " + "x" * 300 for k in range(n_outputs))
+    features = tuple(Feature(f"feature {j} " + "y" * 300) for j in range(n_features))
     plan = replace(run.plan, outputs=outputs, features=features)
-    run = replace(run, plan=plan, manifest=replace(run.manifest, base=(0.0,) * 500, outputs=outputs))
+    run = replace(run, plan=plan, manifest=replace(run.manifest, base=(0.0,) * n_outputs, outputs=outputs))
     row = {"mean_abs": 1.0, "mean": 0.5, "std": 1.0, "min": -1.0, "max": 1.0, "share": 1e-4}
-    rows = [row | {"output": outputs[k], "feature": features[j].name, "rank": j + 1} for k in (0, 1, 2, 3, 499) for j in range(10_000)]
+    rows = [row | {"output": name, "feature": feature.name, "rank": j + 1} for name in outputs for j, feature in enumerate(features)]
     material = Material(run, {"importance": rows}, {}, ())
     page = compose(material, LIMITS)
     others = next(section for section in page.sections if section.id == "others")
-    assert others.text == ("Figures are of the first 3 of 500 outputs. Of these, 437 are left out.",)
+    assert others.text == (text,)
     assert others.tables[0][1].rows[0][0].startswith("output 3")
-    assert "The first 20 of 10,000 features." in page.sections[0].figures[0].description
+    assert f"The first 20 of {n_features:,} features." in page.sections[0].figures[0].description
     assert len(write_report(material)) < MOST_BYTES
 
 

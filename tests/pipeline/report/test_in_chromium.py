@@ -47,7 +47,7 @@ def empty(odd):
     return odd(0)
 
 
-@pytest.fixture(params=["reported", "classes", "compared", "losses", "acting", "hostile", "empty"])
+@pytest.fixture(scope="module", params=["reported", "classes", "compared", "losses", "acting", "hostile", "empty"])
 def page(request):
     return report(request.getfixturevalue(request.param), scheduler="serial").uri
 
