@@ -28,7 +28,7 @@ MARGIN = "margin"
 SHAP = {"sigmoid": "probability", "log": "log_loss"}  # as shap calls what it knows of these
 NAMES = {"squared": "squared error", "sigmoid": "probability", "log": "log loss", MARGIN: MARGIN}
 BACKGROUNDS, QUICK_BACKGROUNDS, SHAP_BACKGROUND = (100, 1_000, 100_000), (100, 1_000), 100
-ROWS, SHAP_ROWS, QUICK_SHAP_ROWS = 1 << 15, 100, 20
+ROWS, QUICK_ROWS, SHAP_ROWS, QUICK_SHAP_ROWS = 1 << 15, 1 << 12, 100, 20
 
 
 def _train(rows: np.ndarray, target: np.ndarray, path: Path) -> None:
@@ -111,8 +111,9 @@ def _contend_shap(model: Path, name: str, rows: np.ndarray, labels: np.ndarray, 
 def measure_by_row(folder: Path, repeats: int, quick: bool, peers: bool) -> Iterator[ByRow]:
     """Every quantity with every background; beside ``peers`` with the smallest."""
     path, draw = trained(CASE, folder), partial(CASE.draw, n_features=CASE.n_features)
-    ensemble, rows = load_ensemble(path).ensemble, draw(ROWS, 2)
-    labels = (np.random.default_rng(3).random(ROWS) < 0.5).astype(float)
+    n_rows = QUICK_ROWS if quick else ROWS
+    ensemble, rows = load_ensemble(path).ensemble, draw(n_rows, 2)
+    labels = (np.random.default_rng(3).random(n_rows) < 0.5).astype(float)
     backgrounds = {n: draw(n, 4) for n in (QUICK_BACKGROUNDS if quick else BACKGROUNDS)}
     asked = {MARGIN: None} | {name: Quantity(name) for name in NAMES if name != MARGIN}
     ready, contenders, theirs = dict[tuple[int, str], _Ready](), list[Contender](), dict[str, tuple[Contender, np.ndarray]]()
@@ -122,7 +123,7 @@ def measure_by_row(folder: Path, repeats: int, quick: bool, peers: bool) -> Iter
                 _ready(ensemble, rows, labels, background[:2], quantity)  # compiles
                 made = ready[n, name] = _ready(ensemble, rows, labels, background, quantity)
             call = partial(attribute_batch, METHODS[SHAPLEY], made.prepared, made.buffers)
-            contenders.append(Contender(named(NAMES[name], n), 1, ROWS, call))
+            contenders.append(Contender(named(NAMES[name], n), 1, n_rows, call))
     if peers:
         some = slice(QUICK_SHAP_ROWS if quick else SHAP_ROWS)
         theirs = {name: _contend_shap(path, name, rows[some], labels[some], backgrounds[SHAP_BACKGROUND]) for name in SHAP}
