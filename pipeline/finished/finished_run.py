@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ..arguments.choices import MARGIN
 from ..arguments.readers import read_number
@@ -21,6 +20,7 @@ from ..runs.records.folder import RunFolder, name_file
 from ..runs.records.manifest import Manifest
 from ..runs.records.plan import Plan
 from ..runs.records.provenance import Provenance, read_provenance
+from ..runs.records.small_table import read_small_table
 from ..stores import storage
 from ..stores.failures import published, reported
 from ..stores.open_store import open_filesystem
@@ -181,10 +181,7 @@ class FinishedRun:
             raise UsageError(f"{self.uri}: has no summary {name!r:.80}, expected one of {', '.join(names)}{did_you_mean(name, names)}")
         uri = RunFolder(self.uri).listed(entry)
         with published(), storage.opened(uri) as file:
-            try:
-                return pq.read_table(file)
-            except (pa.ArrowException, OSError) as error:
-                raise InvalidRun(f"{uri}: is damaged: {' '.join(str(error).split())}") from error
+            return read_small_table(file, uri)
 
     def row(self, **where: Any) -> Attributions:
         """Read the attributions of some rows.

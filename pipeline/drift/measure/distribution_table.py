@@ -11,6 +11,8 @@ import pyarrow.parquet as pq
 from leafledger.kernels.distributions.histogram import Histogram, find_cells
 
 from ...dataset.columns.grouping import GroupColumn
+from ...errors import InvalidRun
+from ...runs.records.small_table import read_small_table
 from .columns import Column
 from .distribution import Categories, Distribution
 
@@ -63,9 +65,8 @@ def _write(table: pa.Table) -> bytes:
 def _read_table(data: bytes, schema: pa.Schema) -> pa.Table | None:
     """Read a table; None if it has another version or schema."""
     try:
-        with pq.ParquetFile(pa.BufferReader(data), page_checksum_verification=True) as parquet:
-            table = parquet.read()
-    except (pa.ArrowException, OSError):
+        table = read_small_table(pa.BufferReader(data), "")
+    except InvalidRun:
         return None
     same = table.schema.equals(schema, check_metadata=False) and (table.schema.metadata or {}).get(KEY) == FORMAT.encode()
     return table if same else None

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from ...errors import InvalidRun
 from ...runs.records.manifest import Manifest
+from ...runs.records.small_table import read_small_table
 from ...stores import storage
 from .distribution import Distribution
 from .measured_run import Measured
@@ -44,10 +44,7 @@ def _read(run: str, uri: str, sha256: str) -> pa.Table:
     data = storage.read(where)
     if hashlib.sha256(data).hexdigest() != sha256:
         raise InvalidRun(f"{where}: its SHA-256 is not what the manifest says")
-    try:
-        return pq.read_table(pa.BufferReader(data))
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidRun(f"{where}: is damaged: {' '.join(str(error).split())}") from error
+    return read_small_table(pa.BufferReader(data), where)
 
 
 def read_summary(run: str, manifest: Manifest, name: str) -> list[dict] | None:
