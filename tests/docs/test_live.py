@@ -2,10 +2,13 @@
 
 import re
 
+import pytest
+
 from docs import live
 from tests.docs.places import ROOT, find_inputs
 
 
+@pytest.mark.more  # make docs writes them too
 def test_every_page_is_there_and_names_no_folder_of_this_machine(tmp_path):
     """Links of the overview, and those of README and the documentation to it, lead to pages."""
     inputs = find_inputs()

@@ -3,10 +3,13 @@
 import re
 from xml.etree import ElementTree
 
+import pytest
+
 from docs import pictures
 from tests.docs.places import PAGES, ROOT, find_inputs
 
 
+@pytest.mark.more  # make docs draws them too
 def test_pictures_are_those_of_a_report_of_today():
     """Every one is drawn again from the demo's flights, byte for byte, is whole, and fetches nothing."""
     for name, drawn in pictures.draw_pictures(find_inputs()).items():
