@@ -106,6 +106,7 @@ def is_shown(path, owner, function):
     return (path, function.name) in taken or (path, function.name) in PUBLIC
 
 
+@pytest.mark.slow
 def test_sections_stand_where_others_look():
     """What only its own folder calls has no sections; what a section explains is a parameter, and it says more than its type."""
     for path in MODULES:

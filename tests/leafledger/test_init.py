@@ -123,6 +123,7 @@ def test_mypy_resolves_every_name(tmp_path):
     assert 'Argument 1 to "check_run" has incompatible type "float"' in said
 
 
+@pytest.mark.slow
 def test_jedi_completes_and_finds_every_name():
     """Editors complete the public names, go to their definitions and show parameters."""
     script = "import leafledger\nleafledger."

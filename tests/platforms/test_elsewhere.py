@@ -47,6 +47,7 @@ def test_runs_are_made_without_what_a_system_lacks(system, places, given, tmp_pa
         assert made.equals(linux)
 
 
+@pytest.mark.slow
 def test_rules_refuse_what_windows_refuses(tmp_path):
     """Else the test above could not fail: a mapped file is not removed, an open one not replaced, a folder not opened, a colon no name."""
     program = f"""

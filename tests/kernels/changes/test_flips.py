@@ -1,6 +1,7 @@
 """Trees of few comparisons are looked up: which ones, and what flips in them."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_array_equal
 
 from leafledger.kernels.changes.flips import choose_flips, prepare_flips
@@ -45,6 +46,7 @@ def test_a_feature_that_is_asked_for_twice_flips_twice():
     assert_array_equal(np.sort(flips.bit), [1, 2])
 
 
+@pytest.mark.slow
 def test_symmetric_trees_change_as_they_predict():
     """From 1 to 2 to 4: rows that cross 1.5 and 3; more rows than have codes at a time."""
     x = np.tile([0.0, 1.5, 3.0], 14)

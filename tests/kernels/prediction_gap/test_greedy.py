@@ -49,6 +49,7 @@ def test_greedy_rankings_are_those_of_the_definition(data, ensemble):
     assert_allclose(gaps.mean(axis=2), by_ranking, rtol=RTOL, atol=ATOL)
 
 
+@pytest.mark.slow
 def test_what_changes_nothing_comes_before_what_lowers_the_gap():
     """Each of two features is on its other side half the time; the second takes back some of what the first did. The third is in no split."""
     tables, values, bins = noisy(stumps(((0, 0.0, 0.0, 2.0), (1, 0.0, 0.0, -0.5)), 3), np.zeros((1, 3)), 1.0)

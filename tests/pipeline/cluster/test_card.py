@@ -74,6 +74,7 @@ def test_a_run(model, tmp_path):
 
 
 @pytest.mark.parametrize("given", [{}, {"background_errors": True}, {"space": "probability"}], ids=["margins", "errors", "probabilities"])
+@pytest.mark.slow
 def test_a_run_against_a_background(tmp_path, given):
     """The processor's numbers within rounding, the same bits where they are checked; "auto" takes the processor."""
     rng = np.random.default_rng(5)
@@ -141,6 +142,7 @@ def test_a_card_that_fails_while_it_works(model, monkeypatch):
         attribute(model, rows(), device="cuda")
 
 
+@pytest.mark.slow
 def test_threads_take_turns_where_a_card_has_room_for_one_slice(model, monkeypatch):
     """The simulator knows one kernel at a time, and says so where two threads have a slice there."""
     monkeypatch.setattr(slices, "SLICE_ROWS", 128)

@@ -95,6 +95,7 @@ def secured():
         yield found
 
 
+@pytest.mark.slow
 def test_a_client_or_a_cluster_is_taken_for_its_scheduler(secured, example, tmp_path):
     """With its TLS settings, without which nobody comes in; the bytes are those of one thread, and the client is as it was."""
     told = {"ids": ["flight"], "values": True}

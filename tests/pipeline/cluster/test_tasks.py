@@ -15,6 +15,7 @@ def dies(task, item):
     raise killed(item)
 
 
+@pytest.mark.slow
 def test_workers_that_die_of_other_work_end_it():
     """With the item that they were given."""
     with (

@@ -17,6 +17,7 @@ def test_model_and_data_swapped(example, tmp_path, capsys, command):
         assert capsys.readouterr().err == f"leafledger: {data}: {says}\n"
 
 
+@pytest.mark.slow
 def test_a_folder_of_a_bucket_is_no_model(example, bucket, tmp_path, capsys):
     """As on a disk."""
     leafledger.save_model(example.model, f"{bucket}/models/a.trees")

@@ -183,6 +183,7 @@ GROUPS = {"who": ["carrier", "constant"], "when": ["delay", "empty"]}  # a featu
 SEQUENCE = ["when", "month", "who", "distance"]
 
 
+@pytest.mark.slow
 def test_every_method_can_be_compared(wide, tmp_path):
     """By its parameters' names, with a partition where it needs one, and rows that rank as they do in memory: areas, and impacts of features.
 
@@ -236,6 +237,7 @@ def test_a_partition_is_for_methods_that_take_groups(example, tmp_path):
         compare(example.model, example.data, tmp_path / "out.parquet", methods=("shapley",), partition={"where": ["distance"]}, **asked)
 
 
+@pytest.mark.slow
 def test_what_a_ranking_does_not_tell_is_null(example, tmp_path):
     """A ranking by signed score has no order by magnitude, and the other way round: computed here or read from a run, alone or beside another."""
     data = write_data(example.frame.iloc[::100], tmp_path / "data")
@@ -341,6 +343,7 @@ def test_gaps_are_those_of_rows_in_memory(example, tmp_path):
     assert (found[~found["measure"].str.startswith("pgi2")]["rows"] == 3000).all()
 
 
+@pytest.mark.slow
 def test_gaps_beyond_the_budget_are_estimated(example, tmp_path):
     """With the mean of the rows' standard errors, within which the exact ones lie; within the budget they are exact, and have none. Some of the work
     items have none of the rows."""

@@ -105,6 +105,7 @@ def test_many_small_row_groups(example, table, tmp_path):
     assert (manifest.n_rows, len(manifest.parts)) == (10_000, 1)
 
 
+@pytest.mark.slow
 def test_many_other_columns(example, table, tmp_path):
     """Ten thousand columns that no feature is called like are passed over."""
     others = {f"other {i}": pa.nulls(table.num_rows, pa.int8()) for i in range(10_000)}

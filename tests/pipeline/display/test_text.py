@@ -61,6 +61,7 @@ WORDS = st.text(st.characters(codec="utf-8", exclude_characters="\r\0", exclude_
 
 
 @given(title=WORDS, columns=st.lists(WORDS, max_size=3), n_rows=st.integers(0, 2 * ROWS), data=st.data())
+@pytest.mark.slow
 def test_a_table_holds_the_first_rows_whatever_they_say(title, columns, n_rows, data):
     """An HTML reader finds the texts that were given, in their places, and no tag of theirs."""
     rows = [[data.draw(WORDS) for _ in columns] for _ in range(n_rows)]

@@ -56,6 +56,7 @@ def test_a_comparison_says_what_came_of_it(example, tmp_path):
     assert (verdict.run, verdict.reference, verdict.alarms) == (f"{tmp_path}/2026-01-02", f"{tmp_path}/same", ())
 
 
+@pytest.mark.slow
 def test_a_night_of_a_range_is_compared_once(example, tmp_path):
     """One that was made anew is another one, and is compared again."""
     explain(example.model, example.data, tmp_path / "same", scheduler="serial")

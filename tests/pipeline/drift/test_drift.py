@@ -152,6 +152,7 @@ def test_runs_with_less_are_compared_by_what_they_have(example, frames, tmp_path
             assert_allclose(split.base + split.features + split.rounding, split.change, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_what_is_not_seen_is_said(example, tmp_path):
     """Where most values are in one cell: no figures, and a line that names the columns, of all rows and of groups."""
     rng, n = np.random.default_rng(0), 20_000

@@ -107,6 +107,7 @@ def test_other_objects_than_those_computed_again(place):
         check(place, deep=True)
 
 
+@pytest.mark.slow
 def test_a_cluster_computes_them_beside_the_folder(place):
     """And leaves nothing behind."""
     before = sorted(each.name for each in place.iterdir())

@@ -209,6 +209,7 @@ def test_other_effects_of_the_same_background_do_not_count_it_again(place, tmp_p
     same_bytes(tmp_path / "kept" / "two", tmp_path / "new" / "two")
 
 
+@pytest.mark.slow
 def test_what_attributions_counted_is_not_counted_again_and_the_other_way_round(place, tmp_path, monkeypatch):
     """Against the same background with errors: effects add states alone, and attributions add nothing, to the same bytes."""
     folder, _, _ = place

@@ -186,6 +186,7 @@ def alike(one, other):
 
 
 @pytest.mark.parametrize("group", [1, 7, 40])
+@pytest.mark.slow
 def test_rows_of_every_type_are_those_of_a_plain_reading(example, tmp_path, group):
     """For every value that a column has: NaN, null, -0.0, decimals, time zones, categories, and texts that statistics leave out or cut."""
     table = pa.Table.from_pandas(example.frame[FEATURES].head(40), preserve_index=False).append_column("n", pa.array(range(40)))

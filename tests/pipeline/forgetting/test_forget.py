@@ -32,6 +32,7 @@ from tests.pipeline.forgetting.people import (
 from tests.pipeline.runs.publish.killing import NEVER, WRITES, KilledError, kill_writes
 
 
+@pytest.mark.slow
 def test_nothing_holds_the_person(runs):
     """Searched byte by byte, Parquet decoded, by a search that is none of the command's; parts, page and all that was made of a run held them."""
     before, summaries = read_parts(runs / "date=2026-11-01"), pq.read_table(runs / "date=2026-11-01/summary/importance.parquet")

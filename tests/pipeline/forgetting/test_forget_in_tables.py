@@ -27,6 +27,7 @@ def tabled(example, people, tmp_path, kind):
     return make_nights(example, people, tmp_path / "runs", table=kind.table), there
 
 
+@pytest.mark.slow
 def test_tables_have_the_new_parts_alone(tabled):
     """Polars reads everybody else of every night once; older versions name files that nobody can read, and after the command that is told none do."""
     root, there = tabled
@@ -78,6 +79,7 @@ def test_a_table_is_finished_by_the_next_attempt(tabled, monkeypatch, one_in):
     assert sum(there.list_live().values()) == 2 * 2994
 
 
+@pytest.mark.slow
 def test_files_of_others_in_a_table_are_named(example, people, tmp_path):
     """Rows that somebody appended to the table in a night of their own are searched with its current version, and are theirs to remove; in an older
     version as well."""
@@ -95,6 +97,7 @@ def test_files_of_others_in_a_table_are_named(example, people, tmp_path):
     assert found.older[0].holding == (left,)
 
 
+@pytest.mark.slow
 def test_a_table_that_keeps_everything_refuses_before_anything_is_changed(example, people, tmp_path):
     """Of Delta's appendOnly; and where others have rewritten the run's rows."""
     root = make_nights(example, people, tmp_path / "runs", table="delta")

@@ -119,6 +119,7 @@ def test_a_run_that_works_is_told_from_one_that_died(night, tmp_path):
     assert list_runs(tmp_path)[0].working is None
 
 
+@pytest.mark.slow
 def test_the_time_of_the_last_part_is_that_of_a_bucket_too(night, bucket):
     """As the store lists it."""
     began = datetime.now(UTC).replace(microsecond=0)

@@ -152,6 +152,7 @@ def test_what_was_interrupted_is_finished_and_not_undone(night, monkeypatch):
     assert_back(*night)
 
 
+@pytest.mark.slow
 def test_keeping_may_be_interrupted_too(example, people, tmp_path, monkeypatch):
     """The run of before is there until the new one is; what is kept then is whole."""
     run, given = str(tmp_path / "runs" / "run"), {"ids": ["customer"], "item_rows": "file", "scheduler": "serial"}
@@ -173,6 +174,7 @@ def test_keeping_may_be_interrupted_too(example, people, tmp_path, monkeypatch):
     assert (check_run(run, deep=True).sound, check_run(run).left) == (True, ())
 
 
+@pytest.mark.slow
 def test_tables_go_back_too(example, people, tmp_path, kind):
     there = kind(tmp_path / "runs")
     run, rows, importance = make(example, people, tmp_path / "runs", table=kind.table)

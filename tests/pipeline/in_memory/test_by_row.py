@@ -143,6 +143,7 @@ def test_rows_without_a_label_have_no_loss():
     assert found[some].base.shape == (32, 1)
 
 
+@pytest.mark.slow
 def test_standard_errors_are_of_the_quantity():
     """From the values without each lot; the summary counts rows by their weights."""
     model, x, y = numbers()

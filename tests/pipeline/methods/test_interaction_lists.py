@@ -39,6 +39,7 @@ def deep(example, tmp_path_factory):
 
 @settings(max_examples=25)
 @given(data=st.data(), ensemble=forests())
+@pytest.mark.slow
 def test_interactions_are_those_of_the_definition(data, ensemble):
     """Shapley and Banzhaf interaction indices of every two features; those that are no pair do not interact."""
     model, rows = as_model(ensemble), data.draw(batches(ensemble, max_rows=2, of_data=True))

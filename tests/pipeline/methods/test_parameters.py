@@ -132,6 +132,7 @@ def test_a_changed_summary_is_found(example, tmp_path):
     [{"method": "ranker"}, {"method": "banzhaf", "global_only": True, "ids": ()}, {"partition": {"b": FEATURES[:2]}}],
     ids=["ranker", "global", "partition"],
 )
+@pytest.mark.slow
 def test_other_methods_have_groups_too(example, tmp_path, given):
     """Groups add up to the whole: rows, and means weighted by rows."""
     run(example, tmp_path / "run", **given)

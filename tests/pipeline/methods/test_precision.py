@@ -73,6 +73,7 @@ def test_rounding_keeps_what_is_finite():
         round_to(np.array([0.0, -1e39]), np.dtype("float32"))
 
 
+@pytest.mark.slow
 def test_a_label_beyond_float32_is_explained_in_float64(tmp_path):
     """By default it is refused while planning, and nothing is written; in float64 all numbers and summaries are finite."""
     x = np.arange(200) % 10.0

@@ -53,6 +53,7 @@ def test_equal_states_are_equal_texts():
 
 
 @pytest.mark.parametrize("bit", [0, 3, 5])
+@pytest.mark.slow
 def test_a_flipped_bit_never_changes_a_number(bit):
     """Of every byte: each array has a checksum, so the state is refused, or the bit was in nothing that is read."""
     state = MOMENTS.update(MOMENTS.init(1, 2), np.arange(6.0).reshape(1, 2, 3), 3)

@@ -168,6 +168,7 @@ def test_an_earlier_run_is_compared_where_it_chose_the_same_outputs(run):
         compare(run / "model.txt", run / "data", run / "x.parquet", methods=both, output="other", outputs=sorted(CULTIVARS), **given)
 
 
+@pytest.mark.slow
 def test_what_has_no_predicted_class_is_refused(models, tmp_path):
     labels = np.stack([Y == 0, Y == 1], axis=1).astype(int)
     several = xgboost.XGBClassifier(n_estimators=2).fit(X, labels)

@@ -50,6 +50,7 @@ def test_paper_shows_the_alarms_and_cuts_nothing(tab, page):
 
 
 @pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.slow
 def test_axe_has_nothing_to_complain_of(tab, page, dark):
     """Contrast, roles and names, in light and in dark."""
     axe = find_axe()

@@ -180,6 +180,7 @@ def test_what_changed_comes_first_and_stays(example, reported, tmp_path):
     assert written(tmp_path / "run") == against
 
 
+@pytest.mark.slow
 def test_another_report_keeps_the_alarms_that_were_found(example, reported, tmp_path):
     """By groups and thresholds: against the same run nothing is compared again, against another one by the same."""
     run, other = tmp_path / "run", tmp_path / "other"
@@ -321,6 +322,7 @@ def test_a_damaged_run_is_one_line(reported, tmp_path):
         report(copy, scheduler="serial")
 
 
+@pytest.mark.slow
 def test_effects_stand_beside_attributions(reported, tmp_path):
     """Of the same model alone; what is damaged or not there is told in a line."""
     plan, run = read_run(reported).plan, copied(reported, tmp_path)

@@ -67,6 +67,7 @@ def test_a_run_has_what_memory_has(there, tmp_path, space):
 
 
 @pytest.mark.parametrize("space", ["probability", "loss"])
+@pytest.mark.slow
 def test_bits_do_not_depend_on_where_a_run_is_made(there, tmp_path, space):
     """On one thread, on two, and from counts that were kept: parts and summaries; other spaces keep counts of their own."""
     folder, _, _ = there
@@ -136,6 +137,7 @@ def test_damaged_losses_are_found(there, tmp_path):
             check_parts._check_sums("there", run.plan, asked, parquet)
 
 
+@pytest.mark.slow
 def test_nights_of_one_definition_are_compared(there, tmp_path):
     """Losses with losses; neither with predictions, nor predictions along a line with those of background rows."""
     make(there, tmp_path / "first", "loss", weight="weight")

@@ -247,6 +247,7 @@ def test_an_object_that_moves_is_changed_by_what_it_holds(root):
     assert storage.read(uri) == b"three"
 
 
+@pytest.mark.slow
 def test_no_change_is_lost_in_a_bucket(bucket):
     """Three at once: who is always overtaken is told, and what is counted are the others' changes."""
 

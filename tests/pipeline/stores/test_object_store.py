@@ -77,6 +77,7 @@ def test_a_rerun_in_a_bucket_does_what_is_missing(example, bucket):
     assert check_run(out).parts == 4
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_said(example, bucket, capsys):
     """A prefix below which nothing is yet may come; a bucket that does not exist does not."""
     assert main(["explain", example.model, "s3://nightly/missing", "--out", f"{bucket}/run"]) == 6

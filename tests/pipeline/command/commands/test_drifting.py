@@ -25,6 +25,7 @@ def nights(example, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_drift_is_shown_and_has_an_exit_code(nights, capsys):
     """4 where a threshold is crossed, 0 where none is."""
     assert main(["drift", str(nights / "b"), "--against", str(nights / "a"), "--quiet"]) == 4

@@ -23,6 +23,7 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_a_range_of_dates_is_a_run_for_each(example, tmp_path, capsys):
     """Those that are done are passed over; a day without data, or with data that do not fit, keeps no other from being explained."""
     for month, day in ((1, 1), (2, 2), (3, 4)):
@@ -189,6 +190,7 @@ def nights(example, tmp_path):
     return *told, "--latest", tmp_path / "runs/latest.json", "--against", tmp_path / "runs/latest.json"
 
 
+@pytest.mark.slow
 def test_a_night_is_compared_with_the_one_before(nights, tmp_path, capsys):
     """Below what a run shows, what changed; the exit code is drift's, also of the same command again, and in a log the alarms are warnings."""
     code, said, _ = run(capsys, *nights, "--date", "2026-01-01")
@@ -216,6 +218,7 @@ def test_a_night_is_compared_with_the_one_before(nights, tmp_path, capsys):
     assert (code, said.splitlines()[-1]) == (0, nothing)
 
 
+@pytest.mark.slow
 def test_a_night_that_cannot_be_compared_is_not_in_full(nights, tmp_path, capsys):
     """It is published, and why it was not compared is said: exit code 3. What is asked for wrongly is said before anything is done."""
     before = [*nights[:-1], tmp_path / "runs/{date-1d}"]
@@ -237,6 +240,7 @@ def test_a_night_that_cannot_be_compared_is_not_in_full(nights, tmp_path, capsys
     assert not (tmp_path / "runs/2026-01-03").exists()
 
 
+@pytest.mark.slow
 def test_a_range_says_which_nights_drifted(nights, tmp_path, capsys):
     """In the night's line and in the last one; a night of which rows were rejected says so first, and the exit code is 3."""
     code, said, _ = run(capsys, *nights, "--dates", "2026-01-01..2026-01-03")

@@ -36,6 +36,7 @@ def runs(nights, tmp_path):
     return tmp_path / "runs"
 
 
+@pytest.mark.slow
 def test_forget_says_what_it_does(example, runs, capsys):
     """First what it would do, then what it did; then nothing is left to do."""
     asked = ["forget", runs, "--where", "name=row 1234"]

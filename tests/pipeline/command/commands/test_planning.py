@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import Exit
 from tests.pipeline.conftest import write_data
@@ -40,6 +42,7 @@ def test_a_plan_says_in_both_forms_what_becomes_of_the_run_that_is_there(example
         assert "method" in (found["kept"] or found["replaces"])
 
 
+@pytest.mark.slow
 def test_a_forecast_is_said_where_it_is_asked_for(example, serial, tmp_path, capsys):
     """As lines and as numbers; there is none of a run that is finished, and nothing is left of it."""
     out, _ = serial

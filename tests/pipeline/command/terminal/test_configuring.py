@@ -40,6 +40,7 @@ def test_bash_completes_commands_and_options(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])
+@pytest.mark.slow
 def test_other_shells_have_a_script(shell, capsys):
     """That names every command."""
     assert cli.main(["completion", shell]) == 0

@@ -43,6 +43,7 @@ def read_all(run):
     return pa.concat_tables([table.cast(pa.schema(kinds)) for table in tables])
 
 
+@pytest.mark.slow
 def test_rows_of_several_files_are_what_they_are_apart(small):
     """The same values bit by bit, in the same order, with ids and the columns of paths; no part is of two partitions, or of more rows than asked."""
     data, apart, joined = small

@@ -102,6 +102,7 @@ def test_attributions_that_do_not_add_up_to_one_margin_are_refused(frames, tmp_p
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_categories_that_the_other_model_does_not_know_are_unseen_to_it(frames, tmp_path):
     """All of them, as where their names have changed: the parts are those of rows in memory. It was refused, with an option that drift has not."""
     models, rows = [], []
@@ -145,6 +146,7 @@ def test_what_one_night_was_told_goes_with_its_model(example, tmp_path, told):
     assert any(abs(player.model) > 1e-3 for player in part.players)
 
 
+@pytest.mark.slow
 def test_a_background_that_is_another_now_is_refused(two, frames):
     """In one line; nothing is left behind."""
     models, folder = two

@@ -145,6 +145,7 @@ def test_nights_without_drift_have_few_alarms():
     assert shift_loss("margin", "0", (NOTHING, NOTHING)) == []
 
 
+@pytest.mark.slow
 def test_runs_without_columns_are_compared_by_their_summaries(inputs, nights, tmp_path):
     """With summaries alone, and with the largest attributions alone: the same means as those of columns."""
     (before, now), rows = nights

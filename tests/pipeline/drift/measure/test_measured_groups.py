@@ -154,6 +154,7 @@ def _anew(run, by):
     return measure(run, by)
 
 
+@pytest.mark.slow
 def test_what_makes_no_groups_is_refused(example, runs, tmp_path):
     """Columns that were not written, or of floats; runs without columns of attributions; a damaged part: one line each."""
     found = measure_run(runs[0])

@@ -126,6 +126,7 @@ def test_a_background_is_of_the_data_too():
         attribute(boosted, labelled, "r2", label="prize")
 
 
+@pytest.mark.slow
 def test_interactions_and_classes_are_those_of_the_columns():
     model = fit(RandomForestClassifier(5, max_depth=4, random_state=0), np.digitize(TARGET, [5, 7]))
     found = attribute(model, FRAME, interactions="all")

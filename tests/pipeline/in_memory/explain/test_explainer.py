@@ -294,6 +294,7 @@ def test_several_classes_in_several_slices(example):
     assert found.schema.names[:4] == ["margin_0", "margin_1", "margin_2", "phi_0_distance"]
 
 
+@pytest.mark.slow
 def test_what_rows_choose_is_refused_before_there_are_any():
     """`attribute` has rows, and chooses the rate by them."""
     rng = np.random.default_rng(0)

@@ -113,6 +113,7 @@ def test_values_of_a_leaf_add_up_as_their_authors_check(model):
     assert_allclose(base, attribute(model, ROWS.head(1), background="model").base, rtol=0, atol=ATOL)
 
 
+@pytest.mark.slow
 def test_tables_of_new_rows_are_those_of_the_definition(tmp_path):
     """Every leaf weighs as many rows as reach it (Remark 3.13), by enumeration of all subsets in exact fractions; leaves that none reaches too. Rows
     that look them up have what they have against this background, and the base is its mean margin."""

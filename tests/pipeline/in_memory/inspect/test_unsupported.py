@@ -63,6 +63,7 @@ ALL = [*(f"method {name}" for name in METHODS), "interactions", "background mode
 
 
 @pytest.mark.parametrize(("model", "rows"), MODELS.values(), ids=MODELS)
+@pytest.mark.slow
 def test_what_is_said_is_what_happens(model, rows):
     """One list of questions, asked for real."""
     said = {refusal.what: refusal.why for refusal in find_refusals(load_ensemble(model))}

@@ -79,6 +79,7 @@ def test_a_png_is_drawn_by_cairosvg_in_light_colours(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(BROWSER is None, reason="no Chromium here")
+@pytest.mark.slow
 def test_a_png_is_drawn_by_a_browser_where_cairosvg_is_not(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "cairosvg", None)
     PICTURE.save(tmp_path / "it.png")

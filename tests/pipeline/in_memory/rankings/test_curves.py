@@ -66,6 +66,7 @@ def test_the_features_that_raise_and_lower_the_margin_most(example, rows):
     assert (falling.positive_margin >= falling.insertion[:, :, 0] - ATOL).all()
 
 
+@pytest.mark.slow
 def test_curves_of_the_predicted_class(several, rows):
     """Each row's own class, which is named; the scores may be those of that class alone. Another class is drawn as ``attribute`` draws it."""
     every = leafledger.curves(several, rows, leafledger.attribute(several, rows).phi)

@@ -53,6 +53,7 @@ def exact_share(model, matrix, order, background=None):
 
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("against", [False, True], ids=["path-dependent", "marginal"])
+@pytest.mark.slow
 def test_it_is_that_of_the_definition(model, rows, order, against):
     """The mean of independent estimates is within four of its standard errors of the exact share: six rows, missing values."""
     some, background = rows[::500], rows[3:9] if against else None
@@ -65,6 +66,7 @@ def test_it_is_that_of_the_definition(model, rows, order, against):
     assert np.std(found, ddof=1) < 0.2 * (1 - expected)
 
 
+@pytest.mark.slow
 def test_errors_are_those_of_other_rows(model, rows):
     """As far as estimates from other rows lie from one another."""
     found = [leafledger.explained_share(model, rows[k::60], 1, n_orderings=16) for k in range(0, 60, 2)]

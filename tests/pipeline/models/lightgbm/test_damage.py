@@ -53,6 +53,7 @@ def test_zero_counts_are_kept():
     assert np.isfinite(float(value))
 
 
+@pytest.mark.slow
 def test_unknown_versions_and_giant_category_codes_are_refused():
     """Versions other than 3 and 4, and sets that would fill memory, are refused before anything is allocated."""
     with pytest.raises(UnsupportedModel, match="version is 'v9'"):

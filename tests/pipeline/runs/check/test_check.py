@@ -289,6 +289,7 @@ def test_what_is_stored_adds_up_as_well_as_is_reported(serial, several):
 
 
 @pytest.mark.parametrize(("size", "most"), [(1, 1), (8 * 200 * 2, 2), (8 * 200 * 100, 4)])
+@pytest.mark.slow
 def test_every_stored_value_counts(several, tmp_path, monkeypatch, size, most):
     """One value of one row that is off, in any column, of any output: the row is named, whatever the row groups, and however many columns are read
     together, which memory decides. Digests are made again, so nothing but the sum says so."""

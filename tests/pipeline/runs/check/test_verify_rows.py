@@ -46,6 +46,7 @@ def check(out, rows, model=None):
         {"method": "banzhaf", "ids": ["n", "city"]},
     ],
 )
+@pytest.mark.slow
 def test_rows_of_every_kind_of_run_agree(trained, tmp_path, given):
     """The first and last of files and of row groups."""
     given = {name: value.format(folder=trained) if isinstance(value, str) else value for name, value in given.items()}

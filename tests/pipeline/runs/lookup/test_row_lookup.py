@@ -154,6 +154,7 @@ def test_names_of_columns_are_told_from_fields_of_others(tmp_path):
     assert found.table["n"].to_pylist() == [2]
 
 
+@pytest.mark.slow
 def test_rows_of_a_store_are_found(run, bucket):
     import s3fs
 

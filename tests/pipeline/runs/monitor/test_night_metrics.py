@@ -200,6 +200,7 @@ explain(model, data, out, scheduler="serial", metrics_file=file, progress=progre
 """
 
 
+@pytest.mark.slow
 def test_a_program_that_is_terminated_writes_them_too(example, tmp_path):
     """One that calls Python and has no way of its own with SIGTERM: it ends by the signal, as ever, and the file says that it is not finished."""
     explain(example.model, example.data, tmp_path / "run", scheduler="serial", metrics_file=tmp_path / "x.prom", max_rejected=0)

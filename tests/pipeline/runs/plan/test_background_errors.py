@@ -43,6 +43,7 @@ def test_two_standard_errors_hold_the_populations_value_on_94_of_100_attribution
     assert np.mean(held) == pytest.approx(0.94, abs=0.02)
 
 
+@pytest.mark.slow
 def test_errors_of_a_sorted_background_are_those_of_the_bootstrap():
     """Rows in the order of the feature that matters most, and in turns low and high: errors do not shrink or grow with it."""
     rng = np.random.default_rng(4)

@@ -50,6 +50,7 @@ def write_as_others_do(path):
 
 
 @pytest.mark.parametrize("finished", [True, False])
+@pytest.mark.slow
 def test_what_another_version_wrote_is_refused_or_replaced(changing, tmp_path, finished):
     """Though nothing of it can be read: the folder holds another run, which is not there any more afterwards."""
     _, run, late = changing

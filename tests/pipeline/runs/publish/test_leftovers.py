@@ -83,6 +83,7 @@ def replaced(changing, tmp_path):
     return out, run(out, if_changed="replace"), lambda: run(out)
 
 
+@pytest.mark.slow
 def test_a_replacement_that_was_killed_is_finished_or_removed_by_hand(changing, tmp_path, monkeypatch):
     """`check` and `runs` say how, each of both ways ends with one run's parts; the old run's command leaves them alone, as a timer may give it."""
     _, run, _ = changing
@@ -109,6 +110,7 @@ def test_a_replacement_that_was_killed_is_finished_or_removed_by_hand(changing, 
         assert sorted(f"attributions/{path.name}" for path in (out / "attributions").iterdir()) == sorted(entry["uri"] for entry in made.parts)
 
 
+@pytest.mark.slow
 def test_who_comes_too_late_leaves_nothing_beside_the_parts(changing, tmp_path, monkeypatch):
     """Of two that replace one run the slower has put its parts there already: they go again, and those of the other stay."""
     _, run, late = changing

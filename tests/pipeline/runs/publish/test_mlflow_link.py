@@ -64,6 +64,7 @@ def test_a_run_is_of_the_version_that_its_alias_meant(data, tmp_path):
     assert inspect_model("models:/late/1").digest == manifest.model_digest
 
 
+@pytest.mark.slow
 def test_plan_and_compare_take_it_too(data, tmp_path, capsys):
     """From the command line, and say what it was."""
     import pyarrow.parquet as pq

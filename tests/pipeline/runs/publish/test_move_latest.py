@@ -13,6 +13,7 @@ from leafledger.pipeline.runs import stages as stages_
 from tests.pipeline.conftest import FEATURES
 
 
+@pytest.mark.slow
 def test_a_run_of_too_few_rows_is_not_taken(example, tmp_path, capsys):
     """What is damaged, or not there at all, is no news: it is said, and the exit code is 3; without the option it is taken, and marked."""
     data, latest = tmp_path / "data", tmp_path / "latest.json"
@@ -58,6 +59,7 @@ def named(example, tmp_path):
     return lambda *given: main([*arguments, *given]), latest
 
 
+@pytest.mark.slow
 def test_a_run_of_too_few_rows_does_not_replace_the_one_that_is_named(named, capsys):
     """That is named by its folder, so that readers would take the other: it stays, by every attempt; who requires less has it replaced."""
     explain_night, latest = named
@@ -75,6 +77,7 @@ def test_a_run_of_too_few_rows_does_not_replace_the_one_that_is_named(named, cap
     assert main(["check", "--latest", str(latest)]) == 0
 
 
+@pytest.mark.slow
 def test_what_is_there_is_said_of_the_run_that_is_named(named, capsys):
     """It was replaced by a command that knew of no ``latest``; the next one that does says so, though it would not have taken the run."""
     explain_night, latest = named

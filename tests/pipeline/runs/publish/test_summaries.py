@@ -12,6 +12,7 @@ from tests.pipeline.running import ready
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.slow
 def test_the_order_in_which_parts_are_done_does_not_show(example, tmp_path, monkeypatch, seed):
     """Twenty parts that arrive in any order give the tables of those that arrive in turn, bit by bit."""
     monkeypatch.setattr(sizes, "ITEM_ROWS", 150)

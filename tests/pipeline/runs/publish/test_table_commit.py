@@ -27,6 +27,7 @@ READERS = pytest.mark.parametrize("read", ["by_duckdb", "by_polars"])
 
 
 @READERS
+@pytest.mark.slow
 def test_two_nights_are_read_as_they_were_explained(night, read):
     """Every row of both with its date, and no other; nothing was written beside the runs but the log."""
     run, _, there = night
@@ -78,6 +79,7 @@ def test_a_run_without_a_table_may_get_one_later(night):
 
 
 @READERS
+@pytest.mark.slow
 def test_a_replaced_run_s_rows_are_exchanged_in_one_commit(night, read):
     """Readers see one run or the other whole; other nights stay."""
     run, late, there = night
@@ -90,6 +92,7 @@ def test_a_replaced_run_s_rows_are_exchanged_in_one_commit(night, read):
     assert plain(getattr(there, read)()).equals(expected(f"{there.root}/date=2026-11-21", f"{there.root}/date=2026-11-22"))
 
 
+@pytest.mark.slow
 def test_a_replaced_run_leaves_a_table_that_is_not_asked_for(night):
     """Its files go, so that no table may name them."""
     run, late, there = night
@@ -121,6 +124,7 @@ def test_a_replaced_run_leaves_the_table_to_one_without_rows(night, example, tmp
 
 
 @READERS
+@pytest.mark.slow
 def test_a_run_that_was_removed_and_made_anew(night, read):
     """By hand, with the same names of parts: what the log says of them is said anew."""
     run, late, there = night
@@ -132,6 +136,7 @@ def test_a_run_that_was_removed_and_made_anew(night, read):
     assert sum(there.list_live().values()) == made.n_rows
 
 
+@pytest.mark.slow
 def test_a_model_of_other_features_adds_columns(night, example, tmp_path):
     """Earlier nights have none in them; a night that lacks a column has none in it."""
     run, _, there = night
@@ -261,6 +266,7 @@ def test_a_run_without_all_of_its_parts_is_not_committed(night, damage, said):
     assert there.list_live() == before
 
 
+@pytest.mark.slow
 def test_a_pruned_run_leaves_the_table_first(night):
     """And comes back where it is explained again."""
     run, _, there = night
@@ -272,6 +278,7 @@ def test_a_pruned_run_leaves_the_table_first(night):
     assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-01-01", f"{there.root}/date=2026-11-22"))
 
 
+@pytest.mark.slow
 def test_a_pruned_run_takes_what_it_replaced_out_of_the_table(night):
     """It was not taken into the table itself, so that the files of the run before stayed, and stayed in the table."""
     run, _, there = night

@@ -234,6 +234,7 @@ def test_rows_that_others_rewrote_are_not_there_twice(night):
         assert plain(there.by_polars()).equals(before)
 
 
+@pytest.mark.slow
 def test_a_run_whose_rows_others_rewrote_is_not_pruned(night):
     """Delta's library writes the new files into the run's folder: all rows can be read afterwards; without what says its table, it goes."""
     run, _, there = night
@@ -253,6 +254,7 @@ def test_a_run_whose_rows_others_rewrote_is_not_pruned(night):
 
 @pytest.mark.parametrize(("mine", "theirs"), [(True, True), (True, False), (False, True)])
 @pytest.mark.parametrize("before", [True, False])
+@pytest.mark.slow
 def test_who_is_overtaken_while_it_commits_changes_nothing(night, kind, monkeypatch, mine, theirs, before):
     """Another run takes its place, whole, at its first write of the log: the table has the files of the run that stands, and no others."""
     run, late, there = night
@@ -280,6 +282,7 @@ def test_who_is_overtaken_while_it_commits_changes_nothing(night, kind, monkeypa
 
 
 @pytest.mark.parametrize("text", ['{"format": "delta"}', '{"format": "hudi", "uri": "x"}', "["])
+@pytest.mark.slow
 def test_a_damaged_record_keeps_no_other_run(night, text):
     """Its run stays, rather than a table with files that are gone; the others go."""
     run, _, there = night

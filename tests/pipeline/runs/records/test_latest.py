@@ -52,6 +52,7 @@ def test_it_moves_forward_only(example, root):
     assert named("{date}", "2026-11-21") == ("2026-11-21", "2026-11-21")
 
 
+@pytest.mark.slow
 def test_it_is_moved_by_the_run_that_finds_nothing_to_do(example, tmp_path, capsys):
     """As after a crash between the manifest and it; the command line says what it names."""
     arguments = ["explain", example.model, example.data, "--out", f"{tmp_path}/{{date}}", "--scheduler", "serial"]

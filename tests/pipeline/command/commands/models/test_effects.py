@@ -4,10 +4,12 @@ import json
 import re
 
 import pyarrow.parquet as pq
+import pytest
 
 from leafledger.pipeline.command import cli
 
 
+@pytest.mark.slow
 def test_the_command_publishes_and_goes_on(example, tmp_path, capsys):
     """Tables, pictures and a line; again it finds what is there; pairs are two names with a comma."""
     out = tmp_path / "effects"
@@ -42,6 +44,7 @@ def test_the_command_publishes_and_goes_on(example, tmp_path, capsys):
     assert "did you mean 'distance'" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_background_of_one_row_is_one_row(example, tmp_path, capsys):
     """It has effects too, and is called what it is."""
     single = tmp_path / "single.parquet"
