@@ -3,6 +3,7 @@
 import re
 import shutil
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 
 import lightgbm
@@ -21,7 +22,7 @@ from leafledger.pipeline.models.row_output import RowOutput
 from leafledger.pipeline.report.contents import Limits, Material, compose, read_summaries
 from leafledger.pipeline.report.figures.figure import Figure, Table, Tracks
 from leafledger.pipeline.report.figures.scale import write_number
-from leafledger.pipeline.report.page import MOST_BYTES
+from leafledger.pipeline.report.page import MOST_BYTES, write_page
 from leafledger.pipeline.report.report import write_report
 
 LIMITS = Limits(3, 20, 6)
@@ -46,12 +47,8 @@ def test_of_no_rows_nothing_is_shown(reported):
     assert [section.id for section in page.sections] == ["provenance"]
 
 
-@pytest.mark.parametrize(
-    ("n_outputs", "n_features", "text"),
-    [(500, 30, "Figures are of the first 3 of 500 outputs. Of these, 437 are left out."), (5, 10_000, "Figures are of the first 3 of 5 outputs.")],
-)
-def test_many_outputs_are_listed_and_the_rest_counted(reported, n_outputs, n_features, text):
-    """The first ones have figures, some are listed, all are counted, and of 10,000 features the first: the page stays small."""
+def of_many(reported, n_outputs, n_features):
+    """Of outputs and features with long names."""
     run = read_run(reported)
     outputs = tuple(f"output {k} " + "x" * 300 for k in range(n_outputs))
     features = tuple(Feature(f"feature {j} " + "y" * 300) for j in range(n_features))
@@ -59,13 +56,33 @@ def test_many_outputs_are_listed_and_the_rest_counted(reported, n_outputs, n_fea
     run = replace(run, plan=plan, manifest=replace(run.manifest, base=(0.0,) * n_outputs, outputs=outputs))
     row = {"mean_abs": 1.0, "mean": 0.5, "std": 1.0, "min": -1.0, "max": 1.0, "share": 1e-4}
     rows = [row | {"output": name, "feature": feature.name, "rank": j + 1} for name in outputs for j, feature in enumerate(features)]
-    material = Material(run, {"importance": rows}, {}, ())
+    return Material(run, {"importance": rows}, {}, ())
+
+
+@pytest.mark.parametrize(
+    ("n_outputs", "n_features", "text"),
+    [(500, 30, "Figures are of the first 3 of 500 outputs. Of these, 437 are left out."), (5, 10_000, "Figures are of the first 3 of 5 outputs.")],
+)
+def test_many_outputs_are_listed_and_the_rest_counted(reported, n_outputs, n_features, text):
+    """The first ones have figures, some are listed, all are counted, and of 10,000 features the first: the page stays small."""
+    material = of_many(reported, n_outputs, n_features)
     page = compose(material, LIMITS)
     others = next(section for section in page.sections if section.id == "others")
     assert others.text == (text,)
     assert others.tables[0][1].rows[0][0].startswith("output 3")
     assert f"The first 20 of {n_features:,} features." in page.sections[0].figures[0].description
     assert len(write_report(material)) < MOST_BYTES
+
+
+def test_a_page_that_is_too_large_has_fewer_figures(reported, monkeypatch):
+    """It is the first that is small enough, else the smallest."""
+    material = of_many(reported, 5, 30)
+    module = import_module("leafledger.pipeline.report.report")
+    pages = [write_page(compose(material, limits)).encode() for limits in module.LIMITS]
+    assert len(pages[0]) > len(pages[1]) > len(pages[-1])
+    for most, expected in ((len(pages[0]), pages[0]), (len(pages[0]) - 1, pages[1]), (1, pages[-1])):
+        monkeypatch.setattr(module, "MOST_BYTES", most)
+        assert write_report(material) == expected
 
 
 @pytest.mark.parametrize(("unseen", "says"), [(0, "does not know."), (None, "does not know, of those features whose categories it tells.")])
