@@ -2,12 +2,12 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from leafledger.kernels.cuda import memory
-from leafledger.kernels.cuda.decorator import ask_memory
+from leafledger.kernels.cuda import decorator, memory
 from leafledger.kernels.cuda.tables import Job
 from leafledger.kernels.errors import NoRoom
 from tests.kernels.cuda.small_card import Inside, SmallCard
@@ -61,7 +61,7 @@ def test_memory_that_others_took_meanwhile(monkeypatch):
 
 def test_a_part_is_left_to_the_driver(monkeypatch):
     """A sixteenth, or a GiB of a large card; the simulator has no end."""
-    assert min(ask_memory()) > 0
+    assert min(decorator.ask_memory()) > 0
     for n_bytes, spare in ((32 << 20, 2 << 20), (64 << 30, 1 << 30)):
         monkeypatch.setattr(memory, "ask_memory", lambda n_bytes=n_bytes: (n_bytes, n_bytes))
         assert memory._find_shortage(n_bytes - spare, 0) == ""
@@ -154,3 +154,20 @@ def test_a_kernel_that_fails_gives_its_room_back(monkeypatch):
             memory.MEMORY.use(key, lay_out(2), WORDS, fail)
     memory.MEMORY.use(key, lay_out(2), WORDS, nothing)
     assert (small.free, small.n_tables_sent) == (0, 4)
+
+
+def test_what_nobody_holds_is_freed_before_the_card_is_asked(monkeypatch):
+    """As numba-cuda on a card has it."""
+    said = []
+
+    class Context:
+        memory_manager = SimpleNamespace(deallocations=SimpleNamespace(clear=lambda: said.append("freed")))
+
+        def get_memory_info(self):
+            said.append("asked")
+            return 1.0, 2.0
+
+    monkeypatch.setattr(decorator, "SIMULATED", False)
+    monkeypatch.setattr(decorator, "cuda", SimpleNamespace(current_context=Context))
+    assert decorator.ask_memory() == (1.0, 2.0)
+    assert said == ["freed", "asked"]
