@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger.kernels.methods import METHODS
@@ -43,6 +44,7 @@ def test_a_card_agrees_with_the_processor(data, ensemble, name, kept):
     assert_allclose(other, one, rtol=0, atol=EQUAL * np.abs(one).max(initial=0))
 
 
+@pytest.mark.skipif(config.DISABLE_JIT, reason="whose lines are run on shorter paths")
 @pytest.mark.parametrize("kept", ["tables and sums", "sums and patterns"])
 def test_a_path_of_any_number_of_players(kept):
     """Seventy features above a leaf: patterns of two words, and more own players than a block of threads; short paths keep tables or sums."""
