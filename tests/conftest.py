@@ -17,6 +17,7 @@ os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")  # threads play a card, unles
 from numba import config
 
 from leafledger.kernels.trees import binning
+from tests.compiled_once import compile_once
 
 gc.disable()  # until all tests are found: it takes as long to look through what stays as to import it
 
@@ -24,6 +25,9 @@ if config.DISABLE_JIT:
     # Buffers are padded to whole batches, and every row of them costs where kernels are plain Python. All other modules of kernels are imported after
     # this one, and take the number from there; it is the smallest that the ranker's walks can do with.
     binning.BATCH = 64
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    compile_once()
 
 # Shells let what runs in the background ignore SIGINT, and so do all that it starts: a Prefect worker, which ends by sending itself one, never would.
 signal.signal(signal.SIGINT, signal.default_int_handler)

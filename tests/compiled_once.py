@@ -1,0 +1,36 @@
+"""Each kernel is compiled by one of pytest's processes, and the others wait for it: in a fresh clone all of them begin with the same kernels."""
+
+from filelock import FileLock, Timeout
+
+from leafledger.kernels.jit.code_files import CompiledFiles
+
+PATIENCE = 60  # seconds; then it is compiled here as well, as it would be without waiting
+
+
+def compile_once():
+    """Let this process compile what no other one is compiling."""
+    load, save = CompiledFiles.load, CompiledFiles.save
+    compiling = {}
+
+    def wait_and_load(files, key):
+        found, path = load(files, key), files._index_path
+        if found is not None or path in compiling:
+            return found
+        lock = FileLock(f"{path}.lock")
+        try:
+            lock.acquire(timeout=PATIENCE)
+        except Timeout:
+            return None
+        found = load(files, key)
+        if found is None:
+            compiling[path] = lock
+        else:
+            lock.release()
+        return found
+
+    def save_and_tell(files, key, data):
+        save(files, key, data)
+        if files._index_path in compiling:
+            compiling.pop(files._index_path).release()
+
+    CompiledFiles.load, CompiledFiles.save = wait_and_load, save_and_tell
