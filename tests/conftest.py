@@ -17,7 +17,6 @@ os.environ.setdefault("NUMBA_ENABLE_CUDASIM", "1")  # threads play a card, unles
 from numba import config
 
 from leafledger.kernels.trees import binning
-from tests.compiled_once import compile_once
 
 gc.disable()  # until all tests are found: it takes as long to look through what stays as to import it
 
@@ -27,6 +26,8 @@ if config.DISABLE_JIT:
     binning.BATCH = 64
 
 if "PYTEST_XDIST_WORKER" in os.environ:
+    from tests.compiled_once import compile_once
+
     compile_once()
 
 # Shells let what runs in the background ignore SIGINT, and so do all that it starts: a Prefect worker, which ends by sending itself one, never would.
