@@ -76,6 +76,7 @@ def test_bytes_are_told_from_rows_that_take_long(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_local_cluster_is_tried_as_it_will_be(example, many_rows, tmp_path):
     """With as many workers; its start is a stage, and stages add up."""
     forecast = foresee(example, many_rows, tmp_path / "run", workers=2)
@@ -88,6 +89,7 @@ def test_a_local_cluster_is_tried_as_it_will_be(example, many_rows, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_scheduler_is_asked_for_its_workers(example, many_rows, tmp_path):
     """Each thread works on an item of its own, of which there are four; nothing is left of what they did."""
     with distributed.LocalCluster(n_workers=1, threads_per_worker=3, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
@@ -98,6 +100,7 @@ def test_a_scheduler_is_asked_for_its_workers(example, many_rows, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.more
+@pytest.mark.usefixtures("forked")
 def test_no_more_workers_are_counted_than_there_are_tasks(example, tmp_path):
     """One file of few rows is one task."""
     path = tmp_path / "rows.parquet"

@@ -51,6 +51,7 @@ def rows_of(run):
 
 @pytest.mark.parametrize("given", [{"scheduler": "serial"}, {"workers": 2}])
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_damaged_column_chunk_costs_its_work_item(example, data, tmp_path, given):
     """File, row group and column are named, rows in are rows out and rows rejected, and the other parts are those of a sound run."""
     for path in data.rglob("*.parquet"):
