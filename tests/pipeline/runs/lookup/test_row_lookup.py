@@ -72,7 +72,7 @@ def same(one, other):
 def test_rows_are_those_of_a_plain_reading(run, name):
     """Every value that there is, nulls and NaN among them, in the order of the data."""
     held = TABLE[name].to_pylist()
-    for value in held[::7] + held[3:4]:
+    for value in held[::13] + held[3:6:2]:
         rows = [i for i, each in enumerate(held) if same(each, value)]
         found = find(run, **{name: value})
         assert found.n_found == len(rows)
