@@ -169,7 +169,7 @@ def test_killed_again_and_again(nights, runs, place, request, monkeypatch, one_i
     """One attempt after the other on the same runs, in a folder and in a bucket, each a little longer: in the end it is as if nothing had been."""
     root = str(runs) if place == "folder" else copy_nights(nights, f"{request.getfixturevalue('bucket')}/runs")
     before, (left, steps) = read_parts(f"{root}/date=2026-11-01"), kill_writes(monkeypatch)
-    for moment in range(0, 300, one_in(13) if place == "bucket" else one_in(4)):
+    for moment in range(0, 300, one_in(29) if place == "bucket" else one_in(4)):
         left[0] = moment
         try:
             found = forget(root, {"account": NUMBER})
@@ -178,7 +178,7 @@ def test_killed_again_and_again(nights, runs, place, request, monkeypatch, one_i
             assert all(check_run(f"{root}/date={day}").sound for day in DAYS)
         else:
             break
-    assert {*steps} == {*WRITES} or (one_in(13) > 1 and place == "bucket")
+    assert {*steps} == {*WRITES} or (one_in(29) > 1 and place == "bucket")
     assert found.proved
     assert_forgotten(root, before)
 
