@@ -98,6 +98,7 @@ def test_groups_and_interactions_are_shown(example, tmp_path, capsys):
     assert run(capsys, "check", out)[0] == 0
 
 
+@pytest.mark.slow
 def test_shares_of_r2_are_shown(example, tmp_path, capsys):
     """The plan says which columns are asked for; a run shows R^2 and its shares, also where a constant label leaves nothing to share."""
     arguments = ("--method", "r2", "--label", "delay", "--weight", "month", "--by", "carrier", "month", "--global-only")

@@ -141,6 +141,7 @@ def small(example, tmp_path_factory):
         ("", {}, ["--replace", "--if-changed", "refuse"], 2),
     ],
 )
+@pytest.mark.slow
 def test_one_choice_that_is_called_by_two_names(example, small, tmp_path, capsys, monkeypatch, file, variables, flags, code):
     """Whether a run is replaced says who wins, under either name, to ``plan`` as to ``explain``; who says two things at once is refused."""
     (tmp_path / "settings.toml").write_text(f"[explain]\n{file}\n")

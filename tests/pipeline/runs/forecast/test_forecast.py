@@ -49,6 +49,7 @@ def many_rows(example, tmp_path_factory):
     "arguments",
     [{}, {"ids": "flight", "values": True}, {"global_only": True}, {"method": "banzhaf", "top": 2}, {"by": "carrier", "precision": "float64"}],
 )
+@pytest.mark.slow
 def test_bytes_and_objects_are_those_of_the_run(example, many_rows, tmp_path, arguments):
     """Of 60,000 rows, by what a few of them took."""
     out, arguments = tmp_path / "run", {"scheduler": "serial"} | arguments
