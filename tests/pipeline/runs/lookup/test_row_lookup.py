@@ -123,6 +123,20 @@ def test_all_are_counted_and_the_first_are_read(run):
         assert len(found.places) == found.table.num_rows
 
 
+def test_a_footer_is_read_once(run, monkeypatch):
+    """However many of a part's row groups have such rows; the first part's once more, for the columns that there are."""
+    known, opened = [], pq.ParquetFile.__init__
+
+    def count(parquet, source, *, metadata=None, **given):
+        known.append(metadata is not None)
+        opened(parquet, source, metadata=metadata, **given)
+
+    monkeypatch.setattr(pq.ParquetFile, "__init__", count)
+    find(run, kind="a")
+    assert known.count(False) == PARTS + 1
+    assert known.count(True) > 2 * PARTS
+
+
 def test_no_more_is_read_than_what_may_hold_the_row(run, monkeypatch):
     """Of sorted ids one row group, in one column; then that row group in all columns."""
     read, plain = [], pq.ParquetFile.read_row_group
