@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,13 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 # Shells let what runs in the background ignore SIGINT, and so do all that it starts: a Prefect worker, which ends by sending itself one, never would.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Runs wait for a disk until it has what they write, thirty times each: half of their time here. Tests' files lie in memory where there is room for
+# them, and where scripts may run that lie there.
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30  # bytes
+if MEMORY.is_dir() and (memory := os.statvfs(MEMORY)).f_bavail * memory.f_frsize >= ROOM and not memory.f_flag & os.ST_NOEXEC:
+    os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # Kernels compile on first use, so no example has a deadline; the drawn forests are large.
 settings.register_profile("compiled", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])

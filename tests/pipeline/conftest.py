@@ -1,6 +1,7 @@
 """A small model and a small data set with everything a real one has: missing values, categories, partitions, several row groups;
 a run against a background of rows; a format of tables, and nights that go into one."""
 
+import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -141,6 +142,13 @@ def local_workers(n):
         distributed.LocalCluster(n_workers=n, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster,
     ):
         yield cluster.scheduler_address
+
+
+@pytest.fixture
+def forked():
+    """Clusters that a test starts, itself or through what it calls, have workers that are forked; those know a bucket that was made before."""
+    with forked_workers(**{name: value for name, value in os.environ.items() if name.startswith("AWS_")}):
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import dask
 from distributed.utils import get_mp_context
 
 IMPORTED = ["distributed", "numba", "pandas", "pyarrow.dataset", "scipy.special", "leafledger.pipeline.runs.stages"]
+IMPORTED += ["leafledger.pipeline.cluster.requirements", "tests.pipeline.warmed"]
 FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
 
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import repeat
 from numbers import Integral
@@ -66,6 +66,7 @@ class _Group:
     group: int
     first_row: int  # number in the part
     rows: pa.Array  # numbers in the group
+    metadata: pq.FileMetaData  # of the part
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +159,13 @@ def _as_read(where: str, schema: pa.Schema, name: str, given: Any) -> Any:
 
 
 @contextmanager
-def opened_part(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
+def opened_part(uri: str, metadata: pq.FileMetaData | None = None) -> Iterator[tuple[pq.ParquetFile, Any]]:
     """Open a part.
+
+    Parameters
+    ----------
+    metadata : pq.FileMetaData, optional
+        Of the part, where its footer was read before.
 
     Yields
     ------
@@ -172,7 +178,7 @@ def opened_part(uri: str) -> Iterator[tuple[pq.ParquetFile, Any]]:
         with (
             published(),
             storage.opened_for_arrow(uri) as (file, pre_buffer),
-            pq.ParquetFile(file, page_checksum_verification=True, pre_buffer=pre_buffer) as parquet,
+            pq.ParquetFile(file, metadata=metadata, page_checksum_verification=True, pre_buffer=pre_buffer) as parquet,
         ):
             yield parquet, file
     except (pa.ArrowException, OSError) as error:
@@ -227,7 +233,7 @@ def _find_in_part(run: str, uri: str, part: int, where: Mapping[str, Any]) -> li
             if all(_may_have(metadata, file, group, each) for each in conditions):
                 table = as_plain(parquet.read_row_group(group, columns=names, use_threads=False))
                 rows = pc.indices_nonzero(reduce(pc.and_, [_matches(table[each.name], each) for each in conditions]))
-                found += [_Group(uri, part, group, first_row, rows)] if len(rows) else []
+                found += [_Group(uri, part, group, first_row, rows, metadata)] if len(rows) else []
             first_row += metadata.row_group(group).num_rows
     return found
 
@@ -245,11 +251,11 @@ def _first(groups: Iterable[_Group], most: int | None) -> Iterator[_Group]:
         most = None if most is None else most - len(rows)
         if not len(rows):
             return
-        yield _Group(each.uri, each.part, each.group, each.first_row, rows)
+        yield replace(each, rows=rows)
 
 
 def _read_group(found: _Group, columns: Sequence[str] | None) -> pa.Table:
-    with opened_part(found.uri) as (parquet, _):
+    with opened_part(found.uri, found.metadata) as (parquet, _):
         return as_plain(parquet.read_row_group(found.group, columns=columns, use_threads=False)).take(found.rows)
 
 

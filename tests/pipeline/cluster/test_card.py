@@ -54,6 +54,7 @@ def rows(n=9):
     return made
 
 
+@pytest.mark.slow
 def test_rows_in_memory(model):
     """Attributions of a card and of the processor; margins are the processor's on both."""
     one, other = (attribute(model, rows(), device=device) for device in ("cpu", "cuda"))

@@ -17,6 +17,7 @@ def look():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_what_else_is_computed_with_dask_stays_where_it_was():
     """Neither a cluster of this machine nor one that is there already becomes the default, whichever of them ends first."""
     with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address="127.0.0.1:0", memory_limit="auto") as there:

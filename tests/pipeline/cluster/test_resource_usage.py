@@ -95,6 +95,7 @@ def test_nothing_is_spent_on_what_was_not_done():
     assert Stopwatch().spent()[:5] == PartTimings()[:5] == (0.0,) * 5
 
 
+@pytest.mark.slow
 def test_peak_is_that_of_the_past():
     """Memory that was given back counts: a new process says so of itself."""
     done = subprocess.run([sys.executable, "-c", PROCESS], stdout=subprocess.PIPE, text=True, check=True)

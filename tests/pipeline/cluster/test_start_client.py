@@ -158,6 +158,7 @@ def test_other_programs_logs_are_left_as_they_were():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_nobody_else_gets_into_the_local_cluster(tmp_path):
     """Whoever may submit a task runs code as the cluster's user: without its certificate there is no way in, with one's own there is none either."""
     mark = tmp_path / "mark"

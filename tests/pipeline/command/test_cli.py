@@ -98,6 +98,7 @@ def test_groups_and_interactions_are_shown(example, tmp_path, capsys):
     assert run(capsys, "check", out)[0] == 0
 
 
+@pytest.mark.slow
 def test_shares_of_r2_are_shown(example, tmp_path, capsys):
     """The plan says which columns are asked for; a run shows R^2 and its shares, also where a constant label leaves nothing to share."""
     arguments = ("--method", "r2", "--label", "delay", "--weight", "month", "--by", "carrier", "month", "--global-only")
@@ -191,12 +192,12 @@ def test_a_mistake_gets_one_line(example, tmp_path, monkeypatch, capsys, argumen
     assert error.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["check", "--help"], ["explain", "--help"]])
-def test_help_imports_little(arguments):
+@pytest.mark.slow
+def test_help_imports_little():
     """Help and version answer without importing Numba, Dask, Arrow or a model library, also where methods are listed."""
     program = (
         "import sys; from leafledger.pipeline.command.cli import main\n"
-        f"assert main({arguments}) == 0\n"
+        "assert [main(each) for each in (['--version'], ['--help'], ['check', '--help'], ['explain', '--help'])] == [0] * 4\n"
         "heavy = {'numba', 'dask', 'distributed', 'fsspec', 'pandas', 'pyarrow', 'xgboost', 'lightgbm', 'catboost', 'prefect', 's3fs', 'botocore'}\n"
         "sys.exit(f'imported {heavy & set(sys.modules)}' if heavy & set(sys.modules) else 0)"
     )

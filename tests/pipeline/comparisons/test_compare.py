@@ -320,6 +320,7 @@ def test_labels_without_a_meaning_are_refused(example, several, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
+@pytest.mark.slow
 def test_gaps_are_those_of_rows_in_memory(example, tmp_path):
     """PGI² in standard deviations of the data, on a sample spread evenly over it; categories are drawn; a greedy ranking's is the largest."""
     names = ("shapley", "gap_greedy:0:normal:100")
@@ -358,6 +359,7 @@ def test_gaps_beyond_the_budget_are_estimated(example, tmp_path):
             assert abs(gap - wanted) < 5 * error
 
 
+@pytest.mark.slow
 def test_columns_of_earlier_runs(several, tmp_path):
     """A run's own attributions rank as its method does, marginal values among them; its parts are read along with the rows."""
     model, data = several

@@ -58,6 +58,7 @@ def test_the_data_are_measured_once_where_that_is_needed(example, tmp_path, monk
     assert [ranking.method for ranking in comparison.rankings] == ["shapley", "gap_greedy"]
 
 
+@pytest.mark.slow
 def test_more_than_the_budget_is_refused_before_the_data_are_read(example, tmp_path, monkeypatch):
     """Or estimated, where that was asked for; without scales nothing is."""
     with pytest.raises(UsageError, match=r"PGI² of 2 rankings at 1 scales takes up to .* pairs of leaves per row, the budget is 1; raise it"):

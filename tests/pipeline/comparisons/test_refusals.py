@@ -23,6 +23,7 @@ def test_data_of_another_column_s_categories_are_refused_unless_allowed(example,
     assert compare(example.model, known, tmp_path / "known.parquet", **given)["rows"][0].as_py() == 3000
 
 
+@pytest.mark.slow
 def test_a_number_stands_for_a_missing_value(example, tmp_path):
     """The same table as of rows that lack it; beside a run that took it so, and no other."""
     given, runs = {"scales": (), "scheduler": "serial"}, {}

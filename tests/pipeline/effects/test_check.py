@@ -108,6 +108,7 @@ def test_other_objects_than_those_computed_again(place):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_cluster_computes_them_beside_the_folder(place):
     """And leaves nothing behind."""
     before = sorted(each.name for each in place.iterdir())

@@ -156,24 +156,25 @@ def test_missing_values_are_found_in_every_row_group(example, tmp_path):
     assert found.attributions(["n"], {"x": 24.0})["n"].to_pylist() == [24]
 
 
-ZEROS = [0.0, -0.0, 1.0, float("nan"), None, -1.0, float("inf"), 0.1] * 5
-TEXTS = ["a", "ä", "a" * 5000, "a" * 5000 + "b", "", None, "b\x00c", "zürich"] * 5
+N = 24
+ZEROS = [0.0, -0.0, 1.0, float("nan"), None, -1.0, float("inf"), 0.1] * 3
+TEXTS = ["a", "ä", "a" * 5000, "a" * 5000 + "b", "", None, "b\x00c", "zürich"] * 3
 OF_TYPES = {
     "double": pa.array(ZEROS),
     "single": pa.array(ZEROS, pa.float32()),
     "half": pa.array([None if x is None else np.float16(x) for x in ZEROS], pa.float16()),
-    "money": pa.array([None if i % 8 == 4 else Decimal(i % 8 - 3) / 4 for i in range(40)], pa.decimal128(12, 2)),
-    "narrow": pa.array([None if i % 8 == 4 else Decimal(i % 8 - 3) / 4 for i in range(40)], pa.decimal128(5, 2)),
-    "here": pa.array([None if i % 8 == 4 else datetime(2026, 10, 25, i % 8, 30, tzinfo=UTC) for i in range(40)], pa.timestamp("us", "Europe/Zurich")),
-    "local": pa.array([None if i % 8 == 4 else datetime(2026, 10, 25, i % 8, 30) for i in range(40)], pa.timestamp("ms")),
-    "day": pa.array([None if i % 8 == 4 else date(1969, 12, 28 + i % 4) for i in range(40)]),
+    "money": pa.array([None if i % 8 == 4 else Decimal(i % 8 - 3) / 4 for i in range(N)], pa.decimal128(12, 2)),
+    "narrow": pa.array([None if i % 8 == 4 else Decimal(i % 8 - 3) / 4 for i in range(N)], pa.decimal128(5, 2)),
+    "here": pa.array([None if i % 8 == 4 else datetime(2026, 10, 25, i % 8, 30, tzinfo=UTC) for i in range(N)], pa.timestamp("us", "Europe/Zurich")),
+    "local": pa.array([None if i % 8 == 4 else datetime(2026, 10, 25, i % 8, 30) for i in range(N)], pa.timestamp("ms")),
+    "day": pa.array([None if i % 8 == 4 else date(1969, 12, 28 + i % 4) for i in range(N)]),
     "text": pa.array(TEXTS),
     "large": pa.array(TEXTS, pa.large_string()),
     "kind": pa.array(TEXTS).dictionary_encode(),
-    "unsigned": pa.array([2**63 + i % 8 for i in range(40)], pa.uint64()),
-    "byte": pa.array([None if i % 8 == 4 else (i % 8) * 36 for i in range(40)], pa.uint8()),
-    "flag": pa.array([None, True, False, True, False] * 8),
-    "blob": pa.array([None if i % 8 == 4 else bytes([i % 8 * 30]) for i in range(40)]),
+    "unsigned": pa.array([2**63 + i % 8 for i in range(N)], pa.uint64()),
+    "byte": pa.array([None if i % 8 == 4 else (i % 8) * 36 for i in range(N)], pa.uint8()),
+    "flag": pa.array(([None, True, False, True, False] * 5)[:N]),
+    "blob": pa.array([None if i % 8 == 4 else bytes([i % 8 * 30]) for i in range(N)]),
 }
 
 
@@ -185,11 +186,11 @@ def alike(one, other):
     return all(missing) if any(missing) else one == other
 
 
-@pytest.mark.parametrize("group", [1, 7, 40])
+@pytest.mark.parametrize("group", [1, 7, N])
 @pytest.mark.slow
 def test_rows_of_every_type_are_those_of_a_plain_reading(example, tmp_path, group):
     """For every value that a column has: NaN, null, -0.0, decimals, time zones, categories, and texts that statistics leave out or cut."""
-    table = pa.Table.from_pandas(example.frame[FEATURES].head(40), preserve_index=False).append_column("n", pa.array(range(40)))
+    table = pa.Table.from_pandas(example.frame[FEATURES].head(N), preserve_index=False).append_column("n", pa.array(range(N)))
     for name, column in OF_TYPES.items():
         table = table.append_column(name, column)
     pq.write_table(table, tmp_path / "rows.parquet")
@@ -203,9 +204,9 @@ def test_rows_of_every_type_are_those_of_a_plain_reading(example, tmp_path, grou
             kept = found.attributions(["n", name], {name: asked})
             assert kept["n"].to_pylist() == expected, (name, asked)
             assert kept.schema.field(name).type == found.dataset().schema.field(name).type
-            assert found.find({name: asked}).n_found == len(expected) >= 5, (name, asked)
+            assert found.find({name: asked}).n_found == len(expected) >= 3, (name, asked)
     both = found.attributions(["n"], {"flag": True, "double": 0.0})["n"].to_pylist()
-    assert both == [i for i in range(40) if OF_TYPES["flag"][i].as_py() and ZEROS[i] == 0.0]
+    assert both == [i for i in range(N) if OF_TYPES["flag"][i].as_py() and ZEROS[i] == 0.0]
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "z.parquet"])

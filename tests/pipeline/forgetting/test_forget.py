@@ -69,6 +69,7 @@ def test_a_dry_run_changes_nothing_and_says_what_holds_what(runs):
     assert objects(runs) == before
 
 
+@pytest.mark.slow
 def test_rows_keep_their_places(runs, capsys):
     """Rows behind one that is gone are still told with their own row of the data, and explained again they agree; a second person goes as well."""
     assert forget(runs, {"customer": PERSON}).proved
@@ -169,7 +170,7 @@ def test_killed_again_and_again(nights, runs, place, request, monkeypatch, one_i
     """One attempt after the other on the same runs, in a folder and in a bucket, each a little longer: in the end it is as if nothing had been."""
     root = str(runs) if place == "folder" else copy_nights(nights, f"{request.getfixturevalue('bucket')}/runs")
     before, (left, steps) = read_parts(f"{root}/date=2026-11-01"), kill_writes(monkeypatch)
-    for moment in range(0, 300, one_in(13) if place == "bucket" else one_in(4)):
+    for moment in range(0, 300, one_in(29) if place == "bucket" else one_in(4)):
         left[0] = moment
         try:
             found = forget(root, {"account": NUMBER})
@@ -178,11 +179,12 @@ def test_killed_again_and_again(nights, runs, place, request, monkeypatch, one_i
             assert all(check_run(f"{root}/date={day}").sound for day in DAYS)
         else:
             break
-    assert {*steps} == {*WRITES} or (one_in(13) > 1 and place == "bucket")
+    assert {*steps} == {*WRITES} or (one_in(29) > 1 and place == "bucket")
     assert found.proved
     assert_forgotten(root, before)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_searched_is_named(example, people, runs, tmp_path):
     """Unfinished, unreadable, without the id, grouped by it, or with the id in the data's paths: nothing is proved, and all others are done."""
     shutil.copytree(runs / "date=2026-11-01", runs / "a")
@@ -301,6 +303,7 @@ def test_a_folder_of_pages_that_is_not_there_is_refused(runs, tmp_path):
     assert objects(runs) == before
 
 
+@pytest.mark.slow
 def test_a_value_is_found_as_columns_write_it_too(runs):
     """`0` before a number is no part of it: pages have the number."""
     before = read_parts(runs / "date=2026-11-01")

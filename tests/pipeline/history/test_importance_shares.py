@@ -24,6 +24,7 @@ def nights(example, tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_shares_are_those_of_the_summaries(nights):
     """Of the runs of the last one's method; the others are counted."""
     found = read_importances(list_runs(nights))

@@ -50,6 +50,7 @@ def night(example, people, tmp_path):
     return make(example, people, tmp_path / "runs")
 
 
+@pytest.mark.slow
 def test_a_run_is_put_back(night, capsys):
     """By the command; what is kept is told with its bytes until then, and afterwards nothing is."""
     run, rows, _ = night
@@ -119,7 +120,7 @@ def test_whatever_ends_it_the_same_command_finishes(example, people, tmp_path, p
     root = str(tmp_path / "runs") if place == "folder" else f"{request.getfixturevalue('bucket')}/runs"
     run, rows, _ = make(example, people, root)
     after, (left, steps) = read_parts(run), kill_writes(monkeypatch)
-    for moment in range(0, 200, one_in(5) if place == "bucket" else 1):
+    for moment in range(0, 200, one_in(9) if place == "bucket" else 1):
         left[0] = moment
         try:
             rollback(run)
@@ -199,6 +200,7 @@ def test_damaged_ones_are_not_put_back(night):
         check_run(run)
 
 
+@pytest.mark.slow
 def test_a_person_is_forgotten_in_what_is_kept_too(example, people, night, tmp_path):
     """It goes with the exchange, which is told as before; and where the run of now has no such row, it goes by itself."""
     run, *_ = night

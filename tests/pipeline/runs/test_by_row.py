@@ -45,6 +45,7 @@ def make(there, out, space, **options):
 
 
 @pytest.mark.parametrize("space", ["probability", "loss"])
+@pytest.mark.slow
 def test_a_run_has_what_memory_has(there, tmp_path, space):
     """In parts and manifest, which name the quantity; a deep check explains rows again, from a background that it counts again."""
     _, model, rows = there

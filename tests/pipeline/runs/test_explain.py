@@ -70,6 +70,7 @@ def test_a_cluster_gives_the_serial_run_s_bits(example, serial, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_an_existing_cluster_is_used(example, serial, tmp_path):
     """``scheduler=ADDRESS`` runs on the workers that are there; the bits are the same."""
     import distributed

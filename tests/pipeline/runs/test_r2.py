@@ -122,6 +122,7 @@ def test_every_group_shares_its_own_r2(labelled, serial):
 
 @pytest.mark.parametrize("workers", [2, *more(1, 4)])
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_the_bits_do_not_depend_on_the_workers(labelled, serial, tmp_path, workers):
     """Everything that is published, byte by byte."""
     run(labelled, tmp_path / "run", weight="weight", by=["month", "carrier"], ids=["flight"], precision="float64", scheduler=None, workers=workers)

@@ -40,6 +40,7 @@ def test_values_are_those_of_the_data(run, example):
     assert check_run(run, all_rows=True).n_again == 3000
 
 
+@pytest.mark.slow
 def test_attributions_of_a_run_have_them(run, example):
     """A waterfall shows them, and shap has them as data: numbers where the path has texts of numbers."""
     found, row = read_run(run).row(flight=17), example.frame.set_index("flight").loc[17]
@@ -104,6 +105,7 @@ def test_a_changed_value_is_found(example, tmp_path):
         check_run(out, deep=True)
 
 
+@pytest.mark.slow
 def test_what_cannot_be_is_refused(example, tmp_path):
     """Without rows; a name that is taken; a column of other types in other files, which no reader takes for one data set."""
     with pytest.raises(UsageError, match=r"^values are of rows, but with global_only no rows are written"):

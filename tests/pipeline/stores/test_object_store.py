@@ -1,22 +1,14 @@
 """The same run on an object store: same command, same bits; nothing published twice, no secret anywhere."""
 
-import os
-
 import pytest
 import s3fs
 
 from leafledger import check_run, explain
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.methods import background_counts
-from tests.pipeline.forking import forked_workers
 from tests.pipeline.running import contents
 
-
-@pytest.fixture(autouse=True)
-def workers_know_the_bucket(bucket):
-    """What names it and its credentials is in workers' environment, as in this one."""
-    with forked_workers(**{name: value for name, value in os.environ.items() if name.startswith("AWS_")}):
-        yield
+pytestmark = pytest.mark.usefixtures("bucket", "forked")
 
 
 def upload(folder, uri):

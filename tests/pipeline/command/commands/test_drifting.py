@@ -89,6 +89,7 @@ def test_a_log_has_no_bar(nights, capsys, monkeypatch, tmp_path):
     assert {line["level"] for line in lines} == {"info"}
 
 
+@pytest.mark.slow
 def test_groups_are_shown_first_those_that_are_new(nights, example, capsys):
     """What the mix did and what happened within groups, then every group; names of groups stay text."""
     frame = make_frame()

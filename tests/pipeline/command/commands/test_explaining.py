@@ -81,6 +81,7 @@ def test_a_damaged_night_is_its_own_failure(example, tmp_path, capsys):
     assert check_run(out / "2026-03-02").sound
 
 
+@pytest.mark.slow
 def test_a_night_whose_rows_do_not_go_with_an_option_is_its_own_failure(example, tmp_path, capsys, monkeypatch):
     """As more groups than a table is worth, or numbers that do not add up: the nights after it are explained."""
     monkeypatch.setattr("leafledger.kernels.slices.labels.MOST_VALUES", 40)  # ten groups of four features
@@ -118,6 +119,7 @@ def test_what_is_wrong_with_all_nights_ends_a_range(example, tmp_path, capsys):
     assert (code, log.count("\n")) == (9, 1)
 
 
+@pytest.mark.slow
 def test_a_range_says_what_of_its_nights_is_not_in_full(example, tmp_path, capsys):
     """What was rejected stands in the night's line, and a night that is kept is none that was explained; of one night there is all that is shown of
     one, and no line of totals."""

@@ -49,6 +49,7 @@ def test_commands_take_the_run_of_a_day(nights, example, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("zone", "today"), [("Etc/GMT+12", date(2026, 2, 28)), ("Etc/GMT-14", date(2026, 3, 2))])
+@pytest.mark.slow
 def test_today_and_yesterday_are_local_days(zone, today, example, tmp_path, monkeypatch, capsys):
     """By this machine's clock in its time zone: at noon in London it is still the day before elsewhere, or already the next one. Every command
     means the same by them, and a range may end with one."""

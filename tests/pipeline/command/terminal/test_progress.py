@@ -50,6 +50,7 @@ def test_a_bar_is_for_who_looks_on(monkeypatch, capsys, somebody, form):
     assert capsys.readouterr().err == ""
 
 
+@pytest.mark.slow
 def test_a_file_that_is_left_out_of_a_part_is_no_part(example, tmp_path, capsys):
     """In a log or a bar: of parts of several files there are as many as are planned, whatever of them cannot be read."""
     data, screen = write_small(example.frame, tmp_path / "data"), io.StringIO()
@@ -66,6 +67,7 @@ def test_a_file_that_is_left_out_of_a_part_is_no_part(example, tmp_path, capsys)
     assert f" {n_parts}/{n_parts} parts, " in last
 
 
+@pytest.mark.slow
 def test_a_run_that_left_rows_out_is_measured_to_its_end(example, tmp_path, capsys):
     """And not beyond: rows that parts of several files left out are counted as done, so they are among all."""
     data = write_small(example.frame, tmp_path / "data")

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 
@@ -116,6 +117,14 @@ def test_a_variable_s_mistake_is_one_line(tmp_path, example, capsys, monkeypatch
     assert (captured.out, captured.err.count("\n")) == ("", 1)
 
 
+@pytest.fixture(scope="module")
+def small(example, tmp_path_factory):
+    """A month of the data, and a finished run of it."""
+    data, out = f"{example.data}/month=1/*.parquet", tmp_path_factory.mktemp("small") / "run"
+    assert cli.main(["explain", example.model, data, "--out", str(out), "--scheduler", "serial", "--global-only", "--quiet"]) == 0
+    return data, out
+
+
 @pytest.mark.parametrize(
     ("file", "variables", "flags", "code"),
     [
@@ -132,11 +141,12 @@ def test_a_variable_s_mistake_is_one_line(tmp_path, example, capsys, monkeypatch
         ("", {}, ["--replace", "--if-changed", "refuse"], 2),
     ],
 )
-def test_one_choice_that_is_called_by_two_names(example, tmp_path, capsys, monkeypatch, file, variables, flags, code):
+@pytest.mark.slow
+def test_one_choice_that_is_called_by_two_names(example, small, tmp_path, capsys, monkeypatch, file, variables, flags, code):
     """Whether a run is replaced says who wins, under either name, to ``plan`` as to ``explain``; who says two things at once is refused."""
     (tmp_path / "settings.toml").write_text(f"[explain]\n{file}\n")
-    run = [example.model, example.data, "--out", str(tmp_path / "run"), "--scheduler", "serial", "--global-only"]
-    assert cli.main(["explain", *run, "--quiet"]) == 0
+    run = [example.model, small[0], "--out", str(tmp_path / "run"), "--scheduler", "serial", "--global-only"]
+    shutil.copytree(small[1], tmp_path / "run")
     before = (tmp_path / "run/manifest.json").read_bytes()
     for name, value in variables.items():
         monkeypatch.setenv(f"LEAFLEDGER_EXPLAIN_{name}", value)

@@ -102,6 +102,7 @@ def test_a_partition_that_was_handed_over_is_called_so():
 
 @settings(max_examples=25)
 @given(data=st.data(), ensemble=forests())
+@pytest.mark.slow
 def test_a_group_has_the_value_of_the_quotient_game(data, ensemble):
     """Shapley and probabilistic values of groups that join as one player are those of the definition; so are names and base."""
     model = as_model(ensemble)

@@ -77,6 +77,7 @@ def test_a_run_of_joined_files_goes_on_from_where_it_stopped(example, small, tmp
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_files_that_cannot_be_read_take_no_others_with_them(example, small, tmp_path, capsys):
     """One in the middle of a part, its first two, and all of a part: each file is rejected by its name, with its rows, and all else is there."""
     shutil.copytree(small[0], tmp_path / "data")

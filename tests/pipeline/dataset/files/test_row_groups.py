@@ -137,6 +137,7 @@ def large(tmp_path):
     return path
 
 
+@pytest.mark.slow
 def test_a_large_row_group_is_fetched_by_pages(large, monkeypatch):
     """What is held of it at any time is a part of what is stored and within what is projected; the rows are all there, in their order."""
     names, stored = ["i", "x", "text"], large.stat().st_size

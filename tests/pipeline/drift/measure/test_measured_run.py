@@ -64,6 +64,7 @@ def test_a_cluster_gives_the_same_bytes(example, tmp_path, two_workers):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_threads_and_workers_measure_the_same(run, monkeypatch):
     """To the last bit, as one thread does."""
     monkeypatch.setattr(measured, "read_derived", lambda *_: None)

@@ -46,6 +46,7 @@ def test_partitions_have_the_bits_of_the_whole(example, frame):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_workers_have_the_same_bits(example, frame, tmp_path):
     """On a cluster of two processes; the explainer's tables travel in the graph, or lie in a folder."""
     rows, expected = dask.dataframe.from_pandas(frame, npartitions=4), attribute(example.model, frame).to_frame()

@@ -133,6 +133,7 @@ def test_many_runs_are_named_together(tmp_path, capsys):
     assert "may concern 7 runs (0, 1, 2, 3, 4 and 2 more); check says" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_finished_run_given_again_is_told_of_its_advisories(tmp_path, capsys):
     """On the screen and in the document; once it was made again there are none."""
     run, night = move_run("0.2.0/classes", tmp_path), tmp_path / "night"

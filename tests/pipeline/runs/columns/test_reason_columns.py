@@ -55,6 +55,7 @@ def naive_choice(phi, named, direction, most, least):
     most=st.integers(1, 9),
     least=st.sampled_from([0.0, 0.1, 0.3, 1.0]),
 )
+@pytest.mark.slow
 def test_a_row_is_told_what_a_sorted_list_says(phi, hidden, direction, most, least):
     """Order, ties by the order of features, signs, shares, exclusion and the distance, of few values so that many are equal."""
     named = np.array([player not in hidden for player in range(len(phi))], bool)

@@ -214,6 +214,7 @@ OF_REASON = ("feature", "code", "text", "above", "in", "missing")
 
 @settings(max_examples=300, deadline=None)
 @given(ANYTHING, st.sampled_from([*OF_FILE, *OF_REASON, "entry"]))
+@pytest.mark.slow
 def test_anything_in_any_place_is_taken_or_refused_in_one_line(value, place):
     file = {"direction": "raises", "default": dict(DEFAULT), "reason": [dict(LATE)]}
     if place == "entry":

@@ -126,6 +126,7 @@ def run(example, tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_a_run_s_lists_are_those_of_its_wide_columns(run, example):
     """As stored, with the values of the data; wide columns and summaries are those of a run without lists."""
     both, wide = attributions(run / "both"), attributions(run / "wide")

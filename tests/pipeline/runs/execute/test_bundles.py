@@ -27,10 +27,9 @@ def items(n, n_rows):
         *((10_000, 200_000, 0), (10_001, 200_000, 1), (80_000, 200_000, 1), (80_001, 200_000, 2), (1_000_000, 200_000, 2)),
     ],
 )
-@pytest.mark.slow
 def test_small_items_and_many_are_done_together(n, n_rows, level):
     """32,768 rows and 64 items in a task at most, and 128 tasks at least; of larger items, 10,000 tasks at most."""
-    assert choose_level([dataclasses.replace(items(1, n_rows)[0], part=k) for k in range(n)]) == level
+    assert choose_level(items(1, n_rows) * n) == level
 
 
 @pytest.mark.parametrize("level", [0, 1, 2])

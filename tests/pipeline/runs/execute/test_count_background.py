@@ -21,6 +21,7 @@ N_ROWS = 1000
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_however_many_count_the_bits_are_the_same(example, background_uri, against_rows, tmp_path, monkeypatch, two_workers):
     """Published files and tables of a run whose background was counted in many pieces on a cluster equal those of the serial run, byte for byte."""
     monkeypatch.setattr(background, "ITEM_ROWS", 100)

@@ -44,13 +44,14 @@ def no_warming_of(tables, method):
     """Nothing to compile."""
 
 
-def test_no_items_need_no_cluster(monkeypatch):
+def test_no_items_need_no_cluster(monkeypatch, tmp_path):
     """Nothing is imported or started for nothing."""
     monkeypatch.setitem(sys.modules, "leafledger.pipeline.cluster.start_client", None)
     monkeypatch.delattr("leafledger.pipeline.cluster.start_client", raising=False)
-    assert list(execute.execute(DASK, Task("nowhere", "", "nowhere"), (), {}, MEMORY)) == []
+    task = Task(str(tmp_path / "run"), "", "nowhere")
+    assert list(execute.execute(DASK, task, (), {}, MEMORY)) == []
     with pytest.raises(ImportError):
-        list(execute.execute(DASK, Task("nowhere", "", "nowhere"), ITEMS, {}, MEMORY))
+        list(execute.execute(DASK, task, ITEMS, {}, MEMORY))
 
 
 def pieces(done):

@@ -32,6 +32,7 @@ def test_parts_are_counted():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_worker_of_dask_serves_them_with_its_own(example, tmp_path):
     """On the port of its dashboard, where it was asked for its own metrics before."""
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:

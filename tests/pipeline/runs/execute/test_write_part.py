@@ -129,6 +129,7 @@ def many_classes(tmp_path_factory):
     [{"output": "predicted"}, {"top": 5, "columns": "top", "output": "predicted"}, {"global_only": True}],
     ids=str,
 )
+@pytest.mark.slow
 def test_a_slice_takes_what_was_foreseen_of_it(many_classes, tmp_path, options):
     """Hardly less, or workers die of it; and not twice as much, or plans are refused that would do. Columns that nobody asked for take nothing."""
     job = make_job(str(many_classes / "model.ubj"), str(many_classes / "data.parquet"), str(tmp_path / "run"), Options(scheduler="serial", **options))

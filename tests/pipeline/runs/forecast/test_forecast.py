@@ -49,6 +49,7 @@ def many_rows(example, tmp_path_factory):
     "arguments",
     [{}, {"ids": "flight", "values": True}, {"global_only": True}, {"method": "banzhaf", "top": 2}, {"by": "carrier", "precision": "float64"}],
 )
+@pytest.mark.slow
 def test_bytes_and_objects_are_those_of_the_run(example, many_rows, tmp_path, arguments):
     """Of 60,000 rows, by what a few of them took."""
     out, arguments = tmp_path / "run", {"scheduler": "serial"} | arguments
@@ -76,6 +77,7 @@ def test_bytes_are_told_from_rows_that_take_long(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_local_cluster_is_tried_as_it_will_be(example, many_rows, tmp_path):
     """With as many workers; its start is a stage, and stages add up."""
     forecast = foresee(example, many_rows, tmp_path / "run", workers=2)
@@ -88,6 +90,7 @@ def test_a_local_cluster_is_tried_as_it_will_be(example, many_rows, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_scheduler_is_asked_for_its_workers(example, many_rows, tmp_path):
     """Each thread works on an item of its own, of which there are four; nothing is left of what they did."""
     with distributed.LocalCluster(n_workers=1, threads_per_worker=3, host="127.0.0.1", dashboard_address="127.0.0.1:0") as cluster:
@@ -98,6 +101,7 @@ def test_a_scheduler_is_asked_for_its_workers(example, many_rows, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.more
+@pytest.mark.usefixtures("forked")
 def test_no_more_workers_are_counted_than_there_are_tasks(example, tmp_path):
     """One file of few rows is one task."""
     path = tmp_path / "rows.parquet"

@@ -53,7 +53,7 @@ def test_a_background_is_counted_and_its_counts_are_not_kept(example, tmp_path):
 @pytest.mark.slow
 def test_nothing_is_left_in_a_bucket(example, bucket, tmp_path):
     """Whose objects are listed by somebody else."""
-    run = plan(example, f"{bucket}/explained/run")
+    run = plan(example, f"{bucket}/explained/run", f"{example.data}/month=[12]/*.parquet")
     tried = try_run(run, 1)
     filesystem = fsspec.filesystem("s3")
     filesystem.invalidate_cache()

@@ -35,7 +35,7 @@ def flow():
     return flow.fn
 
 
-@pytest.mark.parametrize("find", [lambda: explain, lambda: Flags, flow], ids=["function", "flags", "flow"])
+@pytest.mark.parametrize("find", [lambda: explain, lambda: Flags, pytest.param(flow, marks=pytest.mark.slow)], ids=["function", "flags", "flow"])
 def test_everybody_takes_the_same_options(find):
     """Python's function, the command's flags and Prefect's flow have the names and defaults of Options, in its order."""
     function = find()

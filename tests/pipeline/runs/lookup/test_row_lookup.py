@@ -72,7 +72,7 @@ def same(one, other):
 def test_rows_are_those_of_a_plain_reading(run, name):
     """Every value that there is, nulls and NaN among them, in the order of the data."""
     held = TABLE[name].to_pylist()
-    for value in held[::7] + held[3:4]:
+    for value in held[::13] + held[3:6:2]:
         rows = [i for i, each in enumerate(held) if same(each, value)]
         found = find(run, **{name: value})
         assert found.n_found == len(rows)
@@ -121,6 +121,20 @@ def test_all_are_counted_and_the_first_are_read(run):
         assert found.n_found == len(rows)
         assert found.table["sorted"].to_pylist() == rows[:most]
         assert len(found.places) == found.table.num_rows
+
+
+def test_a_footer_is_read_once(run, monkeypatch):
+    """However many of a part's row groups have such rows; the first part's once more, for the columns that there are."""
+    known, opened = [], pq.ParquetFile.__init__
+
+    def count(parquet, source, *, metadata=None, **given):
+        known.append(metadata is not None)
+        opened(parquet, source, metadata=metadata, **given)
+
+    monkeypatch.setattr(pq.ParquetFile, "__init__", count)
+    find(run, kind="a")
+    assert known.count(False) == PARTS + 1
+    assert known.count(True) > 2 * PARTS
 
 
 def test_no_more_is_read_than_what_may_hold_the_row(run, monkeypatch):

@@ -85,6 +85,7 @@ def server():
         thread.join()
 
 
+@pytest.mark.slow
 def test_events_are_openlineages(example, tmp_path):
     """Two for each attempt, of one run of a job that is called the same for every date; a schema and each feature's attribution at the end."""
     file, out = tmp_path / "events.ndjson", tmp_path / "{date}"
@@ -174,6 +175,7 @@ def create_iceberg(rows, folder):
     return "iceberg:nights.prod.rows", ("iceberg", "nights.prod.rows"), table.metadata_location.rpartition("/")[2]
 
 
+@pytest.mark.slow
 def test_a_table_has_one_name_in_all_versions(example, tmp_path, kind):
     """Its version is said besides once it is known; columns are traced to that name too."""
     rows = pq.read_table(f"{example.data}/month=2", partitioning=None)

@@ -46,6 +46,7 @@ def test_a_run_says_how_it_was_made(serial, example):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_cluster_is_told_by_its_processes(example, serial, tmp_path):
     """Two made the parts, or one did before the other was there; what is published is the serial run's, byte for byte."""
     explain(example.model, example.data, tmp_path / "run", ids=["flight", "name"], workers=2)

@@ -135,7 +135,7 @@ def test_a_check_knows_the_record(example, tmp_path):
 
 
 @pytest.mark.slow
-def test_on_an_object_store_and_on_a_cluster(example, bucket):
+def test_on_an_object_store_and_on_a_cluster(example, bucket, forked):
     out = f"{bucket}/run"
     explain(example.model, example.data, out, workers=1, digest_inputs=True)
     assert [file.uri for file in read_inputs(out).data] == [str(path) for path in sorted(Path(example.data).rglob("*.parquet"))]

@@ -89,9 +89,9 @@ def test_what_is_damaged_is_not_replaced(changing, tmp_path, name):
                 run(out, if_changed=if_changed)
 
 
-@pytest.mark.parametrize("below", ["attributions", "attributions/more/deep", "summary/x", "_replacements/x", "replacements/x", "after/x"])
 @pytest.mark.parametrize("finished", [True, False])
-def test_a_run_in_a_folder_of_another_run_s_own_is_refused(changing, tmp_path, below, finished):
+@pytest.mark.slow
+def test_a_run_in_a_folder_of_another_run_s_own_is_refused(changing, tmp_path, finished):
     """Readers of that run would find the rows of both; also through a link. Elsewhere in its folder it may lie."""
     _, run, _ = changing
     out = tmp_path / "run"
@@ -100,7 +100,8 @@ def test_a_run_in_a_folder_of_another_run_s_own_is_refused(changing, tmp_path, b
         (out / "manifest.json").unlink()
     before = contents(out)
     (tmp_path / "link").symlink_to(out / "attributions")
-    for place in (out / below, tmp_path / "link" / "x"):
+    own = ("attributions", "attributions/more/deep", "summary/x", "_replacements/x", "replacements/x", "after/x")
+    for place in (*(out / below for below in own), tmp_path / "link" / "x"):
         with pytest.raises(UsageError, match=rf"{place}: lies in [a-z_]+/ of the run in {out}, which is that run's own; choose another output$"):
             run(place)
     assert contents(out) == before

@@ -24,6 +24,7 @@ def _plan(example, data, out, **options):
 
 
 @pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.slow
 def test_a_finished_run_is_planned_alike_without_tables(example, tmp_path, asked):
     """Not a field differs; what is asked for otherwise is planned with tables."""
     asked = {name: example.data if given == "rows" else given for name, given in asked.items()}

@@ -163,6 +163,7 @@ def test_a_scheduler_that_is_away_is_said(example, tmp_path, blocks):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_runs_are_the_same(example, tmp_path, monkeypatch, two_workers):
     """Byte for byte, also where the footers of a background are read by worker processes."""
     write_copies(example, tmp_path / "data", *NAMES)

@@ -38,7 +38,7 @@ def test_it_moves_forward_only(example, root):
 
     def named(run, day, **given):
         out = storage.join(root, "runs", run)
-        explain(example.model, example.data, out, scheduler="serial", latest=latest, date=day, **given)
+        explain(example.model, f"{example.data}/month=1/*.parquet", out, scheduler="serial", latest=latest, date=day, **given)
         found = read_latest(latest)
         assert found.manifest == hashlib.sha256(storage.read(storage.join(found.run, "manifest.json"))).hexdigest()
         return found.date, found.run.removeprefix(storage.join(root, "runs/"))

@@ -51,6 +51,7 @@ def rows_of(run):
 
 @pytest.mark.parametrize("given", [{"scheduler": "serial"}, {"workers": 2}])
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_a_damaged_column_chunk_costs_its_work_item(example, data, tmp_path, given):
     """File, row group and column are named, rows in are rows out and rows rejected, and the other parts are those of a sound run."""
     for path in data.rglob("*.parquet"):
@@ -71,6 +72,7 @@ def test_a_damaged_column_chunk_costs_its_work_item(example, data, tmp_path, giv
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"a,b\n1,2\n" * 100, b"PAR1" + b"\0" * 100 + b"\xff\xff\xff\x7fPARE"])
+@pytest.mark.slow
 def test_a_file_that_is_no_parquet_file_is_left_out(example, data, tmp_path, damage, capsys):
     """While planning; the command line says so and has an exit code for it, also when there is nothing left to do."""
     (data / DAMAGED).write_bytes(damage)
@@ -128,6 +130,7 @@ def test_nothing_is_published_where_nothing_is_left(example, data, tmp_path):
     assert not (tmp_path / "run" / "manifest.json").exists()
 
 
+@pytest.mark.slow
 def test_what_was_rejected_stays_rejected(example, data, tmp_path, monkeypatch):
     """A run that ends between its decision and its manifest is finished as it was decided, also where the data can be read by then."""
     sound = (data / DAMAGED).read_bytes()

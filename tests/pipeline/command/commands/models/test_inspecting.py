@@ -91,6 +91,7 @@ def test_all_methods_are_measured_or_refused(example, capsys, monkeypatch):
     assert said.err.splitlines() == [f"leafledger: measuring {name}" for name in METHODS]
 
 
+@pytest.mark.slow
 def test_tables_of_leaves_are_written(counting, tmp_path, capsys, monkeypatch):
     """And said; with JSON they are not, and where somebody waits long it says how far it is."""
     out = str(tmp_path / "tables.parquet")
