@@ -161,7 +161,7 @@ platforms: setup
 
 # Kernels as plain Python, every line of them run.
 coverage: setup
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov -m "not again" --hypothesis-profile covered
 
 # The card's kernels on a card; the other tests let threads play one.
 cuda: setup
