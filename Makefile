@@ -27,9 +27,10 @@ unexport PYTHONDONTWRITEBYTECODE
 setup: $(VENV)/.complete
 
 # Packages into an environment, by uv, which is ten times as fast as pip, or by pip where uv finds no packages, since it does not read pip's
-# configuration: $(call install,folder,arguments). Compiled, as pip does it: many a process may import them where Python may not write.
+# configuration: $(call install,folder,arguments). Compiled where one works, as pip does it: many a process may import them where Python may not write.
+# What one command runs in compiles what it imports, a fraction.
 define install
-	$(BIN)/uv pip install --quiet --compile-bytecode --python $(1)/bin/python $(2) || \
+	$(BIN)/uv pip install --quiet $(if $(filter $(VENV),$(1)),--compile-bytecode) --python $(1)/bin/python $(2) || \
 	{ $(1)/bin/pip install --quiet --disable-pip-version-check pip==$(PIP_VERSION) && $(1)/bin/pip install --quiet --disable-pip-version-check $(2); }
 endef
 
@@ -75,7 +76,7 @@ test: setup
 
 # What `make test` leaves out where no TESTS are named: more cases of what it holds on a few, larger ones, the same on clusters of processes.
 test-more: setup
-	$(BIN)/python -m pytest -m more --numprocesses 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -m more --numprocesses 2 --dist loadfile --no-loadscope-reorder $$(grep -rlE '\bmore\(|mark\.more\b' tests --include='test_*.py')
 
 # What one runs while working, a few minutes: no servers, clusters or pages, the middle case of each test, few drawn examples.
 test-quick: setup
@@ -161,7 +162,7 @@ platforms: setup
 
 # Kernels as plain Python, every line of them run.
 coverage: setup
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest tests/kernels --cov -m "not again" --hypothesis-profile covered
 
 # The card's kernels on a card; the other tests let threads play one.
 cuda: setup

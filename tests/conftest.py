@@ -47,6 +47,8 @@ settings.register_profile("compiled", deadline=None, max_examples=20, suppress_h
 settings.register_profile("long", parent=settings.get_profile("compiled"), max_examples=200)
 # Kernels as plain Python are slow, and their coverage must not depend on what is drawn.
 settings.register_profile("interpreted", parent=settings.get_profile("compiled"), max_examples=20, derandomize=True)
+# Lines and branches are all reached by few examples; that what kernels compute is right, others show.
+settings.register_profile("covered", parent=settings.get_profile("interpreted"), max_examples=5)
 # An index that is out of bounds is so on nearly every forest; what is right, `make test` checks on more of them.
 settings.register_profile("checked", parent=settings.get_profile("compiled"), max_examples=20)
 PROFILE = "interpreted" if config.DISABLE_JIT else "checked" if config.BOUNDSCHECK else "compiled"
@@ -69,6 +71,7 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    config.addinivalue_line("markers", "again: takes long as plain Python, and runs no line that others do not: `make coverage` leaves it out")
     config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
     config.addinivalue_line("markers", "more: what `make test` holds on fewer cases, left to `make test-more`")
     config.addinivalue_line("markers", "slow: takes half a second of CPU or more, does not run with --quick")

@@ -14,8 +14,9 @@ ROOT = Path(__file__).parents[1]
 NAMES = "import importlib.metadata, sys, leafledger; print(leafledger.__file__, leafledger.__version__, importlib.metadata.version('leafledger'))"
 ATTRIBUTE = """
 import sys, numpy, pandas, leafledger
-found = leafledger.attribute(sys.argv[1], pandas.read_parquet(sys.argv[2]))
-print(found.phi.shape, numpy.allclose(found.phi.sum(2) + found.base, found.margin), len(found.to_frame()))
+for model in sys.argv[2:]:
+    found = leafledger.attribute(model, pandas.read_parquet(sys.argv[1]))
+    print(model, found.phi.shape, numpy.allclose(found.phi.sum(2) + found.base, found.margin), len(found.to_frame()))
 foreign = {"catboost", "lightgbm", "prefect", "s3fs", "sklearn", "skops", "xgboost"} & set(sys.modules)
 assert not foreign, foreign
 """
@@ -43,11 +44,12 @@ def check_packages(python: Path) -> None:
 
 def check_models(python: Path, models: list[Path], rows: Path) -> None:
     """In Python: rows are attributed by the file of every library, which is not there."""
-    for model in models:
-        done = call(python, ATTRIBUTE, model, rows)
-        assert done.returncode == 0, f"{model.name}: {done.stderr}"
-        assert " True " in done.stdout, f"{model.name}: {done.stdout}"
-        print(f"{model.name}: {done.stdout.strip()}")
+    done = call(python, ATTRIBUTE, rows, *models)
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    for model, said in zip(models, done.stdout.splitlines(), strict=True):
+        assert said.startswith(f"{model} "), said
+        assert " True " in said, said
+        print(f"{model.name}: {said.removeprefix(f'{model} ')}")
 
 
 def check_run(python: Path, model: Path, folder: Path) -> None:

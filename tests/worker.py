@@ -17,6 +17,15 @@ import skops.io
 import xgboost
 from sklearn.ensemble import RandomForestRegressor
 
+from leafledger import explain
+
+EXPLAIN_AND_CHECK = """
+import sys, leafledger
+rows, *runs = sys.argv[1:]
+for model, out in zip(runs[::2], runs[1::2]):
+    leafledger.explain(model, rows, out, scheduler="serial")
+    assert leafledger.check_run(out, deep=True).sound, out
+"""
 ABSENT = {"catboost", "lightgbm", "mlflow-skinny", "prefect", "scikit-learn", "skops", "xgboost"}
 N_ROWS = 400
 
@@ -73,18 +82,21 @@ def cluster(worker: Path) -> Iterator[str]:
 
 
 def check_same(worker: Path, folder: Path) -> None:
-    """Explain, check and compare with the files of every library: the same bytes as here, and on a cluster of such workers."""
-    here, rows, models = Path(sys.executable), folder / "rows.parquet", list(write_models(folder))
+    """Explain and check with the files of every library, one of them by the command: the same bytes as here, and on a cluster of such workers."""
+    rows, models = folder / "rows.parquet", list(write_models(folder))
+    got = {model: folder / f"there-{model.name}" for model in models}
+    run(worker, "explain", models[0], rows, "--out", got[models[0]], "--scheduler", "serial")
+    run(worker, "check", got[models[0]], "--deep")
+    others = [path for model in models[1:] for path in (model, got[model])]
+    subprocess.run([worker, "-c", EXPLAIN_AND_CHECK, rows, *others], check=True, cwd=tempfile.gettempdir())
     for model in models:
-        expected, got = folder / f"here-{model.name}", folder / f"there-{model.name}"
-        run(here, "explain", model, rows, "--out", expected, "--scheduler", "serial")
-        run(worker, "explain", model, rows, "--out", got, "--scheduler", "serial")
+        expected = folder / f"here-{model.name}"
+        explain(model, rows, expected, scheduler="serial")
         assert published(expected), f"{expected} holds no table"
-        assert published(got) == published(expected), f"{got} differs from {expected}"
-        run(worker, "check", got, "--deep")
+        assert published(got[model]) == published(expected), f"{got[model]} differs from {expected}"
         print(f"{model.name}: the same bytes, checked")
     with cluster(worker) as address:
-        run(here, "explain", models[0], rows, "--out", folder / "cluster", "--scheduler", address)
+        explain(models[0], rows, folder / "cluster", scheduler=address)
     assert published(folder / "cluster") == published(folder / f"here-{models[0].name}"), "the cluster's run differs"
     print("a cluster of that environment, its client of this one: the same bytes")
     print(run(worker, "compare", models[0], rows, "--methods", "shapley,banzhaf", "--out", folder / "compared.parquet", "--quiet"))

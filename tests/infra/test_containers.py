@@ -88,7 +88,7 @@ def test_the_bill_of_materials_is_one(tmp_path):
     from cyclonedx.validation.json import JsonStrictValidator
 
     file = tmp_path / "sbom.cdx.json"
-    code, said = call("cyclonedx-py", "environment", "--output-reproducible", "--output-file", file)
+    code, said = call("cyclonedx-py", "environment", "--output-reproducible", "--no-validate", "--output-file", file)  # which is done here
     assert code == 0, said
     found = json.loads(file.read_text())
     version = SchemaVersion.from_version(found["specVersion"])

@@ -156,7 +156,6 @@ sys.exit(main())
 @pytest.fixture
 def bucket(monkeypatch):
     """Buckets of flights, models and runs, and an environment that leads there."""
-    pytest.importorskip("moto", reason="a store is only among what all tests need, not in the environment of deployments")
     import s3fs
 
     from tests.moto_store import run_moto

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import uuid
+from functools import cache
 from pathlib import Path
 from unittest.mock import AsyncMock
 
@@ -39,6 +40,7 @@ def strict(schema):
     return [strict(each) for each in schema] if isinstance(schema, list) else schema
 
 
+@cache
 def custom_schemas():
     """Schemas of the operator's own kinds."""
     found = {}
@@ -51,7 +53,13 @@ def custom_schemas():
 
 
 def check(manifest):
-    """By the newest schemas, with nothing in it that they do not name."""
+    """By the newest schemas, with nothing in it that they do not name; the same manifest once."""
+    check_text(json.dumps(manifest))
+
+
+@cache
+def check_text(text):
+    manifest = json.loads(text)
     if manifest["apiVersion"].startswith("kubernetes.dask.org/"):
         jsonschema.validate(manifest, custom_schemas()[manifest["kind"]])
         for part in ("scheduler", "worker") if manifest["kind"] == "DaskCluster" else ():

@@ -83,6 +83,7 @@ def test_buffers_are_reused_without_a_trace(data, ensemble):
     assert (found[0][1] == found[1][1]).all()
 
 
+@pytest.mark.again
 @pytest.mark.usefixtures("trees")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), ensemble=forests(max_depth=6))

@@ -109,6 +109,7 @@ def test_atoms_without_weight_do_not_count():
     assert [part.tolist() for part in measure(9, atoms)] == [[0.25], [1.0]]
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("n_players", [1, 6, 41, 200])
 @pytest.mark.slow
 def test_many_atoms_are_reduced(n_players):
@@ -272,6 +273,7 @@ def test_heights_are_numbers(density, says):
         density_atoms(6, density)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("n_players", [9, 200, 700])
 def test_narrow_peaks_are_seen(n_players):
     """Where half of many players are present the integrand is a peak at 1/2: C(n - 1, k) t^k (1 - t)^(n - 1 - k) has the integral 1 / n."""

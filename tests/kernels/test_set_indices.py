@@ -14,6 +14,7 @@ from tests.kernels.interacting import point
 ROUNDED = 1e-15  # of weights, relative to their magnitudes
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("index", INDICES)
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 @pytest.mark.parametrize("n_players", [1, 2, 5])
@@ -27,6 +28,7 @@ def test_weights_are_those_of_a_game_of_one_coalition(index, order, n_players):
         assert abs(found.coalitions(others + 1)[size - 1, others, 0] - float(value)) < ROUNDED
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("index", INDICES)
 @pytest.mark.parametrize("n_players", [3, 6, 14, 24])
 def test_points_and_coalitions_agree_on_every_product(index, n_players):

@@ -36,6 +36,7 @@ def test_none_is_nearer_and_all_cross(data, ensemble):
                 assert np.isnan(found.until[f, i])
 
 
+@pytest.mark.again
 def test_blocks_of_rows_are_rows_one_by_one():
     """More rows than walk a tree together."""
     rng = np.random.default_rng(0)
@@ -59,6 +60,9 @@ def test_until_says_where_the_crossing_ends():
     found, _ = change_rows(ensemble, np.array([[2.9]]), 0.5, 0.5, down=False)
     assert_array_equal(found.value[0], above[2:])
     assert_array_equal(found.until, [[np.nan]])
+    found, _ = change_rows(ensemble, np.array([[2.1], [0.5]]), 0.5, 0.5, up=False)
+    assert_array_equal(found.value, [[2.0, np.nan]])
+    assert_array_equal(found.until, [[above[0], np.nan]])
 
 
 def test_bins_without_a_supported_value_are_passed_over():

@@ -73,6 +73,7 @@ def test_values_within_groups_run_on_processors(name, given):
     assert "Owen values" in module.find_obstacle(METHODS[name], prepared)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("n_rooms", [1, 2, 9])
 def test_threads_share_the_tables_and_wait_for_room(monkeypatch, n_rooms):
     """Slices on four threads have the bits of one after the other; as many are on the card at once as fit, and tables are sent once."""

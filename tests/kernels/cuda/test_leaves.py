@@ -60,6 +60,7 @@ def test_a_path_of_any_number_of_players(kept):
     assert_allclose(other, one, rtol=0, atol=EQUAL * np.abs(one).max())
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("kept", KEPT)
 def test_bits_of_a_row_do_not_depend_on_the_others(kept):
     """A row alone, among others, in another block: the same bits."""

@@ -20,6 +20,7 @@ def test_small_trees(data, ensemble):
     assert_allclose(one, other, rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", ["shapley", "banzhaf"])
 def test_symmetric_trees(name):
     """Trees of one, of four and of nine comparisons, all looked up; missing values and several trees."""

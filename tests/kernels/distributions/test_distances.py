@@ -164,6 +164,7 @@ def test_rare_categories_that_are_others_are_seen():
     assert measure_categories(*some)[1] < 1e-50
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(("n_categories", "n", "m"), [(500, 2000, 1000), (30, 40, 40), (1000, 5000, 800)])
 @pytest.mark.parametrize("power", [0.0, 1.0])
 def test_rare_categories_raise_no_false_alarms(n_categories, n, m, power):

@@ -92,6 +92,7 @@ def test_up_to_so_many_different_values_are_counted_one_by_one(n):
     assert_array_equal(found.counts, counts)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("values", [np.random.default_rng(0).normal(offset, 1.0, 20_000) for offset in (0.0, 1e3, -1e6)] + [draw(20_000), *FULL])
 def test_more_are_told_apart_by_as_many_bits_as_fit(values):
     """The level is the lowest that leaves so many cells, and values of one cell are those with these bits in common, by Python's integers."""
@@ -113,6 +114,7 @@ def test_cells_follow_the_spread_and_not_the_magnitude():
         assert (upper - lower).max() <= 1 / 1000
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("seed", range(4))
 def test_pieces_in_any_order_and_grouping_count_the_same(seed):
     """One by one, all at once, in a tree, backwards, and in one tally: the same level, cells and counts."""

@@ -70,6 +70,7 @@ def _run(folder: Path) -> tuple[int, int]:
     return int(count), int(compiled)
 
 
+@pytest.mark.again
 @pytest.mark.slow
 def test_an_edited_file_reaches_the_kernels_of_others(tmp_path):
     """A kernel follows a constant in a file that it imports from; what nobody edited is not compiled again, even if its files are newer."""
@@ -172,6 +173,7 @@ def test_without_any_folder_kernels_are_compiled_anew(homeless, tmp_path, monkey
         assert jit(_same)(3) == 3
 
 
+@pytest.mark.again
 @pytest.mark.slow
 def test_an_image_that_cannot_be_written_runs(tmp_path):
     """In a process of its own: no folder in the package, none in the home; the next process finds what this one compiled."""

@@ -17,6 +17,7 @@ from tests.strategies import batches, forests, partitions
 from tests.trees import one_tree
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(("name", "kept"), each_and_mixed("shapley", *WEIGHTS))
 @given(data=st.data(), ensemble=forests(max_features=4))
 def test_values_are_those_of_the_definition(data, ensemble, name, kept):
@@ -31,6 +32,7 @@ def test_values_are_those_of_the_definition(data, ensemble, name, kept):
         assert_allclose(phi.sum(axis=2) + base, margin, rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(("name", "kept"), each_and_mixed("owen", "shapley", "two_step"))
 @given(data=st.data(), ensemble=forests(max_trees=2, max_features=5))
 def test_values_of_a_partition_are_those_of_the_definition(data, ensemble, name, kept):

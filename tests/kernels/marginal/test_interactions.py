@@ -36,6 +36,7 @@ def interact(name, ensemble, rows, background, group=None, kept=KEPT["tables"], 
     return found, buffers
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(("name", "kept"), each_and_mixed("shapley", *WEIGHTS))
 @given(data=st.data(), ensemble=forests(max_features=4))
 def test_interactions_are_those_of_the_definition(data, ensemble, name, kept):
@@ -45,6 +46,7 @@ def test_interactions_are_those_of_the_definition(data, ensemble, name, kept):
     assert_allclose(found, [naive.interactions(ensemble, row, WEIGHTS[name], background) for row in rows], rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("kept", KEPT)
 @given(data=st.data(), ensemble=forests(max_trees=3, max_features=6))
 def test_with_nobody_or_everybody_else_they_are_differences_of_four_values(data, ensemble, kept):
@@ -64,6 +66,7 @@ def test_with_nobody_or_everybody_else_they_are_differences_of_four_values(data,
             assert_allclose(found[0, :, i, j], expected, rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @settings(max_examples=2 if config.DISABLE_JIT else 20)
 @given(seed=st.integers(0, 2**32 - 1))
 @pytest.mark.parametrize("kept", KEPT)

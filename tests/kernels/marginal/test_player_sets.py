@@ -65,6 +65,7 @@ def test_methods_with_a_measure_of_their_own_keep_it(data, ensemble, name):
     check_sets(found, ensemble, rows, by_measure(3, WEIGHTS[name]), ensemble.n_features, ATOL, background=background)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("index", [index for index, said in INDICES.items() if said.adds_up])
 def test_long_paths_are_the_same_whatever_is_kept(index):
     """Eleven players on a path, fewer where every step of them is Python's; every row's sets add up to its margin less the base value."""

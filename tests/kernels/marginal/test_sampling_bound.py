@@ -59,6 +59,7 @@ def test_the_bound_is_as_printed(model):
     assert_allclose(bound_sampling(model.ensemble, 2000), found / 2, rtol=1e-12)
 
 
+@pytest.mark.again
 def test_the_bound_holds(model):
     """Root mean squared errors over samples of 100 rows, of rows that stand for all."""
     truth, errors = attribute(model, ROWS[:50], background=ROWS).phi, []

@@ -42,6 +42,7 @@ MORE = {"probabilistic": {"sizes": (0.2, 0.3, 0.5)}, "asymmetric": {"sequence": 
 FEATURES = st.sampled_from(((0, 1), (0, 1, 2), (0, 1, 0, 2), (2, 2, 1, 0), (0, 0, 0), (3, 1, 0, 2)))
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", WEIGHTS)
 @settings(max_examples=8)
 @given(seed=st.integers(0, 99), features=FEATURES)

@@ -47,6 +47,7 @@ def lot_of(rows=BACKGROUND):
     return assign_groups(0, len(rows), len(rows))
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(("name", "group"), [("shapley", None), ("banzhaf", None), ("probabilistic", None), ("owen", np.array([0, 0, 1]))])
 def test_errors_are_those_of_the_jackknife(name, group):
     """Values against all rows but a lot's, one lot after the other; against all rows they are what they are without errors, bit for bit."""

@@ -62,6 +62,7 @@ def test_coalitional_values_are_those_of_the_definition(data, ensemble, across, 
     assert_allclose(phi, expected, rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("across", LEVELS)
 @given(data=st.data(), ensemble=LARGE)
 @pytest.mark.slow

@@ -168,6 +168,7 @@ def test_groups_of_features_are_players(data, ensemble):
     assert_allclose(phi, [naive.quotient_semivalue(ensemble, row, group, n_groups + 1, weight) for row in rows], rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", [name for name in DISTRIBUTIONS if name != "alternating"])
 @pytest.mark.parametrize("depth", DEPTHS)
 def test_deep_chains_are_exact(name, depth):
@@ -187,6 +188,7 @@ def test_the_smallest_values_keep_their_digits(depth):
         assert_allclose(phi[0, 0], 2.0 ** (size - depth), rtol=1e-12)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(("n_splits", "n_features", "width"), [(40, 5, 1), (30, 20, 2)] if config.DISABLE_JIT else [(400, 9, 1), (300, 90, 3)])
 def test_deep_random_trees_agree_with_quadratures(n_splits, n_features, width):
     """Players met again and again, branches without cover, several batches of rows: the same semivalues as by points."""

@@ -65,6 +65,7 @@ def test_shapley_values_add_up_to_the_margin(data, ensemble):
     assert_allclose(base, empty, rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", ["shapley", "banzhaf", "beta"])
 @pytest.mark.parametrize("depth", [1, 2, 9, 17, 30] if config.DISABLE_JIT else [1, 2, 9, 17, 100, 400, 1000])
 def test_deep_chains_are_exact(name, depth):

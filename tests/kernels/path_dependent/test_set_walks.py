@@ -15,6 +15,7 @@ from tests.trees import chain, join
 SIGNED = 10 * ATOL  # signed weights of five players add up to 10 in size
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("index", INDICES)
 @given(data=st.data(), ensemble=forests(max_trees=2))
 @settings(max_examples=12)
@@ -59,6 +60,7 @@ def test_measures_on_the_border_lose_nothing(p):
     check_sets(found, ensemble, row, by_measure(4, point(p)), 5, ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("order", [1, 2, 3, 9])
 @pytest.mark.parametrize("index", [index for index, said in INDICES.items() if said.adds_up])
 @pytest.mark.usefixtures("walked")

@@ -148,6 +148,7 @@ def test_a_value_that_becomes_zero_is_missing_where_zeros_are(z, missing_left):
         assert start == (1.0 if missing_left else 4.0)
 
 
+@pytest.mark.again
 def test_a_function_is_the_noise_that_it_says():
     """The same gaps as of the family that it is, of one feature and of all."""
     rows = np.random.default_rng(0).normal(size=(4, 3))
@@ -173,6 +174,7 @@ def test_features_are_drawn_one_by_one():
         assert_allclose(gaps[i, 0], float(perturbed.mean_gap(gap, outcomes, np.argsort(ranks[i, 0]).tolist())[0]), rtol=1e-9)
 
 
+@pytest.mark.again
 def test_estimates_are_of_each_features_noise(monkeypatch):
     """Within their standard errors of exact gaps."""
     monkeypatch.setattr(sampling, "POINTS", BATCH if config.DISABLE_JIT else sampling.POINTS)

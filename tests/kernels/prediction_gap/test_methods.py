@@ -23,6 +23,7 @@ from tests.strategies import batches, forests, partitions
 from tests.trees import stumps
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("ranking", RANKINGS)
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3, max_features=3), noise=st.sampled_from(NOISES))
 def test_rankings_are_those_of_the_method_that_ranks(data, ensemble, ranking, noise):
@@ -72,6 +73,7 @@ def test_a_greedy_ranking_takes_a_pass_for_every_feature_ranked(top, passes):
         prepare(ensemble, METHODS["gap_greedy"], asked | {"budget": float(passes * visits - 1)})
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", ["gap", "gap_greedy"])
 @pytest.mark.parametrize("grouped", [False, True])
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=2, max_features=3))

@@ -155,6 +155,7 @@ def test_sampling_draws_from_data_too():
         assert (np.abs(found - exact) < 5 * error).all()
 
 
+@pytest.mark.again
 @pytest.mark.usefixtures("_few_points")
 @pytest.mark.parametrize("how", ["noise", "drawn", "groups"])
 def test_sampled_greedy_rankings_are_greedy(how):

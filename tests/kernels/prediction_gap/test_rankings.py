@@ -23,6 +23,7 @@ from tests.strategies import batches, forests
 from tests.trees import stumps
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(
     ("noise", "scale"), list(zip(NOISES, [(), (0.5,), (0.5, 0.0, 2.0)], strict=True)), ids=lambda given_: getattr(given_, "name", None)
 )

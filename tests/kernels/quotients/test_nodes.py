@@ -26,6 +26,7 @@ def find_error(quantity, rows_within, low, high, n_rows=100_000):
     return worst, int(nodes.size[0])
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(("rows_within", "low", "high"), RANGES)
 @pytest.mark.parametrize("name", KINDS)
 def test_few_margins_have_the_quotients_of_all(name, rows_within, low, high):

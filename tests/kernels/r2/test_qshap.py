@@ -92,6 +92,7 @@ def test_the_tree_of_figure_1_has_the_values_of_its_game(way, share):
     assert_allclose([residual[0], start], [label - 20, m[()]], rtol=1e-13)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize(("n_trees", "depth", "n_features"), [(3, 3, 6), (1, 4, 30), (1, 4 if config.DISABLE_JIT else 5, 8)])
 def test_losses_add_up_and_do_not_depend_on_the_way(n_trees, depth, n_features):
     """On every row losses sum to (label - start)^2 - (label - margin)^2 + remainder; expansions and pairs of leaves give the same."""
@@ -110,6 +111,7 @@ def test_losses_add_up_and_do_not_depend_on_the_way(n_trees, depth, n_features):
     assert_allclose(found["by pairs"][0], found["expanded"][0], rtol=0, atol=1e-11)
 
 
+@pytest.mark.again
 def test_a_chain_of_many_players_has_the_values_of_its_symmetric_game():
     """A leaf at the end of 16 splits of as many features, all satisfied: m(S) is the product of the others' shares, equal for all; the rest
     follows by symmetry and additivity, and no expansion has room for the 2^16 sets of players."""
@@ -122,6 +124,7 @@ def test_a_chain_of_many_players_has_the_values_of_its_symmetric_game():
     assert_allclose(loss[0], ((3 - empty) ** 2 - 4) / n, rtol=1e-11)
 
 
+@pytest.mark.again
 def test_a_chain_that_a_row_leaves_half_way_has_the_values_of_a_small_game():
     """Of 14 splits of as many features the row fails the last: m is a product over the others while that one is absent, and 0 else, so the
     others share its value by symmetry and its own is a sum over how many are there."""

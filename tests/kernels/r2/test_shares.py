@@ -183,6 +183,7 @@ def test_rows_without_weight_do_not_count():
     assert same_bits(found, kept)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("offset", [0.0, 1e12])
 def test_shares_and_the_named_remainder_add_up_to_r2(offset):
     """Of a forest: R^2 less the shares is what the trees' means and a start other than the mean of the labels take, - (sum of remainders + w (mean -
@@ -219,6 +220,7 @@ def test_an_offset_in_the_first_tree_loses_no_digits():
     assert np.abs(residual).max() < 20
 
 
+@pytest.mark.again
 def test_standard_errors_are_the_spread_of_repetitions():
     """Given a model, shares of 200 samples of 100 rows spread as their standard errors say, within the 10 % that 200 samples can tell."""
     draw = np.random.default_rng(6)

@@ -22,6 +22,7 @@ from tests.strategies import batches, forests
 from tests.trees import chain
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("ranking", RANKINGS)
 @given(data=st.data(), ensemble=forests(max_trees=2, max_depth=3))
 def test_curves_are_those_of_the_method_that_ranks(data, ensemble, ranking):

@@ -65,6 +65,7 @@ def test_polynomials_are_the_extension_of_the_game(data, ensemble):
         assert_allclose(gained[k, :, i], expected[1], rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("n_players", [1, 2, 3, 4, 5])
 def test_trees_of_so_many_players(n_players):
     """One that asks for all of them, and again for the first; also where the rows are not the first of a buffer."""

@@ -129,6 +129,7 @@ SYMMETRIC = {
 NINE_DEEP = pytest.param("nine deep", 40, marks=pytest.mark.skipif(config.DISABLE_JIT, reason="half a million entries"))
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("groups", [None, np.array([0, 0, 1, 1, 2, 3, 4, 5, 6, 7])], ids=["features", "groups"])
 @pytest.mark.parametrize(("name", "n"), [("one", 600), ("two to six", 40), ("again", 40), NINE_DEEP], ids=str)
 def test_trees_that_are_looked_up_are_climbed_as_those_that_are_walked(name, n, groups):

@@ -75,6 +75,7 @@ def test_groups_of_one_are_steps_of_a_chain(data, ensemble):
         assert_allclose(phi[0, k, list(sequence)], np.diff(known), rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 def test_deep_trees_keep_their_digits():
     """A chain of 300 splits of 6 features in three groups: groups have what they change when the groups before them are known."""
     depth, n = 300, 6
@@ -90,6 +91,7 @@ def test_deep_trees_keep_their_digits():
         assert_allclose([found[0, group == g].sum() for g in sequence], steps, rtol=0, atol=1e-12)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("kept", [*KEPT.values(), (0, 12), (0, 13)])
 def test_tables_are_no_larger_than_said(kept):
     """In every sequence, which is not known when memory is planned: also of a leaf whose twelve players of a group fit into sums by themselves."""

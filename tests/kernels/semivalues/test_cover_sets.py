@@ -30,6 +30,7 @@ def covered(monkeypatch):
     monkeypatch.setattr(cover_sets, "ENTRIES_PER_NODE", 1e9)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("index", INDICES)
 @given(data=st.data(), ensemble=forests(max_trees=2))
 @settings(max_examples=10)
@@ -70,6 +71,7 @@ def model():
     return join([*(grown(rng, 1, 5, 15) for _ in range(6)), *(chain(rng.permutation(15)[:14], values, covers, 15) for _ in range(2))])
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("index", INDICES)
 def test_tables_are_as_walks(index, monkeypatch):
     """In all that a row has, by the choice that is made by itself; pairs alone where every step is Python's."""
@@ -86,6 +88,7 @@ def test_tables_are_as_walks(index, monkeypatch):
     assert np.abs(one - other).max() <= ROUNDED * np.abs(other).max()
 
 
+@pytest.mark.again
 def test_every_row_adds_up_over_both():
     """Tables and walks add to the same sets."""
     ensemble, rows = model(), np.random.default_rng(13).random((9, 15))
@@ -103,6 +106,7 @@ def choose(ensemble, index, order):
     return chosen, look_up_covered(partitioner, played, forest, value, np.flatnonzero(chosen))
 
 
+@pytest.mark.again
 def test_trees_are_chosen_by_size_and_cost(monkeypatch):
     """Codes that are too long have none; tables that are too large for their tree; what is quicker walked; and what all together have no room for."""
     ensemble = model()

@@ -190,6 +190,7 @@ def test_weights_that_overflow_are_refused():
         explain("probabilistic", ensemble, np.zeros((1, 2000)), weights=(0.0,) * 2000)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("alpha", [*EXPONENTS, 1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("beta", [*EXPONENTS, 1e-3, 1.0, 1e6])
 @pytest.mark.parametrize("n_players", [1, 2, 3, 7, 20])

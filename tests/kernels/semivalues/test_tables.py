@@ -33,6 +33,7 @@ def test_looking_up_gives_what_walking_gives(data, ensemble):
     assert_allclose(found[0], found[1], rtol=0, atol=ATOL)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("features", [(0, 1, 2, 3, 4, 5), (2, 0, 2, 1, 2, 0), (0, 0, 0, 0, 0, 0, 0, 0)])
 def test_symmetric_trees_are_looked_up(features):
     """A level is one comparison, so depth 6 has 64 codes and not 63 splits; values are those of the definition."""

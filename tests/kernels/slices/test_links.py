@@ -57,6 +57,7 @@ def test_predictions_are_those_of_the_definition(name):
     assert_allclose(predict(Link(name, 1.5), margin), np.transpose(wanted), rtol=1e-14)
 
 
+@pytest.mark.again
 @SIZES
 @pytest.mark.parametrize("size", [1e-12, 1e-3, 1.0, 20.0, 300.0])
 def test_attributions_add_up_to_the_difference_of_predictions(name, size):
@@ -76,6 +77,7 @@ def test_margins_that_stay_have_the_slope_at_the_base_value():
         assert_allclose(phi[0, :, 0], [slope, -slope], rtol=1e-14)
 
 
+@pytest.mark.again
 def test_large_margins_make_no_numbers_that_are_none():
     margin = np.array([[-1e4, 1e4, -800.0, 800.0]])
     assert predict(Link("sigmoid"), margin).tolist() == [[0.0, 1.0, 0.0, 1.0]]
@@ -88,6 +90,7 @@ def test_large_margins_make_no_numbers_that_are_none():
         assert_allclose(phi[:, 0], predict(Link(name), both) - predict(Link(name), base)[:, None], rtol=0, atol=1e-11)
 
 
+@pytest.mark.again
 def test_a_line_of_more_panels_than_are_worth_it_is_found_out():
     """It ends, and what does not add up is seen by the residual."""
     base, margin = np.zeros(2), np.array([[1e300], [-1e300]])

@@ -16,6 +16,7 @@ from tests.kernels.weighted.carrying import PLENTY
 from tests.trees import grown
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("kept", KEPT)
 def test_each_row_adds_its_weights_where_it_is_counted(kept, monkeypatch):
     """In tables and in patterns; rows alone are what the game without weights counts."""

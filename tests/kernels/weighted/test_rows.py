@@ -45,6 +45,7 @@ def check(ensemble, rows, background, quantity, found, values, players):
     assert (find_carried_misses(found.phi, found, n) <= RELATIVE).all()
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", KINDS)
 @given(data=st.data(), ensemble=forests(max_trees=2, max_features=4))
 def test_values_are_those_of_the_definition(data, ensemble, name):
@@ -103,6 +104,7 @@ def test_values_of_a_partition_are_carried_alike(data, ensemble, name):
     check(ensemble, rows, background, quantity, found, lambda row, other: define(ensemble, row, group, other), prepared.players)
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", [name for name in KINDS if name != "squared"])
 @pytest.mark.parametrize("shift", [-30.0, 30.0])
 def test_saturated_rows_keep_the_digits_of_their_own(name, shift):
@@ -132,6 +134,7 @@ def test_one_background_row_and_constant_models_are_carried():
     assert carry("shapley", prepared, rows[:, :2], np.ones(3)).ends[0, BASE, :3].tolist() == [0.25] * 3
 
 
+@pytest.mark.again
 @pytest.mark.parametrize("name", ["sigmoid", "log"])
 def test_bits_do_not_depend_on_how_a_background_is_read(name):
     """In one part or in many, in any order of its rows."""
@@ -145,6 +148,7 @@ def test_bits_do_not_depend_on_how_a_background_is_read(name):
     assert_array_equal(carry("shapley", first, rows[::-1], labels_for(name, 7)[::-1]).phi[:, :, :7][:, :, ::-1], phi[:, :, :7])
 
 
+@pytest.mark.again
 def test_errors_are_those_without_each_lot():
     """With and without, by the nodes of all rows; a lot's values are those of the other rows as a background."""
     rng = np.random.default_rng(6)
