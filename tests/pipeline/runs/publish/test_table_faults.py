@@ -149,6 +149,7 @@ def run_together(run, days, owner, name, monkeypatch):
     return len(met)
 
 
+@pytest.mark.slow
 def test_two_at_once_commit_once(night, kind, monkeypatch):
     """Both have looked when the first commits; the second is refused by the log, looks again and finds it done."""
     run, _, there = night
@@ -159,6 +160,7 @@ def test_two_at_once_commit_once(night, kind, monkeypatch):
     assert plain(there.by_polars()).equals(expected(f"{there.root}/date=2026-11-21", f"{there.root}/date=2026-11-22"))
 
 
+@pytest.mark.slow
 def test_two_at_once_make_one_table(night, kind, monkeypatch):
     """Neither has found one; the second is refused, looks again and adds its own night."""
     run, _, there = night
@@ -209,6 +211,7 @@ def rewrite(there):
         there.open().overwrite(there.open().scan().to_arrow())
 
 
+@pytest.mark.slow
 def test_rows_that_others_rewrote_are_not_replaced(night):
     """They are in files that are none of the run's; again is still nothing to do."""
     run, late, there = night
@@ -221,6 +224,7 @@ def test_rows_that_others_rewrote_are_not_replaced(night):
         run("2026-11-22", if_changed="replace")
 
 
+@pytest.mark.slow
 def test_rows_that_others_rewrote_are_not_there_twice(night):
     """A run that replaces theirs without a table is told, and so is the next one with it: rows are there once, and can be read."""
     run, late, there = night
