@@ -43,10 +43,17 @@ class _Handler(WSGIRequestHandler):
         self.wfile.write(head.encode("latin-1") + (b"" if self.command == "HEAD" else data))
 
 
+def _make_app(service):
+    """Moto's of a service, without Flask's help for whoever writes one, which makes a class for each request."""
+    app = create_backend_app(service)
+    app.debug = False
+    return app
+
+
 @contextmanager
 def run_moto():
     """A moto server on a free port of the loopback address; its URL."""
-    server = make_server("127.0.0.1", 0, _Application(create_backend_app), threaded=True, request_handler=_Handler)
+    server = make_server("127.0.0.1", 0, _Application(_make_app), threaded=True, request_handler=_Handler)
     serving = threading.Thread(target=server.serve_forever, daemon=True)
     serving.start()
     try:

@@ -93,7 +93,7 @@ class ObjectStore:
         return self.dialect.is_folder(self.filesystem, entry)
 
     def read(self, path: str, end: int | None = None) -> bytes:
-        return self._call("cat_file", path, **({} if end is None else {"start": 0, "end": end}))
+        return self.dialect.read(self.filesystem, path) if end is None else self._call("cat_file", path, start=0, end=end)
 
     def open(self, path: str, ahead: bool) -> Any:
         file = self.filesystem.open(path, "rb", cache_type="readahead" if ahead else "none")
@@ -141,7 +141,7 @@ class ObjectStore:
                 self.dialect.put_new(self.filesystem, path, source)
                 return True
             except OSError as error:
-                if isinstance(error, FileExistsError) or self._call("exists", path):
+                if isinstance(error, FileExistsError) or self.dialect.holds(self.filesystem, path):
                     return False
                 if not (left and isinstance(error, FSTimeoutError)):  # else it hung, which a client that awaits "100 Continue" does without limit
                     raise
@@ -150,12 +150,12 @@ class ObjectStore:
 
     def create(self, path: str, source: Path) -> bool:
         self.refresh()
-        return not self._call("exists", path) and self._put(path, source)
+        return not self.dialect.holds(self.filesystem, path) and self._put(path, source)
 
     def copy(self, path: str, target: str) -> bool:
         """By the store itself, without a byte through this machine, where it can and has done it when it answers; else by its bytes."""
         self.refresh()
-        if self._call("exists", target):
+        if self.dialect.holds(self.filesystem, target):
             return False
         with suppress(NotImplementedError):  # fsspec's word for a file system that copies nothing by itself
             if self.dialect.copies:

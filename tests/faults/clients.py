@@ -8,23 +8,18 @@ import signal
 
 import fsspec
 
+from tests.pipeline.forking import IMPORTED
+
 context = multiprocessing.get_context("forkserver")
-context.set_forkserver_preload(
-    [
-        "leafledger.pipeline.command.cli",
-        "leafledger.pipeline.runs.stages",
-        "leafledger.pipeline.runs.check.check",
-        "leafledger.pipeline.models",
-        "s3fs",
-        "moto",
-    ]
-)
+context.set_forkserver_preload([*IMPORTED, "s3fs", "tests.faults.preload"])
 
 
 def _run(environment: dict[str, str], arguments: list[str], said) -> None:
     from leafledger.pipeline.command.cli import main
+    from tests.faults.preload import dask_setup
 
     os.environ.update(environment)
+    dask_setup(None)
     fsspec.config.set_conf_env(fsspec.config.conf)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as err:
@@ -34,7 +29,7 @@ def _run(environment: dict[str, str], arguments: list[str], said) -> None:
 
 
 class Client:
-    """A command line in a process of its own."""
+    """A command line in a process of its own, with what the environment says in `preload`."""
 
     def __init__(self, environment: dict[str, str], arguments: list[str]):
         self._said, said = context.Pipe(duplex=False)

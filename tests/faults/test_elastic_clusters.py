@@ -14,16 +14,17 @@ import pytest
 from leafledger.pipeline.errors import UnfitCluster
 from tests.faults.interrupting import struck
 from tests.faults.preload import COMPILED, SECONDS
+from tests.pipeline.forking import forked_workers
 
 START_SECONDS = 400  # of a worker, beside other work
-ITEM_SECONDS = 1.0
+ITEM_SECONDS = 0.5
 
 
 @pytest.fixture(autouse=True)
-def _slowly(environment, monkeypatch):
+def _slowly(monkeypatch):
     """A dozen items take longer than a worker takes to start."""
     monkeypatch.setenv(SECONDS, str(ITEM_SECONDS))
-    with dask.config.set({"distributed.worker.preload": ["tests.faults.preload"]}):
+    with dask.config.set({"distributed.worker.preload": ["tests.faults.preload"]}), forked_workers(**{SECONDS: str(ITEM_SECONDS)}):
         yield
 
 
@@ -112,7 +113,7 @@ def test_a_worker_that_is_told_to_leave_gives_back_what_it_has(many, tally, tmp_
 
 def test_a_worker_that_comes_late_with_other_packages_is_refused(many, tally, tmp_path, start, join, monkeypatch):
     """Its parts might differ in their bits: the run ends in one line, and another does what is missing."""
-    monkeypatch.setenv(SECONDS, "8")
+    monkeypatch.setenv(SECONDS, "3")
     (tmp_path / "numba-0.0.7.dist-info").mkdir()
     (tmp_path / "numba-0.0.7.dist-info" / "METADATA").write_text("Metadata-Version: 2.1\nName: numba\nVersion: 0.0.7\n")
     local, out = start(1), str(tmp_path / "run")

@@ -26,7 +26,7 @@ def _slowly(monkeypatch):
 def test_a_run_outlives_its_scheduler(many, tally, tmp_path, start_cluster):
     """It says that it can be gone on with, and another cluster does what is missing."""
     out = str(tmp_path / "run")
-    address, (scheduler, *_) = start_cluster()
+    address, (scheduler, *_) = start_cluster(options=["--no-nanny"])
 
     def end():
         scheduler.kill()
@@ -37,7 +37,7 @@ def test_a_run_outlives_its_scheduler(many, tally, tmp_path, start_cluster):
     assert str(error).endswith("run again to go on from there")
     time.sleep(2)  # a worker may be finishing its item
     assert committed(out)
-    address, _ = start_cluster()
+    address, _ = start_cluster(options=["--no-nanny"])
     many.go_on(out, scheduler=address)
 
 
@@ -53,7 +53,7 @@ def test_a_scheduler_that_freezes_is_given_up(many, tally, tmp_path, start_clust
     """It answers nobody, and its connections stay: the run ends in bounded time, and once it thaws the next run does what is missing."""
     monkeypatch.setattr(patience, "REPLACE_SECONDS", 5)
     out = str(tmp_path / "run")
-    address, (scheduler, *_) = start_cluster()
+    address, (scheduler, *_) = start_cluster(options=["--no-nanny"])
 
     def freeze():
         scheduler.send_signal(signal.SIGSTOP)
@@ -81,7 +81,7 @@ def wait_until(true):
 def test_a_killed_client_leaves_nothing_on_its_scheduler(many, tally, tmp_path, start_cluster, monkeypatch):
     """What workers that come late have to do for its run, anybody's workers, goes with it; nobody has to finish the run for that."""
     monkeypatch.setenv(SECONDS, "10")
-    address, _ = start_cluster()
+    address, _ = start_cluster(options=["--no-nanny"])
     client = Client({}, ["explain", many.model, many.data, "--out", str(tmp_path / "run"), "--id", ID, "--scheduler", address])
     with distributed.Client(address) as other:
 

@@ -7,29 +7,35 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 
 from leafledger import check_run, explain
 from leafledger.pipeline.runs.records.folder import ATTEMPT
+from tests.faults.clients import Client
 from tests.faults.preload import DEADLY, DEADLY_FILE, SECONDS
 from tests.faults.verdict import ID, committed, contents
 from tests.pipeline.conftest import SMALL, damage, write_small
 from tests.pipeline.running import attributions
 
 SITE = os.path.join(os.path.dirname(__file__), "site")
+PATHS = {"PYTHONPATH": os.pathsep.join([SITE, os.getcwd(), os.environ.get("PYTHONPATH", "")])}  # of processes that try one item alone
 DIED = "the processes that it was given to died, every time"
 SEEDS = 10
 
 
+def arguments(data, out, threads, *told):
+    """Of a run on threads."""
+    return ["explain", data.model, data.data, "--out", out, "--id", ID, "--threads", str(threads), *told]
+
+
 @pytest.fixture
-def start(many, monkeypatch):
+def start(many):
     """Start a run in a process of its own, on three threads unless told otherwise, with what makes it last or die."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([SITE, os.getcwd(), os.environ.get("PYTHONPATH", "")]))
 
     def started(out, *told, data=many.data, threads=3, **environment):
-        command = [sys.executable, "-m", "leafledger", "explain", many.model, data, "--out", out, "--id", ID, "--threads", str(threads), *told]
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | environment)
+        return Client(PATHS | environment, arguments(replace(many, data=data), out, threads, *told))
 
     return started
 
@@ -40,17 +46,16 @@ def test_a_process_killed_at_random(many, tally, tmp_path, start, seed):
     rng, out, before = random.Random(seed), str(tmp_path / "run"), {}
     for k in range(60):
         process = start(out, **{SECONDS: "0.3"})
-        try:
-            process.wait(rng.uniform(1.5, 4.0) + 0.5 * k)
-        except subprocess.TimeoutExpired:
+        if process.wait(rng.uniform(0.2, 1.2) + 1.5 * k) is None:
             process.kill()
+            process.wait()
             tally.faults["threads SIGKILL"] += 1
-        process.communicate()
         assert committed(out).items() >= before.items()
         before = committed(out)
-        if process.returncode == 0:
+        if process.wait() == 0:
             break
-    assert process.returncode == 0
+    assert k  # some were killed: items last 0.3 seconds, four on each thread
+    assert process.wait() == 0
     many.judge(out, before)
 
 
@@ -59,14 +64,12 @@ def test_an_item_that_kills_its_process_is_rejected_by_the_next(many, tally, tmp
     """Which tries alone what the last one died of; all others are explained, and the run after it finds nothing to do."""
     out, deadly = str(tmp_path / "run"), {DEADLY: "4", SECONDS: "0.3"}
     first = start(out, threads=threads, **deadly)
-    first.communicate()
-    assert first.returncode == -signal.SIGSEGV
+    assert first.wait() == -signal.SIGSEGV
     assert json.loads((tmp_path / "run" / ATTEMPT).read_text())["threads"] == threads
     left = committed(out)
     second = start(out, threads=threads, **deadly)
-    _, err = second.communicate()
     tally.faults["items that kill their process"] += 1
-    assert second.returncode == 3, err
+    assert second.wait() == 3, second.output()
     assert committed(out).items() >= left.items()
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     (rejected,) = manifest["rejected"]
@@ -77,9 +80,7 @@ def test_an_item_that_kills_its_process_is_rejected_by_the_next(many, tally, tmp
         "attributions/part-00004.parquet"
     }
     check_run(out)
-    third = start(out, threads=threads)
-    third.communicate()
-    assert third.returncode == 3
+    assert start(out, threads=threads).wait() == 3
 
 
 def test_a_deadly_file_takes_no_other_of_its_part_with_it(example, tally, tmp_path, start, many):
@@ -87,11 +88,7 @@ def test_a_deadly_file_takes_no_other_of_its_part_with_it(example, tally, tmp_pa
     data = write_small(example.frame, tmp_path / "data")
     deadly = sorted(data.rglob("*.parquet"))[3]
     told, out = ("--item-rows", "1000"), str(tmp_path / "run")
-    codes = []
-    for _ in range(2):
-        process = start(out, *told, data=str(data), **{DEADLY_FILE: str(deadly)})
-        process.communicate()
-        codes.append(process.returncode)
+    codes = [start(out, *told, data=str(data), **{DEADLY_FILE: str(deadly)}).wait() for _ in range(2)]
     tally.faults["files that kill their process"] += 1
     assert codes == [-signal.SIGSEGV, 3]
     (rejected,) = json.loads((tmp_path / "run" / "manifest.json").read_text())["rejected"]
@@ -103,10 +100,11 @@ def test_a_deadly_file_takes_no_other_of_its_part_with_it(example, tally, tmp_pa
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_process_that_is_told_to_end_does(many, tally, tmp_path, start, number, code):
+def test_a_process_that_is_told_to_end_does(many, tally, tmp_path, number, code):
     """In good order, within the time of a slice: nothing is suspected of having killed it, and the next one goes on."""
     out = str(tmp_path / "run")
-    process = start(out, **{SECONDS: "0.5"})
+    command = [sys.executable, "-m", "leafledger", *arguments(many, out, 3)]  # to its very end, not one of a server that forks
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | PATHS | {SECONDS: "0.5"})
     until = time.monotonic() + 60
     while not committed(out) and time.monotonic() < until:
         time.sleep(0.05)
@@ -125,5 +123,5 @@ def test_a_process_beside_another_suspects_nothing(many, tmp_path, start):
     """Two of one run at the same time: both end well, with the same bytes."""
     out = str(tmp_path / "run")
     processes = [start(out, **{SECONDS: "0.3"}) for _ in range(2)]
-    assert [process.communicate() and process.returncode for process in processes] == [0, 0]
+    assert [process.wait() for process in processes] == [0, 0]
     many.judge(out)

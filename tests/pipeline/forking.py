@@ -5,8 +5,7 @@ from contextlib import contextmanager
 import dask
 from distributed.utils import get_mp_context
 
-IMPORTED = ["distributed", "numba", "pandas", "pyarrow.dataset", "scipy.special", "leafledger.pipeline.runs.stages"]
-IMPORTED += ["leafledger.pipeline.cluster.requirements", "tests.pipeline.warmed"]
+IMPORTED = ["tests.pipeline.preloaded"]
 FORKED = {"distributed.worker.multiprocessing-method": "forkserver"}
 
 

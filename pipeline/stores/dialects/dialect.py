@@ -21,6 +21,8 @@ class Dialect:
     glob: Callable[[Any, str], list[Entry]]
     is_folder: Callable[[Any, Entry], bool]
     is_there: Callable[[Any, str], bool]
+    holds: Callable[[Any, str], bool]  # an object of that name; whether a folder too is the store's
+    read: Callable[[Any, str], bytes]  # whole
     remember: Callable[[Any, Iterable[Entry]], None]
     options: Callable[[str], dict[str, Any]]  # for the file system that a URI is on; raises ValueError where it is none
     module: str | None = None  # that fsspec needs for it

@@ -84,6 +84,8 @@ PLAIN = Dialect(
     glob=lambda filesystem, pattern: match_glob(_steps(filesystem), pattern),
     is_folder=is_folder,
     is_there=is_there,
+    holds=lambda filesystem, path: call_store(filesystem, "exists", path),
+    read=lambda filesystem, path: call_store(filesystem, "cat_file", path),
     remember=lambda filesystem, entries: None,
     options=lambda uri: {},
 )

@@ -1,5 +1,6 @@
 """S3 and compatible stores: conditional writes by ETag, multipart uploads, and lists by prefix."""
 
+import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -145,6 +146,22 @@ def _glob(filesystem: Any, pattern: str) -> list[Entry]:
     return match_glob(steps, pattern, at_once)
 
 
+def _holds(filesystem: Any, path: str) -> bool:
+    """By one request; s3fs lists what is below the name where there is no object."""
+    bucket, key, _ = filesystem.split_path(path)
+    try:
+        call_store(filesystem, "call_s3", "head_object", filesystem.kwargs, Bucket=bucket, Key=key)
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _read(filesystem: Any, path: str) -> bytes:
+    """By one request; s3fs of 2026 asks first for the size, and fetches what is large in pieces, which may be of two versions of the object."""
+    given = {"max_concurrency": 1} if "max_concurrency" in inspect.signature(filesystem._cat_file).parameters else {}
+    return call_store(filesystem, "cat_file", path, **given)
+
+
 def _remember(filesystem: Any, entries: Iterable[Entry]) -> None:
     """By name: a list of a folder is gone through whole for each file of it that is opened."""
     for entry in entries:
@@ -162,6 +179,8 @@ S3 = replace(
     walk=find_below,
     glob=_glob,
     is_folder=is_dir,
+    holds=_holds,
+    read=_read,
     remember=_remember,
     options=_options,
     module="s3fs",

@@ -6,6 +6,7 @@ import s3fs
 from leafledger import check_run, explain
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.methods import background_counts
+from leafledger.pipeline.stores import commit, storage
 from tests.pipeline.running import contents
 
 pytestmark = pytest.mark.usefixtures("bucket", "forked")
@@ -85,3 +86,24 @@ def test_a_bucket_that_is_not_there_fails_before_the_work(example, bucket, capsy
     """An output that cannot be written fails where its store is tried."""
     assert main(["explain", example.model, example.data, "--out", "s3://lake/runs/a", "--scheduler", "serial"]) == 2
     assert capsys.readouterr().err == "leafledger: s3://lake/runs/a: cannot write: bucket lake does not exist\n"
+
+
+@pytest.mark.slow
+def test_no_list_is_asked_for_where_a_name_is_known(bucket, tmp_path, monkeypatch):
+    """They cost more than looks and reads: an object is created in two requests, read in one, and neither needs more where there is none."""
+    asked, call = [], s3fs.S3FileSystem._call_s3
+
+    async def counted(self, method, *given, **named):
+        asked.append(method)
+        return await call(self, method, *given, **named)
+
+    monkeypatch.setattr(s3fs.S3FileSystem, "_call_s3", counted)
+    (tmp_path / "made").write_bytes(b"made")
+    assert storage.read_if_exists(f"{bucket}/a/b") is None
+    assert commit.create(f"{bucket}/a/b", tmp_path / "made")
+    assert not commit.create(f"{bucket}/a/b", tmp_path / "made")
+    assert storage.read(f"{bucket}/a/b") == b"made"
+    assert commit.create(f"{bucket}/a", tmp_path / "made")  # beside what begins with its name
+    assert commit.copy(f"{bucket}/a/b", f"{bucket}/a/c")
+    created = ["head_object", "put_object"]
+    assert asked == ["get_object", *created, "head_object", "get_object", *created, *["head_object"] * 3, "copy_object"]

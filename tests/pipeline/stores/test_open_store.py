@@ -60,6 +60,7 @@ def test_requests_to_s3_have_limits_which_a_configuration_may_change(monkeypatch
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
+@pytest.mark.slow
 def test_a_request_that_a_store_puts_off_is_sent_five_times_more(monkeypatch, status):
     """By the client itself, and then it is an error; where a store asks for fewer requests, too."""
     monkeypatch.setattr("botocore.endpoint.time.sleep", lambda seconds: None)

@@ -33,6 +33,7 @@ def test_listing_passes_over_hidden_names(tmp_path):
     assert [Path(found.uri).name for found in list_parquet(str(tmp_path))] == ["a.parquet", "b.parquet"]
 
 
+@pytest.mark.slow
 def test_folders_globs_and_files_are_listed_once_and_sorted(root):
     """A folder with all below it, also one that is called like a file; of what a glob finds twice, one; ``.pq`` too, nothing else."""
     for name in ("data/b.parquet", "data/a.parquet", "data/month=2/c.pq", "data/month=1/c.parquet", "data/d.csv", "data/e.parquet/part.parquet"):
@@ -238,6 +239,7 @@ def test_a_server_that_sends_no_ranges_is_refused(tmp_path, ranges):
     ],
 )
 @pytest.mark.parametrize("where", ["folder", "bucket"])
+@pytest.mark.slow
 def test_a_table_is_found_in_its_own_folder(tmp_path, request, names, kind, where):
     """By its log; one that lies deeper is none of this folder's."""
     root = str(tmp_path / "table") if where == "folder" else f"{request.getfixturevalue('bucket')}/table"

@@ -25,6 +25,7 @@ from tests.strategies import forests
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ensemble=forests())
+@pytest.mark.slow
 def test_tables_come_back_as_they_were(tmp_path, ensemble):
     """Same records, types, shapes and bytes, read-only and aligned; the place is named by the content, so writing again changes nothing."""
     prepared = prepare(ensemble, METHODS["shapley"], {})

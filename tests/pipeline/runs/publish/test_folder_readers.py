@@ -119,7 +119,7 @@ def test_killed_at_every_step_every_row_is_there_once(nights, monkeypatch, one_i
     the same command puts it right."""
     folder, run, begin, readers = nights
     (left, steps), seen, out = kill_writes(monkeypatch), set(), f"{folder}/{NIGHTS[1]}"
-    for n in range(0, 500, one_in(8) if folder.startswith("s3") else one_in(4)):
+    for n in range(0, 500, one_in(8) if folder.startswith("s3") else one_in(5)):
         left[0] = NEVER
         begin()
         left[0] = n

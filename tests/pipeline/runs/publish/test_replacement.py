@@ -38,6 +38,7 @@ def shown(out):
     return dict(found)
 
 
+@pytest.mark.slow
 def test_what_changed_is_refused_kept_or_replaced(changing, tmp_path, caplog):
     """By default it is refused; kept, it is as it was; replaced, it is what a new run in an empty folder would be, and `check` finds it sound."""
     _, run, late = changing
@@ -183,6 +184,7 @@ def test_of_two_that_replace_one_the_second_is_refused(changing, tmp_path):
     assert read_manifest(str(out)) == mine
 
 
+@pytest.mark.slow
 def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(changing, tmp_path, monkeypatch):
     """The timer tries a night again while somebody replaces it, which was replaced once already: what is made takes its place whole."""
     _, run, late = changing
@@ -202,6 +204,7 @@ def test_a_command_with_nothing_to_do_leaves_a_replacement_that_is_being_made(ch
     assert [path.name for path in (out / PLACES).iterdir()] == [made.place.rpartition("/")[2]]
 
 
+@pytest.mark.slow
 def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(changing, tmp_path, monkeypatch):
     """Another run takes its place between its manifest and its removals, and begins to be replaced itself: both are of others by then."""
     _, run, late = changing
@@ -229,6 +232,7 @@ def test_who_is_replaced_before_it_has_tidied_up_removes_nothing(changing, tmp_p
     assert len([*(out / PLACES).iterdir()]) == 1  # what was given up went with the run that it was to replace
 
 
+@pytest.mark.slow
 def test_a_run_whose_parts_are_gone_takes_no_place(changing, tmp_path, monkeypatch):
     """Whoever removed them: the run that is there stays, and the same command makes them anew."""
     _, run, late = changing

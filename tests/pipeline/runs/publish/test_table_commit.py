@@ -106,6 +106,7 @@ def test_a_replaced_run_leaves_a_table_that_is_not_asked_for(night):
 
 
 @pytest.mark.parametrize("recorded", [True, False])
+@pytest.mark.slow
 def test_a_replaced_run_leaves_the_table_to_one_without_rows(night, example, tmp_path, recorded):
     """A night that is delivered again, empty: the table has the other nights alone, and all of it can be read; also where the run before was ended
     when it was in the table and had not written that down."""
@@ -159,6 +160,7 @@ def test_a_column_of_another_type_is_refused(night):
     assert sum(there.list_live().values()) == made.n_rows
 
 
+@pytest.mark.slow
 def test_a_run_that_was_replaced_meanwhile_leaves_the_table_as_it_is(night, monkeypatch):
     """Another takes its place between its manifest and its commit: the table has that one's files, and no others."""
     run, late, there = night
@@ -186,6 +188,7 @@ def find_other(kind, there):
 
 
 @pytest.mark.parametrize("afterwards", ["again", "pruned", "replaced"])
+@pytest.mark.slow
 def test_a_run_is_in_one_table(night, kind, afterwards):
     """Repeated with another table, it leaves the first; so it is also in none once it is pruned, or replaced by a run without one."""
     run, late, there = night
@@ -208,6 +211,7 @@ def test_a_run_is_in_one_table(night, kind, afterwards):
     assert other.list_live() == {}
 
 
+@pytest.mark.slow
 def test_a_run_without_a_table_leaves_it_where_it_is(night):
     """The same command without --table has nothing to do; also for a run that took another's place."""
     run, late, there = night
@@ -229,6 +233,7 @@ def test_a_run_that_is_kept_stays_under_its_date(example, tmp_path, kind):
     assert set(there.by_polars()["date"].to_pylist()) == {date(2026, 1, 1)}
 
 
+@pytest.mark.slow
 def test_a_record_that_somebody_removed_leaves_a_replaced_run_in_its_table(night):
     """As ``check`` asks for where the record is damaged."""
     run, late, there = night
