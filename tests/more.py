@@ -1,6 +1,7 @@
 """Cases that `make test` leaves to `make test-more`: it holds the same claim on others."""
 
 import itertools
+from collections.abc import Collection
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ def more(*cases: Any) -> list[Any]:
     return [pytest.param(case, marks=pytest.mark.more) for case in cases]
 
 
-def diagonal(*columns: list[Any]) -> list[Any]:
+def diagonal(*columns: Collection[Any]) -> list[Any]:
     """All combinations of parameters' values, of which `make test` holds a diagonal, or of three parameters a Latin square: each value of each."""
     width = sorted(map(len, columns))[-2]
     return [
