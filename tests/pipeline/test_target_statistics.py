@@ -16,6 +16,7 @@ from leafledger.pipeline.dataset.columns.players import number_players
 from leafledger.pipeline.dataset.columns.schema import column_values
 from leafledger.pipeline.errors import InvalidColumn, SchemaMismatch, UnsupportedModel, UsageError
 from tests import naive, naive_sets
+from tests.more import diagonal
 from tests.pipeline.running import attributions
 
 CATEGORIES = ["city", "job", "code"]
@@ -154,8 +155,11 @@ TRUTHS = np.random.default_rng(0).random(300) < 0.5
 MISSING = np.arange(300) % 10 == 0
 
 
-@pytest.mark.parametrize("one_hot", [1, 2, 30], ids=["statistics of them", "one-hot beside statistics", "one-hot alone"])
-@pytest.mark.parametrize("trained_on", [TRUTHS, TRUTHS.astype(object), TRUTHS.astype(str), np.where(MISSING, "missing", TRUTHS.astype(str))])
+TRAINED_ON = [TRUTHS, TRUTHS.astype(object), TRUTHS.astype(str), np.where(MISSING, "missing", TRUTHS.astype(str))]
+ONE_HOT = [1, 2, 30]  # statistics of booleans, one-hot beside statistics, one-hot alone
+
+
+@pytest.mark.parametrize(("trained_on", "one_hot"), diagonal(TRAINED_ON, ONE_HOT))
 def test_booleans_are_the_categories_that_training_had(trained_on, one_hot, tmp_path):
     """As texts too, which CatBoost hashes otherwise; few rows of them were taken for categories that were never seen."""
     rng = np.random.default_rng(1)
