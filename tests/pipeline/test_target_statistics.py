@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 
 from leafledger import attribute, check_run, compare, explain, inspect_model, load_ensemble, prediction_gap, rank_by_gap
 from leafledger import curves as measure_curves
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.trees.statistics import look_up
 from leafledger.pipeline.dataset.columns.categories import hash_values
 from leafledger.pipeline.dataset.columns.players import number_players
@@ -92,7 +93,7 @@ def columns_of(model):
     statistics, batch, rows = model.ensemble.statistics, pa.RecordBatch.from_pandas(PROBE.head(6)), np.zeros((model.ensemble.n_features, 6))
     for j, feature in enumerate(model.features):
         rows[j] = hash_values(batch.column(j)) if feature.hashed else column_values(feature, batch.column(j), single_precision=True)
-    look_up(rows[statistics.source], statistics, rows[statistics.column[0] :], np.zeros((statistics.source.size, 6), bool))
+    look_up(rows[statistics.source], frozen(statistics), rows[statistics.column[0] :], np.zeros((statistics.source.size, 6), bool))
     return rows.T
 
 
