@@ -189,6 +189,7 @@ def test_the_smallest_values_keep_their_digits(depth):
 
 
 @pytest.mark.parametrize(("n_splits", "n_features", "width"), [(40, 5, 1), (30, 20, 2)] if config.DISABLE_JIT else [(400, 9, 1), (300, 90, 3)])
+@pytest.mark.slow
 def test_deep_random_trees_agree_with_quadratures(n_splits, n_features, width):
     """Players met again and again, branches without cover, several batches of rows: the same semivalues as by points."""
     rng = np.random.default_rng(n_splits)
