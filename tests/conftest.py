@@ -97,8 +97,9 @@ def keep_quick(config, items):
 
 
 def pytest_collection_finish():
-    """What tests make is looked through for garbage, what was there before them never."""
+    """What tests make is looked through for garbage, what was there before them never; and a fourteenth as often as Python does by itself."""
     gc.freeze()
+    gc.set_threshold(10_000)
     gc.enable()
 
 

@@ -69,10 +69,11 @@ READERS: dict[str, Callable[[Path, Path], Any]] = {  # of a run and of one like 
     "list_runs": lambda run, _: list_runs(run.parent),
     "read_run": lambda run, _: _open(run),
     "check_run": lambda run, _: check_run(run),
-    "drift": lambda run, other: drift(run, against=other),
     "drift against it": lambda run, other: drift(other, against=run),
+    "drift": lambda run, other: drift(run, against=other),
     "report": lambda run, _: report(run),
 }
+WRITERS = ("drift", "report")  # of the run that they read, which no other reader does
 
 
 def _answer(call: Callable[[], Any]) -> str | None:
@@ -88,15 +89,18 @@ def _answer(call: Callable[[], Any]) -> str | None:
 
 def read_changed(run: Path, other: Path, name: str, data: bytes, seal: str) -> Iterator[str]:
     """What is wrong with the answers of all readers to a run of which a file has other bytes; the run is left as it was."""
-    for reader, read in READERS.items():
-        with tempfile.TemporaryDirectory() as folder:
-            copy = Path(folder) / "run"
-            shutil.copytree(run, copy)
-            (copy / name).write_bytes(data)
-            SEALED[seal](copy)
-            fault = _answer(lambda read=read, copy=copy: read(copy, other))
-        if fault is not None:
-            yield f"{reader}: {fault}"
+    with tempfile.TemporaryDirectory() as folder:
+        changed, copy = Path(folder) / "changed", Path(folder) / "runs" / "run"
+        shutil.copytree(run, changed)
+        (changed / name).write_bytes(data)
+        SEALED[seal](changed)
+        shutil.copytree(changed, copy)
+        for reader, read in READERS.items():
+            fault = _answer(lambda read=read: read(copy, other))
+            if fault is not None:
+                yield f"{reader}: {fault}"
+            if reader in WRITERS:
+                shutil.copytree(changed, copy, dirs_exist_ok=True)  # over what it wrote, which was there before
 
 
 def _make(folder: Path, kind: str) -> tuple[Path, Path]:

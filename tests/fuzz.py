@@ -120,25 +120,22 @@ def _ask_a_fork(connection: Connection, predict: Callable[[bytes, np.ndarray], A
         time.sleep(0.002)
 
 
-def _serve(connection: Connection, name: str | None) -> None:
-    """Predict what is sent: by the library of that format, or by us."""
+def _serve(connection: Connection, ours: bool) -> None:
+    """Predict what is sent, of a format: by us, or by its library."""
     os.environ["OMP_NUM_THREADS"] = "1"  # a copy of a process has none of its other threads, and would wait for them
     silence = os.open(os.devnull, os.O_WRONLY)  # the libraries warn of every file
     os.dup2(silence, 1)
     os.dup2(silence, 2)
     rows = make_rows()
-    if name:
-        FORMATS[name].predict(_sound(name), rows)
-    else:
-        for each in FORMATS:
-            predict_ours(_sound(each), rows)  # compiles
+    for name in FORMATS:
+        (predict_ours if ours else FORMATS[name].predict)(_sound(name), rows)  # imports and compiles
     connection.send(("ready", None, _peak()))
     while True:
-        data = connection.recv_bytes()
-        if name:
-            _ask_a_fork(connection, FORMATS[name].predict, data, rows)
-        else:
+        name, data = connection.recv()
+        if ours:
             connection.send(_answer(predict_ours, data, rows, LeafledgerError))
+        else:
+            _ask_a_fork(connection, FORMATS[name].predict, data, rows)
 
 
 @cache
@@ -149,23 +146,23 @@ def _sound(name: str) -> bytes:
 class Server:
     """A process that predicts, started again whenever it dies or does not answer in time."""
 
-    def __init__(self, name: str | None):
-        self._name = name
+    def __init__(self, ours: bool):
+        self._ours = ours
         self._start()
 
     def _start(self) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
-        self._process = context.Process(target=_serve, args=(theirs, self._name), daemon=True)
+        self._process = context.Process(target=_serve, args=(theirs, self._ours), daemon=True)
         self._process.start()
         theirs.close()
         if not self._connection.poll(START_SECONDS) or self._connection.recv()[0] != "ready":
-            raise RuntimeError(f"{self._name or 'ours'}: does not start")
+            raise RuntimeError(f"{'we' if self._ours else 'libraries'}: do not start")
 
-    def ask(self, data: bytes, seconds: float) -> tuple[str, Any, int]:
-        """What became of the file, the predictions or the reason, and the most memory that was held."""
+    def ask(self, name: str, data: bytes, seconds: float) -> tuple[str, Any, int]:
+        """What became of a file of that format, the predictions or the reason, and the most memory that was held."""
         try:
-            self._connection.send_bytes(data)
+            self._connection.send((name, data))
             if self._connection.poll(seconds):
                 return self._connection.recv()
             ended = "hung"
@@ -197,36 +194,32 @@ def _differ(ours: tuple[np.ndarray, float], theirs: np.ndarray) -> bool:
         return theirs.shape == margin.shape and bool((np.abs(margin - theirs) > RTOL * max(bound, 1e-30)).any())
 
 
-def fuzz(name: str, mutations: int, ours: Server, seed: int = SEED) -> Outcome:
+def fuzz(name: str, mutations: int, ours: Server, theirs: Server, seed: int = SEED) -> Outcome:
     """Damage a sound file so many times, and compare what becomes of it here and in its library."""
     outcome, sound, draw = Outcome(), _sound(name), np.random.default_rng(seed)
-    theirs = Server(name)
-    try:
-        for i in range(mutations):
-            data = (mutate_member if FORMATS[name].zipped and i % SEVERAL else mutate)(sound, draw)
-            kind, found, peak = ours.ask(data, OUR_SECONDS)
-            outcome.peak = max(outcome.peak, peak)
-            if kind in ("crashed", "hung", "raised"):
-                outcome.faults.append(f"mutation {i}: {kind} {found or ''}")
-            elif kind == "refused":
-                outcome.counts["refused"] += 1
-                if "\n" in found:
-                    outcome.faults.append(f"mutation {i}: several lines: {found!r}")
-            else:
-                said, predicted, _ = theirs.ask(data, START_SECONDS)  # which ends what hangs
-                if said == "predicted" and _differ(found, predicted):
-                    outcome.faults.append(f"mutation {i}: differs by {np.abs(found[0] - np.asarray(predicted).reshape(found[0].shape)).max():.3g}")
-                outcome.counts["the same" if said == "predicted" else f"read, the library {said}"] += 1
-    finally:
-        theirs.stop()
+    for i in range(mutations):
+        data = (mutate_member if FORMATS[name].zipped and i % SEVERAL else mutate)(sound, draw)
+        kind, found, peak = ours.ask(name, data, OUR_SECONDS)
+        outcome.peak = max(outcome.peak, peak)
+        if kind in ("crashed", "hung", "raised"):
+            outcome.faults.append(f"mutation {i}: {kind} {found or ''}")
+        elif kind == "refused":
+            outcome.counts["refused"] += 1
+            if "\n" in found:
+                outcome.faults.append(f"mutation {i}: several lines: {found!r}")
+        else:
+            said, predicted, _ = theirs.ask(name, data, START_SECONDS)  # which ends what hangs
+            if said == "predicted" and _differ(found, predicted):
+                outcome.faults.append(f"mutation {i}: differs by {np.abs(found[0] - np.asarray(predicted).reshape(found[0].shape)).max():.3g}")
+            outcome.counts["the same" if said == "predicted" else f"read, the library {said}"] += 1
     if outcome.peak > BYTES:
         outcome.faults.append(f"held {outcome.peak >> 20} MiB")
     return outcome
 
 
-def _report(names: list[str], mutations: int, ours: Server) -> Iterator[str]:
+def _report(names: list[str], mutations: int, ours: Server, theirs: Server) -> Iterator[str]:
     for name in names:
-        outcome = fuzz(name, mutations, ours)
+        outcome = fuzz(name, mutations, ours, theirs)
         counts = ", ".join(f"{count} {what}" for what, count in sorted(outcome.counts.items()))
         print(f"{name}: {mutations} damaged files: {counts}; {outcome.peak >> 20} MiB at the most", flush=True)
         yield from (f"{name}: {fault}" for fault in outcome.faults)
@@ -238,11 +231,12 @@ def main() -> int:
     parser.add_argument("--mutations", type=int, default=10_000, help="of each format")
     parser.add_argument("--formats", nargs="+", choices=list(FORMATS), default=list(FORMATS), metavar="FORMAT")
     given = parser.parse_args()
-    ours = Server(None)
+    ours, theirs = Server(True), Server(False)
     try:
-        faults = list(_report(given.formats, given.mutations, ours))
+        faults = list(_report(given.formats, given.mutations, ours, theirs))
     finally:
         ours.stop()
+        theirs.stop()
     for fault in faults:
         print(fault)
     print(f"{len(faults)} crashes, hangs and differences")

@@ -2,6 +2,7 @@
 
 import itertools
 from fractions import Fraction
+from functools import cache
 from math import comb, factorial
 
 import numpy as np
@@ -59,42 +60,48 @@ def co_moebius(v, T, everyone, order):
 
 
 def _solve(matrix, right):
-    """Solve a linear system in exact fractions."""
-    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    """Solve a linear system in exact fractions, for every column of the right side."""
+    rows = [[*row, *values] for row, values in zip(matrix, right, strict=True)]
     for k in range(len(rows)):
         pivot = next(i for i in range(k, len(rows)) if rows[i][k])
         rows[k], rows[pivot] = rows[pivot], rows[k]
         scale = rows[k][k]
-        rows[k] = [each / scale for each in rows[k]]
+        rows[k] = [each / scale if each else each for each in rows[k]]
         for i in range(len(rows)):
             if i != k and rows[i][k]:
                 factor = rows[i][k]
-                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
-    return [row[-1] for row in rows]
+                rows[i] = [a - factor * b if b else a for a, b in zip(rows[i], rows[k], strict=True)]
+    return [row[len(rows) :] for row in rows]
 
 
-def _regress(v, everyone, order, weight, exact):
-    """The sets' numbers whose sums over subsets come nearest to the game, by weighted squares; exact at some coalitions."""
-    sets, coalitions = subsets(everyone, order), [S for S in subsets(everyone) if S not in exact]
+def _regress(players, order, weight, exact):
+    """What every coalition's value adds to the numbers of sets whose sums over subsets come nearest to the game: ``{set: {coalition: factor}}``.
+
+    By weighted squares, exact at some coalitions.
+    """
+    sets, coalitions = subsets(players, order), [S for S in subsets(players) if S not in exact]
     inside = [[Fraction(T <= S) for T in sets] for S in coalitions]
     weights = [weight(len(S)) for S in coalitions]
     normal = [[sum(w * row[a] * row[b] for w, row in zip(weights, inside, strict=True)) for b in range(len(sets))] for a in range(len(sets))]
-    right = [sum(w * row[a] * v(S) for w, row, S in zip(weights, inside, coalitions, strict=True)) for a in range(len(sets))]
     held = [[Fraction(T <= S) for T in sets] for S in exact]
     nothing = [Fraction(0)] * len(exact)
     matrix = [[*row, *(each[a] for each in held)] for a, row in enumerate(normal)] + [[*each, *nothing] for each in held]
-    return dict(zip(sets, _solve(matrix, [*right, *(v(S) for S in exact)]), strict=False))
+    right = [[*(w * row[a] for w, row in zip(weights, inside, strict=True)), *nothing] for a in range(len(sets))]
+    right += [[Fraction(S == E) for S in (*coalitions, *exact)] for E in exact]
+    return {T: dict(zip((*coalitions, *exact), factors, strict=True)) for T, factors in zip(sets, _solve(matrix, right), strict=False)}
 
 
-def _fsii(v, everyone, order):
+@cache
+def _fsii(n, order):
     """Tsai, Yeh and Ravikumar 2023, Equation 6: Shapley's weights, exact at nobody and everybody."""
-    n = len(everyone)
-    return _regress(v, everyone, order, lambda s: Fraction(factorial(s - 1) * factorial(n - s - 1), factorial(n - 1)), (frozenset(), everyone))
+    players = frozenset(range(n))
+    return _regress(players, order, lambda s: Fraction(factorial(s - 1) * factorial(n - s - 1), factorial(n - 1)), (frozenset(), players))
 
 
-def _fbii(v, everyone, order):
+@cache
+def _fbii(n, order):
     """Tsai, Yeh and Ravikumar 2023, Section 4.2: all coalitions alike."""
-    return _regress(v, everyone, order, lambda _: Fraction(1), ())
+    return _regress(frozenset(range(n)), order, lambda _: Fraction(1), ())
 
 
 ONE_BY_ONE = {"SII": sii, "k-SII": k_sii, "STII": stii, "BII": bii, "Moebius": moebius, "Co-Moebius": co_moebius}
@@ -106,8 +113,8 @@ def by_index(v, n_players, index, order):
     everyone = frozenset(range(n_players))
     sets = [T for T in subsets(everyone, order) if T]
     if index in TOGETHER:
-        found = TOGETHER[index](v, everyone, min(order, n_players))
-        return {T: found[T] for T in sets}
+        factors = TOGETHER[index](n_players, min(order, n_players))
+        return {T: sum(factor * v(S) for S, factor in factors[T].items()) for T in sets}
     return {T: ONE_BY_ONE[index](v, T, everyone, order) for T in sets}
 
 

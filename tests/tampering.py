@@ -147,9 +147,15 @@ SEALS: dict[str, Callable[[Path], None]] = {  # what whoever changes a run makes
 TRIED = ((MANIFEST, "nothing"), (PLAN, "nothing"), (PLAN, "the plan's digest"), (PLAN, "all digests"), (PART, "digests of parts"))
 
 
+def _copy_changed(source: str, target: str) -> None:
+    """Copy a file where its copy was written to since, which keeps its time."""
+    if not (there := Path(target)).exists() or there.stat().st_mtime_ns != Path(source).stat().st_mtime_ns:
+        shutil.copy2(source, target)
+
+
 def try_change(run: Path, name: str, change: Change, seal: str, deep: bool) -> str | None:
     """What is wrong with the answer to a change, None where nothing is; the run is left as it was, the changed one stays beside it."""
-    copy = Path(shutil.copytree(run, run.with_name("changed"), dirs_exist_ok=True))  # over the one before, which had the same files
+    copy = Path(shutil.copytree(run, run.with_name("changed"), copy_function=_copy_changed, dirs_exist_ok=True))  # the one before had the same files
     _write(copy / name, change.make())
     SEALS[seal](copy)
     try:

@@ -67,21 +67,20 @@ def calls_from_elsewhere():
     """``{(file, name)}`` that another folder takes, and ``{attribute: folders}`` in which one of that name is asked for."""
     taken, attributes = set(), defaultdict(set)
     for path in CALLERS:
-        tree, modules = tree_of(path), {}
-        for node in ast.walk(tree):
+        modules, asked = {}, []
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.ImportFrom) and (base := file_of(path, node)) is not None:
                 for alias in node.names:
                     if (base / f"{alias.name}.py").exists():
                         modules[alias.asname or alias.name] = base / f"{alias.name}.py"
                     elif base.with_suffix(".py").parent != path.parent:
                         taken.add((base.with_suffix(".py"), alias.name))
-            if isinstance(node, ast.Attribute):
+            elif isinstance(node, ast.Attribute):
                 attributes[node.attr].add(path.parent)
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
-                module = modules[node.value.id]
-                if module.parent != path.parent:
-                    taken.add((module, node.attr))
+                asked.append((node.value, node.attr))
+        for value, name in asked:
+            if isinstance(value, ast.Name) and value.id in modules and modules[value.id].parent != path.parent:
+                taken.add((modules[value.id], name))
     return taken, attributes
 
 

@@ -312,7 +312,9 @@ def test_nothing_is_imported_from_tests():
                 assert not any(part.startswith("test_") for part in name.split(".")), f"{path}:{node.lineno} imports {name}"
 
 
-@pytest.mark.slow
+TEST = re.compile(r"^def test_", re.MULTILINE)
+
+
 def test_every_module_has_its_tests():
     """They stand in the same place below ``tests``, or where TESTED_WITH says, and there are some."""
     for path in [path for path in MODULES if path.relative_to(ROOT).parts[0] in MIRRORED and path.name != "__init__.py"]:
@@ -322,5 +324,4 @@ def test_every_module_has_its_tests():
         tests = mirror.parent / TESTED_WITH[name] if name in TESTED_WITH else mirror
         assert tests.exists() or name in UNTESTED, f"{name} has no {tests.relative_to(ROOT)}"
         if tests.exists():
-            found = [node.name for node in nodes_of(tests) if isinstance(node, ast.FunctionDef)]
-            assert any(function.startswith("test_") for function in found), f"{tests} holds no test"
+            assert TEST.search(tests.read_text()), f"{tests} holds no test"

@@ -7,7 +7,7 @@ import pytest
 from leafledger import explain
 from tests import tampering
 
-CHANGES = 25  # of each file of each run
+CHANGES = 15  # of each file of each run
 
 
 @pytest.mark.parametrize("kind", [*tampering.KINDS, *tampering.EARLIER])

@@ -39,7 +39,7 @@ def _local_pairs(subtrees: Subtrees, u: int) -> tuple[np.ndarray, np.ndarray, np
     players = subtrees.player[subtrees.player_start[u] : subtrees.player_start[u + 1]]
     together = np.zeros((players.size, players.size), bool)
     _meet(subtrees, u, together)
-    first, second = np.nonzero(together)
+    first, second = map(np.ascontiguousarray, np.nonzero(together))
     return first, second, pack_pairs(np.minimum(players[first], players[second]), np.maximum(players[first], players[second]))
 
 

@@ -209,7 +209,7 @@ def play_owen(forest: Forest, across: GameValue, within: GameValue) -> Game:
         splits=cut.splits,
         trace=traced,
         node=cut.node,
-        source=trees,
+        source=trees.astype(np.int32),
         gain=np.where(mine | alone, feature, forest.n_used).astype(np.int32),
         presence=mine.astype(np.int8),
         points=points_of_trees(
@@ -249,7 +249,7 @@ def play_in_sequence(forest: Forest, place: np.ndarray, within: GameValue) -> Ga
         splits=cut.splits,
         trace=traced,
         node=cut.node,
-        source=trees,
+        source=trees.astype(np.int32),
         gain=np.where(mine, feature, forest.n_used).astype(np.int32),
         presence=(np.sign(ahead) % 3).astype(np.int8),
         points=points_of_trees(

@@ -237,7 +237,7 @@ def _lay_out(game: Game, splits: Splits, walks: list[_Walk], q: int) -> Walks:
     t = nodes[np.arange(len(nodes)), :, game.presence[steps.node]]
     blocks = []
     size = np.zeros(kind.size, np.int64)
-    for k in range(WALK_LEAVES_AGAIN + 1):
+    for k in np.unique(kind).tolist():
         mine = np.flatnonzero(kind == k)
         part = split[mine]
         blocks.append((mine, _block(k, game, triples[:, part], values[:, part], t[part])))

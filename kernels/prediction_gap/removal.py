@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..jit.decorator import jit
+from ..jit.decorator import frozen, jit
 from ..jit.lanes import LANES, aligned, load, splat, store
 from ..trees.forest import Forest
 from .leaf_regions import LeafRegions
@@ -101,7 +101,6 @@ def shift_means(values: np.ndarray, bins: np.ndarray, tables: GapTables, places:
         some = slice(first, first + SLICE)
         found = np.zeros(shifts[..., some].shape)
         distributions = perturb_rows(values[:, some], tables.noise, NOISES[0])
-        rows, ranked = (np.ascontiguousarray(each[..., some]) for each in (bins, places))
-        _add_shifts(rows, distributions, tables.regions, ranked, np.array(sizes, np.int64), found)
+        _add_shifts(*frozen((bins[..., some], distributions, tables.regions, places[..., some], np.array(sizes, np.int64))), found)
         shifts[..., some] = found
     return shifts.reshape(outputs, n_rankings, len(sizes), n)

@@ -175,7 +175,7 @@ def make_prefixes(tables: GapTables, place: np.ndarray, n_ranked: int) -> Prefix
 def gap_rows(tables: GapTables, noise: Noises, values: np.ndarray, bins: np.ndarray, prefixes: Prefixes) -> np.ndarray:
     """Add up the weighted PG² of prefixes, exactly."""
     out = np.zeros(prefixes.place.shape[:2])
-    measure_rankings(bins, perturb_rows(values, tables.noise, noise), tables.regions, prefixes, out)
+    measure_rankings(*frozen((bins, perturb_rows(values, tables.noise, noise), tables.regions, prefixes)), out)
     return out
 
 
@@ -183,5 +183,5 @@ def greedy_rows(tables: GapTables, noise: Noises, values: np.ndarray, bins: np.n
     """Rank groups greedily, exactly."""
     shape = (values.shape[1], tables.regions.outputs.start.size - 1, steps)
     order, gaps = np.zeros(shape, np.int64), np.zeros(shape)
-    rank_greedily(bins, perturb_rows(values, tables.noise, noise), tables.regions, movable_units(tables), order, gaps)
+    rank_greedily(*frozen((bins, perturb_rows(values, tables.noise, noise), tables.regions, movable_units(tables))), order, gaps)
     return order, gaps

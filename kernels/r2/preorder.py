@@ -61,7 +61,7 @@ def lay_out_preorder(forest: Forest) -> PreorderTrees:
     cover_left, cover_right = ensemble.cover[ensemble.left[node]], ensemble.cover[ensemble.right[node]]
     both = cover_left + cover_right
     value = ensemble.value[leaves, 0]
-    mean = np.bincount(tree[leaves], value * traced.reach[leaves], minlength=n_trees)
+    mean = np.bincount(tree[leaves], value * traced.reach[leaves], minlength=n_trees).astype(np.float64)  # of nothing it makes integers
     comparison = (splits.feature[node], splits.lower[node], splits.span[node], splits.members[node])
     children = (local[ensemble.left[node]], local[ensemble.right[node]])
     return PreorderTrees(

@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -16,12 +17,33 @@ RNG = np.random.default_rng(0)
 DATA = pd.DataFrame(RNG.normal(size=(400, 4)), columns=["age", "bmi", "dose", "site"])
 ROWS, BACKGROUND = DATA[:30], DATA[100:160]
 CLASS = (DATA["age"] * DATA["bmi"] + DATA["dose"] > 0).astype(int)
-MODEL = xgboost.train({"objective": "binary:logistic", "max_depth": 3}, xgboost.DMatrix(DATA, CLASS), 20)
-KINDS = xgboost.train({"objective": "multi:softprob", "num_class": 3, "max_depth": 3}, xgboost.DMatrix(DATA, np.digitize(DATA["age"], [-1, 1])), 5)
-COUNTS = xgboost.train({"objective": "count:poisson", "max_depth": 3}, xgboost.DMatrix(DATA, RNG.poisson(np.exp(DATA["age"] / 2))), 10)
 SINGLE = 2e-5  # shap adds up in single precision
-FOUND = leafledger.attribute(MODEL, ROWS)
-EXPLAINER = shap.TreeExplainer(MODEL)
+
+
+# Made when a test asks for them: every process of pytest's imports this.
+@cache
+def model():
+    return xgboost.train({"objective": "binary:logistic", "max_depth": 3}, xgboost.DMatrix(DATA, CLASS), 20)
+
+
+@cache
+def kinds():
+    return xgboost.train({"objective": "multi:softprob", "num_class": 3, "max_depth": 3}, xgboost.DMatrix(DATA, np.digitize(DATA["age"], [-1, 1])), 5)
+
+
+@cache
+def counts():
+    return xgboost.train({"objective": "count:poisson", "max_depth": 3}, xgboost.DMatrix(DATA, RNG.poisson(np.exp(DATA["age"] / 2))), 10)
+
+
+@cache
+def attributed():
+    return leafledger.attribute(model(), ROWS)
+
+
+@cache
+def explainer():
+    return shap.TreeExplainer(model())
 
 
 def near(ours, theirs):
@@ -29,77 +51,77 @@ def near(ours, theirs):
 
 
 def prepared():
-    near(leafledger.prepare(MODEL)(ROWS).phi[:, 0], EXPLAINER.shap_values(ROWS))
+    near(leafledger.prepare(model())(ROWS).phi[:, 0], explainer().shap_values(ROWS))
 
 
 def values():
-    near(FOUND.phi[:, 0], EXPLAINER.shap_values(ROWS))
-    near(leafledger.attribute(KINDS, ROWS).phi.transpose(0, 2, 1), shap.TreeExplainer(KINDS).shap_values(ROWS))
+    near(attributed().phi[:, 0], explainer().shap_values(ROWS))
+    near(leafledger.attribute(kinds(), ROWS).phi.transpose(0, 2, 1), shap.TreeExplainer(kinds()).shap_values(ROWS))
 
 
 def base():
-    near(FOUND.base[0], EXPLAINER.expected_value)
-    losses = leafledger.attribute(MODEL, ROWS, background=BACKGROUND, space="loss", label=CLASS[:30])
+    near(attributed().base[0], explainer().expected_value)
+    losses = leafledger.attribute(model(), ROWS, background=BACKGROUND, space="loss", label=CLASS[:30])
     assert losses.base.shape == (30, 1)
 
 
 def explanation():
-    theirs = EXPLAINER(ROWS)
-    near(FOUND.phi[:, 0], theirs.values)
-    near(np.broadcast_to(FOUND.base, 30), theirs.base_values)
-    assert np.array_equal(np.column_stack([FOUND.values(name) for name in FOUND.names]), theirs.data)
-    assert list(FOUND.names) == list(theirs.feature_names)
+    theirs = explainer()(ROWS)
+    near(attributed().phi[:, 0], theirs.values)
+    near(np.broadcast_to(attributed().base, 30), theirs.base_values)
+    assert np.array_equal(np.column_stack([attributed().values(name) for name in attributed().names]), theirs.data)
+    assert list(attributed().names) == list(theirs.feature_names)
 
 
 def one_feature():
-    near(FOUND["age"], EXPLAINER(ROWS)[:, "age"].values)
+    near(attributed()["age"], explainer()(ROWS)[:, "age"].values)
 
 
 def background():
-    near(leafledger.prepare(MODEL, background=BACKGROUND)(ROWS).phi[:, 0], shap.TreeExplainer(MODEL, BACKGROUND).shap_values(ROWS))
+    near(leafledger.prepare(model(), background=BACKGROUND)(ROWS).phi[:, 0], shap.TreeExplainer(model(), BACKGROUND).shap_values(ROWS))
     assert len(shap.maskers.Independent(DATA[:150]).data) == 100
 
 
 def path_dependent():
-    near(FOUND.phi[:, 0], shap.TreeExplainer(MODEL, feature_perturbation="tree_path_dependent").shap_values(ROWS))
+    near(attributed().phi[:, 0], shap.TreeExplainer(model(), feature_perturbation="tree_path_dependent").shap_values(ROWS))
 
 
 def interventional():
-    theirs = shap.TreeExplainer(MODEL, BACKGROUND, feature_perturbation="interventional").shap_values(ROWS)
-    near(leafledger.attribute(MODEL, ROWS, background=BACKGROUND).phi[:, 0], theirs)
+    theirs = shap.TreeExplainer(model(), BACKGROUND, feature_perturbation="interventional").shap_values(ROWS)
+    near(leafledger.attribute(model(), ROWS, background=BACKGROUND).phi[:, 0], theirs)
 
 
 def raw():
-    near(leafledger.attribute(MODEL, ROWS, space="margin").phi[:, 0], shap.TreeExplainer(MODEL, model_output="raw").shap_values(ROWS))
+    near(leafledger.attribute(model(), ROWS, space="margin").phi[:, 0], shap.TreeExplainer(model(), model_output="raw").shap_values(ROWS))
     assert inspect.signature(leafledger.attribute).parameters["space"].default == "margin"
     assert inspect.signature(shap.TreeExplainer).parameters["model_output"].default == "raw"
 
 
 def probability():
-    theirs = shap.TreeExplainer(MODEL, BACKGROUND, model_output="probability")
-    ours = leafledger.attribute(MODEL, ROWS, background=BACKGROUND, space="probability")
+    theirs = shap.TreeExplainer(model(), BACKGROUND, model_output="probability")
+    ours = leafledger.attribute(model(), ROWS, background=BACKGROUND, space="probability")
     near(ours.phi[:, 0], theirs.shap_values(ROWS))
     near(ours.base[0], theirs.expected_value)
-    along = leafledger.attribute(MODEL, ROWS, space="probability")
+    along = leafledger.attribute(model(), ROWS, space="probability")
     assert np.abs(along.phi - ours.phi).max() > 0.01
     with pytest.raises(ValueError, match='Only model_output="raw" is supported'):
-        shap.TreeExplainer(MODEL, model_output="probability")
+        shap.TreeExplainer(model(), model_output="probability")
 
 
 def losses():
-    ours = leafledger.attribute(MODEL, ROWS, background=BACKGROUND, space="loss", label=CLASS[:30])
-    near(ours.phi[:, 0], shap.TreeExplainer(MODEL, BACKGROUND, model_output="log_loss").shap_values(ROWS, CLASS[:30].to_numpy()))
-    assert leafledger.attribute(COUNTS, ROWS, background=BACKGROUND, space="loss", label=np.ones(30)).space == "loss"
+    ours = leafledger.attribute(model(), ROWS, background=BACKGROUND, space="loss", label=CLASS[:30])
+    near(ours.phi[:, 0], shap.TreeExplainer(model(), BACKGROUND, model_output="log_loss").shap_values(ROWS, CLASS[:30].to_numpy()))
+    assert leafledger.attribute(counts(), ROWS, background=BACKGROUND, space="loss", label=np.ones(30)).space == "loss"
 
 
 def response():
-    ours = leafledger.attribute(COUNTS, ROWS, background=BACKGROUND, space="response")
-    near(ours.phi.sum(axis=2)[:, 0] + ours.base[0], COUNTS.predict(xgboost.DMatrix(ROWS)))
+    ours = leafledger.attribute(counts(), ROWS, background=BACKGROUND, space="response")
+    near(ours.phi.sum(axis=2)[:, 0] + ours.base[0], counts().predict(xgboost.DMatrix(ROWS)))
 
 
 def interactions():
-    theirs = EXPLAINER.shap_interaction_values(ROWS)
-    ours = leafledger.attribute(MODEL, ROWS, interactions="all")
+    theirs = explainer().shap_interaction_values(ROWS)
+    ours = leafledger.attribute(model(), ROWS, interactions="all")
     near(ours["age", "bmi"] / 2, theirs[:, 0, 1])
     near(ours.interaction_matrix()[:, 0], theirs)
 
@@ -111,13 +133,13 @@ def none():
 
 
 def plots():
-    found = FOUND.to_shap()
+    found = attributed().to_shap()
     assert isinstance(found, shap.Explanation)
-    near(found.values, EXPLAINER(ROWS).values)
+    near(found.values, explainer()(ROWS).values)
 
 
 def waterfall():
-    assert str(FOUND.waterfall(7)).startswith("row 7\nbase value")
+    assert str(attributed().waterfall(7)).startswith("row 7\nbase value")
 
 
 CHECKS = {

@@ -12,6 +12,7 @@ import leafledger
 from leafledger import attribute, check_run, compare, drift, explain, forget, list_runs, read_latest, read_run, report
 from leafledger.pipeline.command import cli
 from leafledger.pipeline.errors import Exit, OtherVersion, RunConflict, UsageError
+from tests.more import one_in
 
 from .make import CLASSES, INPUTS, KINDS, MODEL, NIGHT, SINCE_2
 from .moving import RUNS, copy_run, list_kept, move_run, read_json, seal_run, write_json
@@ -99,7 +100,7 @@ def test_tonight_is_compared_with_last_night_of_another_version(tmp_path, versio
         assert (shift.mean, shift.reference_mean) == (pytest.approx(new[f"phi_{name}"].mean()), pytest.approx(old[f"phi_{name}"].mean()))
 
 
-@pytest.mark.parametrize("name", [name for name in KEPT if not name.endswith("/sums")])
+@pytest.mark.parametrize("name", one_in(2, [name for name in KEPT if not name.endswith("/sums")]))
 def test_kept_runs_have_reports(tmp_path, name):
     """One page of figures for each, which the list of runs knows."""
     run = copy_run(name, tmp_path)
@@ -107,7 +108,9 @@ def test_kept_runs_have_reports(tmp_path, name):
     assert [each.report for each in list_runs(run)] == [True]
 
 
-@pytest.mark.parametrize("name", [name for name in KEPT if name.partition("/")[2] not in ("marginal", "owen", "steps", "ranks", "sums", "next")])
+@pytest.mark.parametrize(
+    "name", one_in(2, [name for name in KEPT if name.partition("/")[2] not in ("marginal", "owen", "steps", "ranks", "sums", "next")])
+)
 def test_rows_of_kept_runs_are_shown(tmp_path, capsys, name):
     """By their ids, with the margin that today's code computes."""
     kind = name.partition("/")[2]
@@ -129,7 +132,9 @@ def test_the_latest_run_of_every_version_is_read(version):
 
 
 @pytest.mark.filterwarnings("ignore:.*advisories .* may concern it")  # those of XGBoost
-@pytest.mark.parametrize("name", [name for name in KEPT if name.startswith("0.2.0/") and name.partition("/")[2] not in ("marginal", "errors")])
+@pytest.mark.parametrize(
+    "name", one_in(2, [name for name in KEPT if name.startswith("0.2.0/") and name.partition("/")[2] not in ("marginal", "errors")])
+)
 def test_last_nights_folder_is_finished_tonight(tmp_path, name):
     """The same command finds it done, and changes no byte of it; given --replace it is made again, by this version."""
     run = move_run(name, tmp_path)
@@ -296,7 +301,7 @@ def test_models_are_those_of_the_kinds():
     assert {model for model, _ in {**KINDS, **SINCE_2}.values()} == {MODEL, CLASSES}
 
 
-@pytest.mark.parametrize("name", [name for name in KEPT if "id" in read_run(RUNS / name).plan.ids])
+@pytest.mark.parametrize("name", one_in(2, [name for name in KEPT if "id" in read_run(RUNS / name).plan.ids]))
 def test_rows_of_kept_runs_are_forgotten(tmp_path, name):
     """A row in the middle and, of what is left, the first: all others are as they were, and the run is sound, by a manifest of today's format."""
     run = copy_run(name, tmp_path)

@@ -49,6 +49,7 @@ CPU = "from leafledger.kernels.compiled import name_cpu, find_folder; print(name
 
 
 @pytest.mark.again
+@pytest.mark.slow
 def test_the_processor_and_the_folder_are_those_of_the_environment(tmp_path, monkeypatch):
     """In a process of its own, as Numba reads it."""
     for name, value in {"NUMBA_CPU_NAME": "x86-64-v3", "NUMBA_CPU_FEATURES": "", "NUMBA_CACHE_DIR": str(tmp_path), "NUMBA_DISABLE_JIT": "0"}.items():

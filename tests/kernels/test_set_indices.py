@@ -53,6 +53,7 @@ def test_signed_weights_of_n_shapley_values_grow_slowly():
     assert [round(float(np.abs(of_index("k-SII", 3).rule(n).weights).sum(axis=1).max())) for n in (6, 14, 20)] == [9, 111, 301]
 
 
+@pytest.mark.slow
 def test_weights_that_would_lose_digits_are_refused():
     """Sets of up to eight on paths of 40 players."""
     with pytest.raises(InvalidParameters, match=r"index 'FBII' of order 8 on paths of 40 players has weights of up to 2\.89e\+07 that"):

@@ -145,18 +145,27 @@ def test_editors_complete_the_modules_for_other_systems(call):
     assert inspect.signature(getattr(getattr(leafledger, module), name)).parameters["asked"].annotation == Unpack[Asked]
 
 
+def write_script(line):
+    """A script of which this is the third line."""
+    lines = ["import leafledger", 'found = leafledger.attribute("model", [])', line]
+    return jedi.Script("\n".join(lines), project=jedi.Project(ROOT, smart_sys_path=False))
+
+
 @pytest.mark.parametrize(
     ("expression", "name"),
     [
         ("found", "importance"),
         ("found.plot", "beeswarm"),
         ("found.plot.bar()", "save"),
-        ("found.importance()", "groupby"),
         ('leafledger.prepare("model")([])', "waterfall"),
     ],
 )
 def test_jedi_completes_what_results_are(expression, name):
-    """Attributions of a call and of an explainer, their plots, pictures and data frames."""
-    lines = ["import leafledger", 'found = leafledger.attribute("model", [])', f"{expression}."]
-    script = jedi.Script("\n".join(lines), project=jedi.Project(ROOT, smart_sys_path=False))
-    assert name in {completed.name for completed in script.complete(3, len(lines[-1]))}
+    """Attributions of a call and of an explainer, their plots and pictures."""
+    script = write_script(f"{expression}.")
+    assert name in {completed.name for completed in script.complete(3, len(expression) + 1)}
+
+
+def test_jedi_knows_data_frames():
+    """Whose names, which it would take seconds to complete, are pandas' own."""
+    assert [found.full_name for found in write_script("made = found.importance()").infer(3, 0)] == ["pandas.core.frame.DataFrame"]

@@ -93,6 +93,7 @@ def test_responses_without_a_link_are_margins():
 
 
 @pytest.mark.parametrize("space", SPACES)
+@pytest.mark.slow
 def test_runs_have_them(model, space, tmp_path):
     """The largest of every row, sound and made again."""
     save_model(model, tmp_path / "model.trees")

@@ -10,12 +10,14 @@ from numpy.testing import assert_allclose
 
 from leafledger import attribute, check_run, compare, explain, inspect_model, load_ensemble, prediction_gap, rank_by_gap
 from leafledger import curves as measure_curves
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.trees.statistics import look_up
 from leafledger.pipeline.dataset.columns.categories import hash_values
 from leafledger.pipeline.dataset.columns.players import number_players
 from leafledger.pipeline.dataset.columns.schema import column_values
 from leafledger.pipeline.errors import InvalidColumn, SchemaMismatch, UnsupportedModel, UsageError
 from tests import naive, naive_sets
+from tests.more import diagonal
 from tests.pipeline.running import attributions
 
 CATEGORIES = ["city", "job", "code"]
@@ -91,7 +93,7 @@ def columns_of(model):
     statistics, batch, rows = model.ensemble.statistics, pa.RecordBatch.from_pandas(PROBE.head(6)), np.zeros((model.ensemble.n_features, 6))
     for j, feature in enumerate(model.features):
         rows[j] = hash_values(batch.column(j)) if feature.hashed else column_values(feature, batch.column(j), single_precision=True)
-    look_up(rows[statistics.source], statistics, rows[statistics.column[0] :], np.zeros((statistics.source.size, 6), bool))
+    look_up(rows[statistics.source], frozen(statistics), rows[statistics.column[0] :], np.zeros((statistics.source.size, 6), bool))
     return rows.T
 
 
@@ -154,8 +156,11 @@ TRUTHS = np.random.default_rng(0).random(300) < 0.5
 MISSING = np.arange(300) % 10 == 0
 
 
-@pytest.mark.parametrize("one_hot", [1, 2, 30], ids=["statistics of them", "one-hot beside statistics", "one-hot alone"])
-@pytest.mark.parametrize("trained_on", [TRUTHS, TRUTHS.astype(object), TRUTHS.astype(str), np.where(MISSING, "missing", TRUTHS.astype(str))])
+TRAINED_ON = [TRUTHS, TRUTHS.astype(object), TRUTHS.astype(str), np.where(MISSING, "missing", TRUTHS.astype(str))]
+ONE_HOT = [1, 2, 30]  # statistics of booleans, one-hot beside statistics, one-hot alone
+
+
+@pytest.mark.parametrize(("trained_on", "one_hot"), diagonal(TRAINED_ON, ONE_HOT))
 def test_booleans_are_the_categories_that_training_had(trained_on, one_hot, tmp_path):
     """As texts too, which CatBoost hashes otherwise; few rows of them were taken for categories that were never seen."""
     rng = np.random.default_rng(1)

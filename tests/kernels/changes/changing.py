@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from leafledger.kernels.changes import nearest
 from leafledger.kernels.changes.nearest import Found, find_nearest, prepare_changes
 from leafledger.kernels.changes.supported import Grid, Supported, support_numbers
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.trees.binning import ZERO, bin_dtype, bin_rows, padded
 from leafledger.kernels.trees.forest import make_forest
 from leafledger.kernels.trees.margin import add_margins, prepare_margin
@@ -41,7 +42,7 @@ def find(ensemble, rows, at, below, up, down, grid, codes, asked):
     values[:, :n] = rows[:, bins.read].T
     binned, margin = np.zeros(values.shape, bin_dtype(bins)), np.zeros((1, padded(n)))
     bin_rows(values, bins, binned)
-    add_margins(binned, prepare_margin(forest.ensemble, forest.splits, forest.trace, forest.comparisons), margin)
+    add_margins(binned, frozen(prepare_margin(forest.ensemble, forest.splits, forest.trace, forest.comparisons)), margin)
     grid, lists = grid or Grid(0.0, np.float32 if ensemble.single_precision else np.float64), []
     for j in used:
         thresholds = bins.threshold[bins.start[j] : bins.start[j + 1]]
@@ -54,5 +55,5 @@ def find(ensemble, rows, at, below, up, down, grid, codes, asked):
     low, high = (np.concatenate([np.zeros(0), *(each[side] for each in lists)]) for side in (0, 1))
     supported = Supported(start, low, high, np.full(used.size, up), np.full(used.size, down))
     found = Found(*np.full((3, used.size, n), -7.0))
-    find_nearest(binned, values, margin[0, :n], prepare_changes(forest, bins, used, at, below), supported, found)
+    find_nearest(binned, values, margin[0, :n], *frozen((prepare_changes(forest, bins, used, at, below), supported)), found)
     return found, bins.read[used]

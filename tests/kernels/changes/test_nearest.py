@@ -37,6 +37,7 @@ def test_none_is_nearer_and_all_cross(data, ensemble):
 
 
 @pytest.mark.again
+@pytest.mark.slow
 def test_blocks_of_rows_are_rows_one_by_one():
     """More rows than walk a tree together."""
     rng = np.random.default_rng(0)

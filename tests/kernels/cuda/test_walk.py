@@ -55,6 +55,7 @@ def test_a_branch_without_training_weight_where_nobody_is_present_is_refused():
 
 
 @pytest.mark.parametrize("depth", [3, 9])
+@pytest.mark.slow
 def test_bits_of_a_row_do_not_depend_on_the_others(depth):
     """A row alone, among others, in another block: the same bits."""
     rng = np.random.default_rng(depth)

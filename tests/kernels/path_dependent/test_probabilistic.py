@@ -10,6 +10,7 @@ from numba.core import config
 from numpy.testing import assert_allclose
 
 from leafledger.kernels import game_values
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.path_dependent.probabilistic import add_probabilistic, prepare_probabilistic
 from leafledger.kernels.trees.binning import BATCH, bin_dtype, bin_ensemble, bin_rows, padded
 from leafledger.kernels.trees.paths import trace
@@ -65,7 +66,7 @@ def explain(ensemble, rows, sizes, group=None, n_groups=0):
     player = np.where(ensemble.feature < 0, -1, group[ensemble.feature]).astype(np.int32)
     tables = prepare_probabilistic(ensemble, splits, trace(ensemble, player, n_groups), player, sizes)
     phi = np.zeros((ensemble.base.size, n_groups, values.shape[1]))
-    add_probabilistic(bins, tables, phi)
+    add_probabilistic(bins, frozen(tables), phi)
     return phi[:, :, : len(rows)].transpose(2, 0, 1)
 
 
@@ -190,6 +191,7 @@ def test_the_smallest_values_keep_their_digits(depth):
 
 @pytest.mark.again
 @pytest.mark.parametrize(("n_splits", "n_features", "width"), [(40, 5, 1), (30, 20, 2)] if config.DISABLE_JIT else [(400, 9, 1), (300, 90, 3)])
+@pytest.mark.slow
 def test_deep_random_trees_agree_with_quadratures(n_splits, n_features, width):
     """Players met again and again, branches without cover, several batches of rows: the same semivalues as by points."""
     rng = np.random.default_rng(n_splits)

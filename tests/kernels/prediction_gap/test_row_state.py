@@ -27,7 +27,7 @@ def perturbing(data, ensemble, how, noise):
         tables, values, bins = noisy(ensemble, rows, SCALE)
     else:
         tables, values, bins = drawn(ensemble, rows, data.draw(batches(ensemble, 3)), data.draw(partitions(ensemble)))
-    return rows, tables.regions, perturb_rows(values, tables.noise, noise), bins
+    return rows, tables.regions, *frozen((perturb_rows(values, tables.noise, noise), bins))
 
 
 hows = pytest.mark.parametrize("how", ["noise", "drawn"])
@@ -71,7 +71,7 @@ def test_sides_given_a_leaf(how, data, ensemble, noise):
     """By enumeration of bins: given the leaf's own side of the unit, or nothing where its path does not ask for it; what is not wanted stays."""
     _, regions, distributions, bins = perturbing(data, ensemble, how, noise)
     row, units, leaves, unit = make_row_state(regions), regions.units, regions.leaves, regions.sides.unit
-    wanted = np.array([data.draw(st.integers(0, 1)) for _ in units.perturbed], np.int64) * units.perturbed
+    wanted = frozen(np.array([data.draw(st.integers(0, 1)) for _ in units.perturbed], np.int64) * units.perturbed)
     distribution = take_row(distributions, 0)
     locate_row(bins, 0, distribution, regions, row)
     both = [joint(regions, distribution, u) if wanted[u] else None for u in range(wanted.size)]

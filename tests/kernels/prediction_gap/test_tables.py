@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numba import config
 from numpy.testing import assert_allclose, assert_array_equal
 
 from leafledger.kernels.errors import InvalidParameters
+from leafledger.kernels.jit.decorator import frozen
+from leafledger.kernels.prediction_gap.exact import Prefixes, measure_rankings
+from leafledger.kernels.prediction_gap.greedy import rank_greedily
 from leafledger.kernels.prediction_gap.leaf_regions import count_visits
 from leafledger.kernels.prediction_gap.quasi_monte_carlo import haltons, sample_rows
 from leafledger.kernels.prediction_gap.tables import affordable, gap_rows, greedy_rows, movable_units, place_units
@@ -87,3 +91,17 @@ def test_atoms_of_units_lie_end_to_end(data, ensemble):
             assert found[width:] == [0] * (len(found) - width)
             assert_allclose(share, mine.count(found[:width]) / len(mine), rtol=0, atol=1e-15)
         assert_allclose(atoms.cumulative[some][-1], 1.0, rtol=1e-15)
+
+
+@pytest.mark.skipif(config.DISABLE_JIT, reason="nothing is compiled")
+def test_kernels_are_compiled_once():
+    """However bins and places lie in memory, and whether they may be written to: for each form it would take seconds."""
+    ensemble, rows = forest_and_rows()
+    tables, values, bins = noisy(ensemble, rows, 1.0)
+    columns, read_only = np.asfortranarray(bins), frozen(bins)
+    for some in (columns, read_only, bins):
+        order, _ = greedy_rows(tables, NORMAL, values, some, 4)
+    prefixes = place_units(tables, order)
+    for some in (prefixes, frozen(prefixes), Prefixes(*map(np.asfortranarray, prefixes))):
+        gap_rows(tables, NORMAL, values, columns, some)
+    assert [len(kernel.compiled.signatures) for kernel in (measure_rankings, rank_greedily)] == [1, 1]

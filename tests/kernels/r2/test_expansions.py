@@ -33,7 +33,7 @@ def test_values_are_those_of_the_game_and_of_its_square(data, ensemble):
     expansions = frozen(lay_out_expansions(terms, [shapley(some.players) for some in terms]))
     for t, tree in enumerate(one_by_one(ensemble)):
         work = descended(tables, trees, t, rows, expansions.places[t])
-        expand(trees, t, expansions, t, work)
+        expand(trees, t, expansions, np.int32(t), work)
         for i, row in enumerate(rows):
             assert_allclose(computed(work, trees, t, forest, ensemble.n_features, i), shapley_values(tree, row), rtol=0, atol=ATOL)
 

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from leafledger.kernels.game_values import shapley
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.r2.leaf_pairs import make_passes, pair_leaves
 from tests.kernels.r2.computing import ATOL, computed, descended, in_preorder, n_splits, one_by_one, regressions, shapley_values
 from tests.strategies import batches
@@ -16,7 +17,7 @@ from tests.trees import chain, symmetric
 def paired(tables, trees, t, rows, n_players):
     """A workspace with the values of one tree, from a quadrature for so many players."""
     work, nodes = descended(tables, trees, t, rows), 2 * n_splits(trees, t) + 1
-    pair_leaves(trees, t, np.stack(shapley(n_players), axis=1), work, make_passes(nodes, nodes))
+    pair_leaves(trees, t, frozen(np.stack(shapley(n_players), axis=1)), work, make_passes(nodes, nodes))
     return work
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numba import config
 
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.trees.binning import bin_dtype, bin_rows, padded
 from leafledger.kernels.trees.forest import make_forest
 from leafledger.kernels.trees.lookup import (
@@ -65,7 +66,7 @@ def looked_up(ensemble, rows, trees, targets, tables, n_targets):
     found = np.zeros(values.shape, bin_dtype(bins))
     bin_rows(values, bins, found)
     out = np.ones((n_targets, values.shape[1]))
-    add_lookups(found, look_up(forest.splits, forest.comparisons, trees, targets, tables), out)
+    add_lookups(found, frozen(look_up(forest.splits, forest.comparisons, trees, targets, tables)), out)
     return out[:, : len(rows)], forest
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.trees.statistics import ABOVE, CATEGORY, EQUAL, NO_STATISTICS, Statistics, find_fault, look_up, make_directory
 from tests.trees import STATISTICS
 
@@ -45,7 +46,7 @@ def lay_out(keys):
     codes = [np.append(2 * np.arange(size) + second, 200) for size in sizes for second in (0, 1)]
     starts = lambda lengths: np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)  # noqa: E731 - a definition in a line
     elements = [element for projection in PROJECTIONS for element in projection]
-    return Statistics(
+    made = Statistics(
         source=np.arange(3, dtype=np.int32),
         nan_above=np.array(NAN_ABOVE),
         element_start=starts([len(projection) for projection in PROJECTIONS]),
@@ -62,6 +63,7 @@ def lay_out(keys):
         code_start=starts([code.size for code in codes])[:-1],
         code=np.concatenate(codes).astype(np.uint8),
     )
+    return frozen(made)  # as runs have them, so that the kernel is not compiled for others too
 
 
 def rows_of(n):
@@ -126,7 +128,7 @@ def test_keys_that_begin_alike_are_found():
 def test_without_statistics_nothing_is_looked_up():
     """Most models have none."""
     seen = np.ones((0, 4), bool)
-    look_up(np.zeros((0, 4)), NO_STATISTICS, np.zeros((0, 4)), seen)
+    look_up(np.zeros((0, 4)), frozen(NO_STATISTICS), np.zeros((0, 4)), seen)
     assert not seen.any()
 
 
@@ -148,7 +150,7 @@ def test_a_missing_number_is_not_above_an_infinite_border():
     """CatBoost puts inf in its place where it is above all."""
     border = PROJECTIONS[3][0], (2, ABOVE, np.inf)
     statistics = lay_out([set(), set(), set(), {naive_key((5.0, 5.0, np.inf), border)}])
-    statistics = statistics._replace(bound=np.append(statistics.bound[:-1], np.inf))
+    statistics = frozen(statistics._replace(bound=np.append(statistics.bound[:-1], np.inf)))
     out = np.zeros((N_COLUMNS, 2))
     look_up(np.array([[5.0, 5.0], [5.0, 5.0], [np.nan, np.inf]]), statistics, out, np.zeros((3, 2), bool))
     assert out[6].tolist() == [0, 0]

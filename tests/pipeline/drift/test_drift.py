@@ -134,8 +134,12 @@ def test_several_outputs_and_predictions(example, frames, tmp_path, options):
         assert split.base == 0.0
 
 
-@pytest.mark.parametrize("output", [None, "predicted", "other:3"])
-@pytest.mark.parametrize("options", [{}, {"top": 2, "columns": "top"}, {"global_only": True}, {"method": "banzhaf"}])
+TOP, SUMMARIES, BANZHAF = {"top": 2, "columns": "top"}, {"global_only": True}, {"method": "banzhaf"}
+LESS = [({}, None), ({}, "predicted"), (TOP, "other:3"), (SUMMARIES, None), (SUMMARIES, "predicted"), (BANZHAF, None)]
+MORE_LESS = [({}, "other:3"), (TOP, None), (TOP, "predicted"), (SUMMARIES, "other:3"), (BANZHAF, "predicted"), (BANZHAF, "other:3")]
+
+
+@pytest.mark.parametrize(("options", "output"), [*LESS, *(pytest.param(*case, marks=pytest.mark.more) for case in MORE_LESS)])
 @pytest.mark.slow
 def test_runs_with_less_are_compared_by_what_they_have(example, frames, tmp_path, options, output):
     """Means from summaries where there are no columns; the mean of base values where every row has its own, which summaries alone do not tell."""

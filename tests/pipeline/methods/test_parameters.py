@@ -16,6 +16,7 @@ from leafledger.pipeline.errors import InvalidRun, RunConflict, SchemaMismatch, 
 from leafledger.pipeline.methods import worker_memory as sizes
 from tests.more import more
 from tests.pipeline.conftest import FEATURES, write_data
+from tests.pipeline.forking import forked_workers
 from tests.pipeline.running import attributions, contents
 
 BY = ["month", "carrier"]
@@ -98,7 +99,8 @@ def test_groups_change_nothing_else(example, serial, tmp_path):
 @pytest.mark.slow
 def test_the_bytes_do_not_depend_on_the_workers(example, serial, tmp_path, workers):
     """Everything that is published."""
-    run(example, tmp_path / "run", scheduler=None, workers=workers)
+    with forked_workers():
+        run(example, tmp_path / "run", scheduler=None, workers=workers)
     assert contents(tmp_path / "run") == contents(serial[0])
 
 

@@ -1,5 +1,7 @@
 """Counts of attributions in memory are those of their rows, by the bins of a report."""
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,15 +12,19 @@ from leafledger.pipeline.plots.material import count_player, find_ends, is_numbe
 from leafledger.pipeline.report.counts.counts import BELOW, MISSING
 from tests.pipeline.plots.models import FRAME, MODEL, N
 
-FOUND = attribute(MODEL, FRAME)
+
+@cache
+def explained():
+    """Made by the first test: every process of pytest's imports this."""
+    return attribute(MODEL, FRAME)
 
 
 def test_numbers_categories_and_missing_values_are_read():
     """Numbers as float64, texts with None; of a group nothing."""
-    assert_array_equal(read_values(FOUND, "age"), FRAME["age"])
-    sites = read_values(FOUND, "site")
+    assert_array_equal(read_values(explained(), "age"), FRAME["age"])
+    sites = read_values(explained(), "site")
     assert [None if value is None else str(value) for value in sites] == [None if pd.isna(value) else value for value in FRAME["site"]]
-    assert is_number(read_values(FOUND, "rooms"))
+    assert is_number(read_values(explained(), "rooms"))
     assert not is_number(sites)
     assert read_values(attribute(MODEL, FRAME, partition={"both": ["age", "site"]}), "both") is None
 
@@ -29,23 +35,23 @@ def test_dates_are_texts():
     assert read_values(found, "when")[0].startswith("2026-11-28")
 
 
-@pytest.mark.parametrize("name", FOUND.names)
+@pytest.mark.parametrize("name", FRAME.columns)
 def test_every_row_is_counted_once(name):
     """With the sum of its attributions; rows without a value in the first bin."""
-    asked, counts = count_player(FOUND, name, 0, share_axis(FOUND, 0))
-    phi = FOUND[name]
+    asked, counts = count_player(explained(), name, 0, share_axis(explained(), 0))
+    phi = explained()[name]
     assert counts.swarm.sum() == counts.own.sum() == N
     assert float(sum(counts.sums)) == pytest.approx(phi.sum())
     assert counts.own[MISSING].sum() == (pd.isna(FRAME[name]).sum() if asked.values is not None else N)
 
 
 def test_categories_come_by_frequency_and_few_numbers_one_by_one():
-    site = count_player(FOUND, "site", 0, (-1, 1))[0].values
+    site = count_player(explained(), "site", 0, (-1, 1))[0].values
     assert site.categories == ("Oslo", "Rome", "Bern")
-    rooms, counts = count_player(FOUND, "rooms", 0, (-1, 1))
+    rooms, counts = count_player(explained(), "rooms", 0, (-1, 1))
     assert rooms.values.points == (1.0, 2.0, 3.0, 4.0)
     assert counts.own[BELOW + 1 : BELOW + 5].sum(axis=1).tolist() == FRAME["rooms"].value_counts().sort_index().tolist()
-    assert not count_player(FOUND, "age", 0, (-1, 1))[0].values.points
+    assert not count_player(explained(), "age", 0, (-1, 1))[0].values.points
 
 
 def test_what_has_no_values_says_why():

@@ -1,6 +1,7 @@
 """Pictures of attributions: their marks and labels are those of the numbers, of several outputs, categories and missing values too."""
 
 from dataclasses import replace
+from functools import cache
 
 import lightgbm
 import numpy as np
@@ -12,8 +13,16 @@ from leafledger.pipeline.errors import UsageError
 from tests.pipeline.plots.drawn import count, said, texts
 from tests.pipeline.plots.models import CLASSES, FRAME, MODEL, NUMBERS, TARGET
 
-FOUND = attribute(MODEL, FRAME, interactions="all")
-SEVERAL = attribute(CLASSES, NUMBERS)
+
+@cache
+def explained():
+    """Made by the first test: every process of pytest's imports this."""
+    return attribute(MODEL, FRAME, interactions="all")
+
+
+@cache
+def several():
+    return attribute(CLASSES, NUMBERS)
 
 
 def order(svg, names):
@@ -22,36 +31,36 @@ def order(svg, names):
 
 
 def test_bars_are_the_importances_in_order():
-    picture, table = FOUND.plot.bar(), FOUND.importance()
-    assert order(picture.svg, FOUND.names) == table["feature"].tolist()
+    picture, table = explained().plot.bar(), explained().importance()
+    assert order(picture.svg, explained().names) == table["feature"].tolist()
     assert count(picture.svg, "rect", "plain") == 5
     assert picture.alt.startswith(f"{table['feature'][0]} moves the margin most, by ")
     assert said(picture.svg) == (picture.title, f"{picture.alt} {said(picture.svg)[1].removeprefix(picture.alt).strip()}")
-    assert count(FOUND.plot.bar(top=2).svg, "rect", "plain") == 2
+    assert count(explained().plot.bar(top=2).svg, "rect", "plain") == 2
 
 
 def test_a_beeswarm_has_a_strip_for_every_feature_that_moves():
     """In the order of importance, with its direction; what moves nothing is left out."""
-    picture, table = FOUND.plot.beeswarm(), FOUND.importance()
+    picture, table = explained().plot.beeswarm(), explained().importance()
     moving = table[table["mean_abs"] > 0]["feature"].tolist()
-    assert order(picture.svg, FOUND.names) == moving
+    assert order(picture.svg, explained().names) == moving
     assert "idle" not in moving
     assert "high values of income raise it" in picture.alt
     assert count(picture.svg, "path", *(f"v{level}" for level in range(9))) > 9
-    assert len(order(FOUND.plot.beeswarm(top=2).svg, FOUND.names)) == 2
+    assert len(order(explained().plot.beeswarm(top=2).svg, explained().names)) == 2
 
 
 def test_a_scatter_of_numbers_has_a_line_and_a_strip_of_missing_values():
-    picture = FOUND.plot.scatter("age")
+    picture = explained().plot.scatter("age")
     assert {"none", "value of age", "How age acts"} <= set(texts(picture.svg))
     assert count(picture.svg, "path", "line mean") == 1
     assert "where it is missing" in picture.alt
 
 
 def test_a_scatter_of_categories_has_a_box_for_each_and_for_missing_values():
-    picture = FOUND.plot.scatter("site")
-    means = {name: FOUND["site"][(FRAME["site"] == name).to_numpy()].mean() for name in ("Oslo", "Rome", "Bern")}
-    means["missing"] = FOUND["site"][FRAME["site"].isna().to_numpy()].mean()
+    picture = explained().plot.scatter("site")
+    means = {name: explained()["site"][(FRAME["site"] == name).to_numpy()].mean() for name in ("Oslo", "Rome", "Bern")}
+    means["missing"] = explained()["site"][FRAME["site"].isna().to_numpy()].mean()
     known = ["Oslo", "Rome", "Bern"]
     assert order(picture.svg, means) == [*sorted(known, key=lambda name: -means[name]), "missing"]
     assert count(picture.svg, "rect", "box") == 4
@@ -59,33 +68,33 @@ def test_a_scatter_of_categories_has_a_box_for_each_and_for_missing_values():
 
 
 def test_a_scatter_is_coloured_by_another_feature():
-    assert "high value of income" in texts(FOUND.plot.scatter("age", "income").svg)
-    assert {"Oslo", "Rome"} <= set(texts(FOUND.plot.scatter("age", color="site").svg))
+    assert "high value of income" in texts(explained().plot.scatter("age", "income").svg)
+    assert {"Oslo", "Rome"} <= set(texts(explained().plot.scatter("age", color="site").svg))
 
 
 def test_a_waterfall_has_the_steps_of_a_row():
-    picture, way = FOUND.plot.waterfall(3), FOUND.waterfall(3)
+    picture, way = explained().plot.waterfall(3), explained().waterfall(3)
     bars = count(picture.svg, "rect", "up", "down") - 2  # in the legend
     assert bars == len(way.steps)
     assert count(picture.svg, "line", "point") == 2
     assert picture.alt.startswith(f"The margin of row 3 is {way.total:.4g}")
     predicted = CLASSES.predict(NUMBERS)[5]
-    assert SEVERAL.plot.waterfall(5).title == f"Row 5, output {predicted}"
-    assert SEVERAL.plot.waterfall(5, output=0).title == "Row 5, output 0"
+    assert several().plot.waterfall(5).title == f"Row 5, output {predicted}"
+    assert several().plot.waterfall(5, output=0).title == "Row 5, output 0"
 
 
 def test_a_heat_map_has_a_line_for_every_feature_that_moves():
-    picture = FOUND.plot.heatmap()
-    assert order(picture.svg, FOUND.names) == order(FOUND.plot.beeswarm().svg, FOUND.names)
+    picture = explained().plot.heatmap()
+    assert order(picture.svg, explained().names) == order(explained().plot.beeswarm().svg, explained().names)
     assert "lowest tenth by margin" in picture.alt
 
 
 def test_interactions_are_a_matrix_of_pairs_or_bars_of_sets():
-    picture = FOUND.plot.interactions()
-    sizes = np.abs(FOUND.interactions[:, 0]).mean(axis=0)
-    first = FOUND.pairs[int(sizes.argmax())]
+    picture = explained().plot.interactions()
+    sizes = np.abs(explained().interactions[:, 0]).mean(axis=0)
+    first = explained().pairs[int(sizes.argmax())]
     assert picture.alt.startswith(f"{first[0]} and {first[1]} (")
-    acting = {name for pair, size in zip(FOUND.pairs, sizes, strict=True) if size > 0 for name in pair}
+    acting = {name for pair, size in zip(explained().pairs, sizes, strict=True) if size > 0 for name in pair}
     assert {text.split("  ")[1] for text in texts(picture.svg) if "  " in text} == acting
     sets = attribute(MODEL, FRAME, interactions="all", order=3).plot.interactions()
     assert count(sets.svg, "circle", "member") >= 2
@@ -94,14 +103,14 @@ def test_interactions_are_a_matrix_of_pairs_or_bars_of_sets():
 
 def test_of_several_outputs_the_first_stand_below_each_other():
     """Each with its name; one that is asked for stands alone."""
-    assert len(SEVERAL.outputs) == 5
-    picture = SEVERAL.plot.bar()
+    assert len(several().outputs) == 5
+    picture = several().plot.bar()
     assert [text for text in texts(picture.svg) if text.startswith("How much")] == [
         f"How much each feature moves predictions, output {k}" for k in range(3)
     ]
     assert picture.alt.endswith("The first 3 of 5 outputs.")
     for k, name in enumerate(("4", 4)):
-        alone = SEVERAL.plot.beeswarm(output=name)
+        alone = several().plot.beeswarm(output=name)
         assert alone.title.endswith(", output 4"), k
         assert alone.size[1] < picture.size[1]
 
@@ -165,8 +174,8 @@ def test_losses_and_shares_have_their_own_bars():
 
 
 def test_pictures_of_some_rows_are_of_these():
-    few = FOUND[:30]
-    assert order(few.plot.bar().svg, FOUND.names) == few.importance()["feature"].tolist()
+    few = explained()[:30]
+    assert order(few.plot.bar().svg, explained().names) == few.importance()["feature"].tolist()
     assert few.plot.interactions().alt
 
 
@@ -185,7 +194,7 @@ def test_pictures_of_some_rows_are_of_these():
 )
 def test_what_cannot_be_drawn_is_refused(call, line):
     with pytest.raises(UsageError) as refusal:
-        call(FOUND.plot)
+        call(explained().plot)
     assert str(refusal.value) == line
 
 

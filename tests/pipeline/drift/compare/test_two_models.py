@@ -11,6 +11,7 @@ from leafledger import drift, explain
 from leafledger.pipeline.drift.compare import two_models
 from leafledger.pipeline.drift.compare.two_models import split_two_ways
 from leafledger.pipeline.errors import NotRepeatable, UsageError
+from tests.more import diagonal
 from tests.pipeline.conftest import FEATURES, TRAINING, train, write_data
 
 
@@ -89,8 +90,10 @@ def test_columns_beside_the_features_are_none_of_them(frames, tmp_path):
     assert [player.player for player in part.players] == ["distance", "month"]
 
 
-@pytest.mark.parametrize("options", [{"output": "predicted"}, {"output": "other:3"}, {"method": "banzhaf"}, {"method": "beta"}, {"method": "ranker"}])
-@pytest.mark.parametrize("more", [{}, {"global_only": True}])
+UNSHARED = [{"output": "predicted"}, {"output": "other:3"}, {"method": "banzhaf"}, {"method": "beta"}, {"method": "ranker"}]
+
+
+@pytest.mark.parametrize(("options", "more"), diagonal(UNSHARED, [{}, {"global_only": True}]))
 def test_attributions_that_do_not_add_up_to_one_margin_are_refused(frames, tmp_path, monkeypatch, options, more):
     """In one line, before anything is explained: their parts are not those of the change of the mean margin."""
     for name, frame in zip("ab", frames, strict=True):

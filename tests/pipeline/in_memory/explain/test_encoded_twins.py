@@ -20,6 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, MinMaxS
 from leafledger import attribute, encoder_groups, load_ensemble, prepare
 from leafledger.pipeline.errors import InvalidModel, SchemaMismatch, UnsupportedModel, UsageError
 from tests import naive
+from tests.more import diagonal
 
 RNG = np.random.default_rng(3)
 N = 120
@@ -124,8 +125,7 @@ def number(owners, n_columns):
     return players, [next(k for k, j in enumerate(players) if place in owners[j]) for place in range(n_columns)]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "kind"), diagonal(CASES, KINDS))
 def test_values_are_those_of_the_twin(case, kind):
     """Exact values of groups in the path-dependent game and against a background, with the values that were given, and predictions of the whole."""
     steps, matrix, owners = CASES[case]

@@ -11,7 +11,7 @@ import lightgbm
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client
 
 from leafledger import attribute, curves, prediction_gap, prepare
 from leafledger.pipeline.errors import SchemaMismatch, UsageError
@@ -46,24 +46,23 @@ def test_partitions_have_the_bits_of_the_whole(example, frame):
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("forked")
-def test_workers_have_the_same_bits(example, frame, tmp_path):
+def test_workers_have_the_same_bits(example, frame, tmp_path, two_workers):
     """On a cluster of two processes; the explainer's tables travel in the graph, or lie in a folder."""
     rows, expected = dask.dataframe.from_pandas(frame, npartitions=4), attribute(example.model, frame).to_frame()
-    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0") as cluster, Client(cluster):
+    with Client(two_workers):
         for tables in (None, tmp_path / "tables"):
             assert_same(prepare(example.model, tables=tables)(rows).compute(), expected)
 
 
 @pytest.mark.slow
 def test_the_graph_has_one_explainer(example, frame):
-    """A thousand partitions do not make a thousand copies of the tables."""
+    """Two hundred partitions do not make two hundred copies of the tables."""
     explainer = prepare(example.model)
     size = len(pickle.dumps(explainer))
     rows = dask.dataframe.from_pandas(
-        frame[["delay"]].reindex(range(1000)).assign(**dict.fromkeys(FEATURES, 1.0)).assign(carrier="UA"), npartitions=1000
+        frame[["delay"]].reindex(range(200)).assign(**dict.fromkeys(FEATURES, 1.0)).assign(carrier="UA"), npartitions=200
     )
-    assert rows.npartitions == 1000
+    assert rows.npartitions == 200
     tasks = explainer(rows).__dask_graph__()
     sizes = [len(cloudpickle.dumps(task)) for task in dict(tasks).values()]
     assert sum(each > size / 2 for each in sizes) == 1

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from leafledger.kernels.jit.decorator import frozen
 from leafledger.kernels.trees.statistics import look_up
 from leafledger.pipeline.models.catboost.cityhash import hash_texts
 from leafledger.pipeline.models.formats.flatbuffers import root
@@ -86,7 +87,7 @@ def looked_up(ensemble, features, frame):
     hashes = {name: hash_texts(pa.array(frame[name].astype(str))).astype(float) for name in frame if name.startswith("c")}
     given = [hashes[each.name] if each.categorical else frame[each.name].to_numpy(float) for each in features]
     codes = np.empty((statistics.column.size, n))
-    look_up(np.array([given[j] for j in statistics.source]).reshape(-1, n), statistics, codes, np.empty((statistics.source.size, n), bool))
+    look_up(np.array([given[j] for j in statistics.source]).reshape(-1, n), frozen(statistics), codes, np.empty((statistics.source.size, n), bool))
     columns = []
     for feature, values in zip(features, given, strict=True):
         if feature.categorical:
