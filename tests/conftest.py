@@ -59,7 +59,20 @@ settings.register_profile("quick", parent=settings.get_profile(PROFILE), max_exa
 settings.load_profile(PROFILE)
 
 TESTS = Path(__file__).parent
-FIRST = ("flows", "docs", "faults")  # which mostly wait: what computes goes on beside them
+# Files are begun in an order that keeps the processors busy: first what takes longest, and mostly waits; what waits else, spread over the first of
+# the others; and none late that takes long.
+FIRST = ("flows/", "pipeline/report/test_in_chromium.py", "docs/")
+WAITING, SPREAD = "faults/", 0.4
+LONG = (
+    "golden/",
+    "papers/test_main.py",
+    "pipeline/runs/publish/",
+    "platforms/",
+    "test_forged.py",
+    "test_fuzz.py",
+    "test_mutants.py",
+    "test_tampering.py",
+)
 SLOW_FOLDERS = ("faults", "flows", "papers", "scale", "variants", "beside", "bench", "docs", "infra")  # servers, clusters, whole pages
 
 
@@ -96,6 +109,20 @@ def keep_quick(config, items):
     items[:] = [item for item in items if item in chosen]
 
 
+def name_file(item):
+    return item.path.relative_to(TESTS).as_posix()
+
+
+def order_files(names):
+    """The place of each file."""
+    names = list(dict.fromkeys(names))
+    first = [name for each in FIRST for name in names if name.startswith(each)]
+    waiting = [name for name in names if name.startswith(WAITING)]
+    others = sorted((name for name in names if name not in {*first, *waiting}), key=lambda name: not name.startswith(LONG))
+    spread = {name: SPREAD * len(others) * k / len(waiting) for k, name in enumerate(waiting)}
+    return spread | {name: k for k, name in enumerate(others)} | {name: k - len(first) for k, name in enumerate(first)}
+
+
 def pytest_collection_finish():
     """What tests make is looked through for garbage, what was there before them never; and a fourteenth as often as Python does by itself."""
     gc.freeze()
@@ -106,7 +133,8 @@ def pytest_collection_finish():
 def pytest_collection_modifyitems(config, items):
     if config.getoption("--quick"):
         keep_quick(config, items)
-    items.sort(key=lambda item: FIRST.index(part) if (part := item.path.relative_to(TESTS).parts[0]) in FIRST else len(FIRST))
+    place = order_files([name_file(item) for item in items])
+    items.sort(key=lambda item: place[name_file(item)])
     if not config.getoption("--long"):
         for item in items:
             if item.get_closest_marker("long"):
