@@ -12,8 +12,11 @@ from tests.more import more
 
 # Pages that take three seconds of CPU or more, for what they train, or for servers and clusters: `make test-more`.
 LONG = {f"docs/methods/{name}.md" for name in ("comparing", "interactions", "prediction-gaps", "r2", "rankings", "sequence")}
-LONG |= {f"docs/{name}.md" for name in ("changes", "drift", "effects", "models", "nights", "reasons", "scale", "scripting", "tables", "where")}
-LONG |= {"docs/deploy/kubernetes.md"}
+LONG |= {
+    f"docs/{name}.md"
+    for name in ("changes", "drift", "effects", "models", "nights", "reasons", "scale", "scripting", "statistics", "tables", "where")
+}
+LONG |= {"docs/deploy/kubernetes.md", "docs/gallery/what-if.md"}
 PAGES_BY_NAME = {str(page.relative_to(ROOT)): page for page in TYPED}
 
 

@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 import urllib.request
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,17 +110,29 @@ def run_server(port, **scheduling):
             process.terminate()
 
 
+RUNNING = ExitStack()  # the server
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem):
+    """The server takes a twentieth of a processor while nobody asks anything: it ends with the last test of this folder."""
+    if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
+        RUNNING.close()
+
+
 @pytest.fixture(scope="session")
 def server():
-    """The API of a server for the whole session."""
+    """The API of a server for all tests of this folder."""
     from prefect.events.worker import EventsWorker
     from prefect.logging.handlers import APILogWorker
     from prefect.settings import PREFECT_API_URL, temporary_settings
 
-    with run_server(free_port(), **FEW) as (url, _), temporary_settings({PREFECT_API_URL: url}):
-        yield url
+    with RUNNING:
+        url, _ = RUNNING.enter_context(run_server(free_port(), **FEW))
+        RUNNING.enter_context(temporary_settings({PREFECT_API_URL: url}))
         for worker in (EventsWorker, APILogWorker):
-            worker.drain_all(timeout=END_SECONDS)  # while there is somebody who hears
+            RUNNING.callback(worker.drain_all, timeout=END_SECONDS)  # while there is somebody who hears
+        yield url
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ import pytest
 from tests.papers import __main__ as command
 from tests.papers import figures
 
+LONG = ("draw_figures", "draw_gap", "draw_marginal", "draw_removal")
 
-@pytest.mark.parametrize("draw", command.DRAWN)
+
+@pytest.mark.parametrize("draw", [pytest.param(draw, marks=pytest.mark.more if draw.__name__ in LONG else ()) for draw in command.DRAWN])
 def test_claims_hold_at_few_sizes(draw):
     """At few depths, of small models, on few rows; every number is there, infinite where the published overflows."""
     drawn = list(draw(quick=True))

@@ -12,7 +12,7 @@ import pytest
 from leafledger.kernels.compiled import find_lacking
 
 ROOT = Path(__file__).parents[2]
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(find_lacking("x86-64-v3")), reason="a processor with AVX2 is needed")]
+pytestmark = [pytest.mark.more, pytest.mark.skipif(bool(find_lacking("x86-64-v3")), reason="a processor with AVX2 is needed")]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,6 @@ def test_the_width_of_vectors_changes_no_bit(compute):
     assert compute("x86-64-v2", "", case)[case] != one_step[case]
 
 
-@pytest.mark.more
 def test_the_width_of_vectors_changes_no_bit_where_a_step_is_two(compute):
     """AVX2 as SSE, where neither multiplies and adds in one step; and any processor with AVX-512 as AVX2."""
     assert compute("x86-64-v3", "-fma") == compute("x86-64-v2")

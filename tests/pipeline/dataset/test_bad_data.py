@@ -237,7 +237,9 @@ print(int(re.search(r"VmHWM:\\s*(\\d+) kB", Path("/proc/self/status").read_text(
 """
 
 
-@pytest.mark.parametrize(("n_rows", "row_group", "compression"), [(2_000_000, 2_000_000, "zstd"), (400_000, 1_000, "none")])
+@pytest.mark.parametrize(
+    ("n_rows", "row_group", "compression"), [(2_000_000, 2_000_000, "zstd"), pytest.param(400_000, 1_000, "none", marks=pytest.mark.more)]
+)
 @pytest.mark.slow
 def test_a_worker_takes_no_more_memory_than_projected(example, table, tmp_path, n_rows, row_group, compression):
     """One row group of two million rows that a file of a few hundred kilobytes holds, and many of a thousand, against what the plan says."""

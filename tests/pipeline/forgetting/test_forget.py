@@ -15,6 +15,7 @@ from leafledger.pipeline.forgetting import forget as forget_
 from leafledger.pipeline.forgetting.exchange import find_leaving
 from leafledger.pipeline.forgetting.search import Sought
 from leafledger.pipeline.runs.publish import replacement
+from tests.more import more
 from tests.pipeline.forgetting.people import (
     DAYS,
     NUMBER,
@@ -165,7 +166,7 @@ def test_whatever_ends_it_the_same_command_finishes(runs, tmp_path, monkeypatch,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["folder", "bucket"])
+@pytest.mark.parametrize("place", ["folder", *more("bucket")])
 def test_killed_again_and_again(nights, runs, place, request, monkeypatch, one_in):
     """One attempt after the other on the same runs, in a folder and in a bucket, each a little longer: in the end it is as if nothing had been."""
     root = str(runs) if place == "folder" else copy_nights(nights, f"{request.getfixturevalue('bucket')}/runs")

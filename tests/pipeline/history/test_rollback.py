@@ -10,6 +10,7 @@ from leafledger import check_run, explain, forget, list_runs, prune, read_latest
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.errors import InvalidRun, NotFinished, UsageError
 from leafledger.pipeline.runs.records.folder import KEPT
+from tests.more import more
 from tests.pipeline.forgetting.people import PERSON, holders, objects, plain, read_parts, without, write_people
 from tests.pipeline.runs.publish.killing import NEVER, KilledError, kill_writes
 
@@ -114,7 +115,7 @@ def test_parts_that_both_have_stay(example, people, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("place", ["folder", "bucket"])
+@pytest.mark.parametrize("place", ["folder", *more("bucket")])
 def test_whatever_ends_it_the_same_command_finishes(example, people, tmp_path, place, request, monkeypatch, one_in):
     """Again and again, each time a little later: in the end it is back, and is not put back once more."""
     root = str(tmp_path / "runs") if place == "folder" else f"{request.getfixturevalue('bucket')}/runs"

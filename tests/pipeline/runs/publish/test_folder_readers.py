@@ -14,6 +14,7 @@ from leafledger import check_run, list_runs, prune, read_run
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import commit, storage
 from leafledger.pipeline.stores.open_store import open_filesystem
+from tests.more import more
 from tests.pipeline.runs.publish.killing import NEVER, WRITES, KilledError, kill_writes
 
 # What begins so is none of the parts; as the documentation has it.
@@ -65,7 +66,7 @@ def flights(folder):
     return Counter(flight for night in NIGHTS for flight in read_run(f"{folder}/{night}").attributions()["flight"].to_pylist())
 
 
-@pytest.fixture(params=["folder", "bucket", "memory"])
+@pytest.fixture(params=["folder", *more("bucket"), "memory"])
 def nights(request, tmp_path, changing):
     """``(folder, run, begin, readers)``: what explains a night of two months, what puts the second one back as it was made before a file came
     late, and who reads them."""

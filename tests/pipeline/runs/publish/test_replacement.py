@@ -20,6 +20,7 @@ from leafledger.pipeline.runs.publish.replacement import swap_manifest
 from leafledger.pipeline.runs.records.derived import read_derived, write_derived
 from leafledger.pipeline.runs.records.folder import OWN, PLACES, PROVENANCE, REPLACEMENTS, find_place, name_file
 from leafledger.pipeline.runs.records.manifest import read_manifest
+from tests.more import more
 from tests.pipeline.running import contents
 from tests.pipeline.runs.publish.killing import NEVER, WRITES, KilledError, kill_writes
 
@@ -118,7 +119,7 @@ def test_an_unfinished_run_is_replaced(changing, tmp_path, monkeypatch):
     assert check_run(out, deep=True).sound
 
 
-@pytest.fixture(params=["folder", "bucket"])
+@pytest.fixture(params=["folder", *more("bucket")])
 def place(request, tmp_path):
     """Where runs go."""
     return str(tmp_path / "runs") if request.param == "folder" else f"{request.getfixturevalue('bucket')}/runs"
