@@ -78,9 +78,9 @@ test: setup
 test-more: setup
 	$(BIN)/python -m pytest -m more --numprocesses 2 --dist loadfile --no-loadscope-reorder $$(grep -rlE '\bmore\(|mark\.more\b' tests --include='test_*.py')
 
-# What one runs while working, a few minutes: no servers, clusters or pages, the middle case of each test, few drawn examples.
+# What one runs while working, a minute and a half: no servers, clusters or pages, the middle case of each test, few drawn examples.
 test-quick: setup
-	$(BIN)/python -m pytest --quick --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
+	$(BIN)/python -m pytest --quick --numprocesses $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(TESTS)
 
 # A week of nights, and every fault of stores (moto and, where Debian's Ceph is installed, a real one), workers, schedulers, clients, flows, hosts (root,
 # iproute2 and nftables), clocks (libfaketime), tables of nights and of Compose's topology, with many seeds; an hour.

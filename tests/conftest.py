@@ -87,7 +87,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "again: takes long as plain Python, and runs no line that others do not: `make coverage` leaves it out")
     config.addinivalue_line("markers", "long: takes minutes, runs with --long alone")
     config.addinivalue_line("markers", "more: what `make test` holds on fewer cases, left to `make test-more`")
-    config.addinivalue_line("markers", "slow: takes half a second of CPU or more, does not run with --quick")
+    config.addinivalue_line("markers", "slow: takes a fifth of a second of CPU or more, does not run with --quick")
     if config.getoption("--quick") or config.getoption("--long"):
         settings.load_profile("quick" if config.getoption("--quick") else "long")
 

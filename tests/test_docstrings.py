@@ -130,6 +130,7 @@ def test_public_functions_explain_all_parameters_and_results(path, name):
             assert {"Returns", "Yields"} & set(sections), f"{where} does not say what it returns"
 
 
+@pytest.mark.slow
 def test_arrays_say_their_shapes():
     """Whatever another folder gives to a function of kernels: ``rows : (n, features) float64``."""
     for path in [path for path in MODULES if path.is_relative_to(ROOT / "kernels")]:

@@ -262,6 +262,7 @@ def test_what_data_and_model_did_between_versions_is_told_apart(tmp_path, versio
     assert parts.data + parts.model == pytest.approx(margins[0] - margins[1], abs=1e-6)
 
 
+@pytest.mark.slow
 def test_drift_names_mistakes_that_one_night_may_hold(tmp_path):
     """Of nights of two versions; those that both may hold make no difference, unless this version explains their rows again, by two models."""
     night, (old, new) = tmp_path / "night", ("0.2.0/classes", "0.3.0/classes")

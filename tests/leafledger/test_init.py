@@ -160,12 +160,14 @@ def write_script(line):
         ('leafledger.prepare("model")([])', "waterfall"),
     ],
 )
+@pytest.mark.slow
 def test_jedi_completes_what_results_are(expression, name):
     """Attributions of a call and of an explainer, their plots and pictures."""
     script = write_script(f"{expression}.")
     assert name in {completed.name for completed in script.complete(3, len(expression) + 1)}
 
 
+@pytest.mark.slow
 def test_jedi_knows_data_frames():
     """Whose names, which it would take seconds to complete, are pandas' own."""
     assert [found.full_name for found in write_script("made = found.importance()").infer(3, 0)] == ["pandas.core.frame.DataFrame"]

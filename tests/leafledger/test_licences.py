@@ -7,6 +7,7 @@ import pytest
 from infra import licences
 
 
+@pytest.mark.slow
 def test_nothing_is_installed_under_a_licence_that_is_refused():
     """Nor under one that nobody states; what is looked at are the core, every extra, and what those bring in turn."""
     found = licences.list_licences(frozenset(["all"]))
@@ -15,6 +16,7 @@ def test_nothing_is_installed_under_a_licence_that_is_refused():
     assert {*licences.list_licences(frozenset())} < {*licences.list_licences(frozenset(["s3"]))} < set(found)
 
 
+@pytest.mark.slow
 def test_exceptions_are_needed():
     """One that nothing brings any more, or that states a licence by now, goes."""
     found = {name: said for name, said in licences.list_licences(frozenset(["all"])).items() if name in licences.EXCEPTIONS}

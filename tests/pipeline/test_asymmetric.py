@@ -74,6 +74,7 @@ def test_the_sequence_is_by_name_and_by_nothing_else(background):
     assert np.array_equal(found.phi, other.phi)
 
 
+@pytest.mark.slow
 def test_one_group_has_shapley_values_and_their_errors():
     """Errors by background are of these values as of any that are linear in the game."""
     asked = {"background": PEOPLE[:200], "background_errors": True}

@@ -250,6 +250,7 @@ def test_a_run_against_a_background_has_sets_too(place, model):
     assert check_run(out, deep=True).sound
 
 
+@pytest.mark.slow
 def test_the_command_shows_sets(place, run, capsys):
     """What is planned, a row, and the summary."""
 

@@ -64,6 +64,7 @@ def test_rows_without_a_label_have_none(model):
     assert np.isfinite(np.delete(found.interactions, 2, axis=0)).all()
 
 
+@pytest.mark.slow
 def test_summaries_count_rows_by_their_weights(model, tmp_path):
     """And none without a label, in memory and in a run, as the losses' own."""
     label, weight = LABEL[:40].copy(), RNG.uniform(0.5, 2.0, 40)

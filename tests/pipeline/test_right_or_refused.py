@@ -43,6 +43,7 @@ def categories_of(values, known):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.slow
 def test_text_in_a_path_keeps_its_zeros(library, tmp_path):
     """A category "01" is not the number 1; and what other folders there are changes nothing."""
     rng = np.random.default_rng(0)
@@ -259,6 +260,7 @@ def test_booleans_that_catboost_stored_as_numbers_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.slow
 def test_rows_that_another_model_scored_are_refused(library, tmp_path):
     """Where the data hold the margin, it is compared row by row: with what the library predicted on these rows, and with nothing else."""
     rng = np.random.default_rng(0)

@@ -265,6 +265,7 @@ def test_losses_are_those_of_the_margins(regressor):
     assert_allclose(found.totals["r2"]["total_r2"], 1 - residual, rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_missing_and_foreign_categories(regressor):
     """A missing category is refused, as CatBoost does; those of another type are looked up by their text; numbers and arrays are refused."""
     rows = PROBE.head(8)
@@ -292,6 +293,7 @@ def test_numbers_beyond_single_precision_are_infinite(regressor):
     assert_allclose(attribute(regressor, rows).margin[:, 0], regressor.predict(rows), rtol=0, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_refused(regressor, tmp_path):
     """By name, and with what to do instead."""
     for method in ("gap", "gap_greedy", "owen", "two_step"):

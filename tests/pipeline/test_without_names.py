@@ -104,6 +104,7 @@ def test_rows_in_memory_go_by_position(trained):
         attribute(path, by_name, background=FRAME)
 
 
+@pytest.mark.slow
 def test_runs_go_by_position(trained, tmp_path, capsys):
     """Explain, plan, check and compare, with ids and an index of pandas beside the features, and a folder's name."""
     path, predict, _ = trained
@@ -124,6 +125,7 @@ def test_runs_go_by_position(trained, tmp_path, capsys):
     assert capsys.readouterr().out.startswith(f"features {said}")
 
 
+@pytest.mark.slow
 def test_python_warns_of_runs_and_comparisons_and_commands_say_a_line(path, tmp_path, capsys):
     """A warning is of the line that called; a command has no such line to show."""
     data = tmp_path / "data.parquet"

@@ -110,6 +110,7 @@ def test_a_kernel_adds():
 
 
 @pytest.mark.parametrize("quantity", [None, Quantity("sigmoid", 1.0)], ids=["margins", "probabilities"])
+@pytest.mark.slow
 def test_standard_errors_and_quantities(quantity):
     """Every kernel call of a batch runs on the card: without each lot of the background, and of every weighted game."""
     rng = np.random.default_rng(6)

@@ -46,6 +46,7 @@ def test_a_card_agrees_with_the_processor(data, ensemble, name, kept):
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="whose lines are run on shorter paths")
 @pytest.mark.parametrize("kept", ["tables and sums", "sums and patterns"])
+@pytest.mark.slow
 def test_a_path_of_any_number_of_players(kept):
     """Seventy features above a leaf: patterns of two words, and more own players than a block of threads; short paths keep tables or sums."""
     n, rng = 70, np.random.default_rng(7)

@@ -167,6 +167,7 @@ def test_rare_categories_that_are_others_are_seen():
 @pytest.mark.again
 @pytest.mark.parametrize(("n_categories", "n", "m"), [(500, 2000, 1000), (30, 40, 40), (1000, 5000, 800)])
 @pytest.mark.parametrize("power", [0.0, 1.0])
+@pytest.mark.slow
 def test_rare_categories_raise_no_false_alarms(n_categories, n, m, power):
     """Of two nights from one distribution, p is below a level as often as the level says, or more seldom."""
     shares = np.arange(1, n_categories + 1) ** -power

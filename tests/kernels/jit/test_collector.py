@@ -17,6 +17,7 @@ def fail():
 
 
 @pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.slow
 def test_the_collector_is_left_as_it_was_found(enabled):
     """Also where what is loaded fails; nothing of a program that calls this package is kept from it."""
     before, frozen = gc.isenabled(), gc.get_freeze_count()
@@ -36,6 +37,7 @@ def test_the_command_keeps_what_it_has_loaded_from_the_collector():
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "True True\n"
 
 
+@pytest.mark.slow
 def test_a_process_that_is_the_command_s_freezes_what_is_loaded(monkeypatch):
     """Whatever there is once loading is over."""
     monkeypatch.setattr(collector, "_process_is_ours", False)

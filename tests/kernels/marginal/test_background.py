@@ -48,6 +48,7 @@ def test_rows_are_counted_by_the_players_they_fail(dense_bits, data, ensemble, m
 
 
 @pytest.mark.again
+@pytest.mark.slow
 def test_a_pattern_may_have_several_words():
     """A leaf under more players than a word has bits."""
     n = 2 * WORD_BITS + 1

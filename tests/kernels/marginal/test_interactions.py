@@ -70,6 +70,7 @@ def test_with_nobody_or_everybody_else_they_are_differences_of_four_values(data,
 @settings(max_examples=2 if config.DISABLE_JIT else 20)
 @given(seed=st.integers(0, 2**32 - 1))
 @pytest.mark.parametrize("kept", KEPT)
+@pytest.mark.slow
 def test_interactions_of_long_paths_are_the_same_whatever_is_kept(seed, kept):
     """Eleven players on a path, or eight, more than codes of a table have where that is asked for; against sums over sets in floats."""
     rng, n_players = np.random.default_rng(seed), 8 if config.DISABLE_JIT else 11

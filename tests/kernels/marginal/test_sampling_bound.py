@@ -60,6 +60,7 @@ def test_the_bound_is_as_printed(model):
 
 
 @pytest.mark.again
+@pytest.mark.slow
 def test_the_bound_holds(model):
     """Root mean squared errors over samples of 100 rows, of rows that stand for all."""
     truth, errors = attribute(model, ROWS[:50], background=ROWS).phi, []
@@ -72,6 +73,7 @@ def test_the_bound_holds(model):
     assert (bound[:3] > 0).all()
 
 
+@pytest.mark.slow
 def test_it_holds_where_no_row_of_the_population_is():
     """Two features that are always equal, and a tree whose value is 1000 where they differ: rows of a coalition are there."""
     ensemble = one_tree(

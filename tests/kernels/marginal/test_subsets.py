@@ -73,6 +73,7 @@ def owen_of_two_rows(ensemble, row, other, group, leaf):
 
 @pytest.mark.again
 @pytest.mark.parametrize("kept", [(12, 8), (0, 0)], ids=["sums", "patterns"])
+@pytest.mark.slow
 def test_groups_that_come_whole_may_have_any_number_of_features(kept):
     """A leaf under 70 features, of which a group of three sees the others as two players: sums over few sets, of patterns of two words."""
     n = 70

@@ -175,6 +175,7 @@ def test_features_are_drawn_one_by_one():
 
 
 @pytest.mark.again
+@pytest.mark.slow
 def test_estimates_are_of_each_features_noise(monkeypatch):
     """Within their standard errors of exact gaps."""
     monkeypatch.setattr(sampling, "POINTS", BATCH if config.DISABLE_JIT else sampling.POINTS)

@@ -54,6 +54,7 @@ def test_no_two_sequences_are_the_same():
     assert {sequence(3).tobytes() for seed in range(4) for sequence in haltons(seed)} < found
 
 
+@pytest.mark.slow
 def test_scrambling_is_unbiased():
     """Over many scramblings a point is uniform in the cube: the mean of a product is the product of means, by the first points alone."""
     first = np.array([halton(seed, 0)(3)[0] for seed in range(400)])

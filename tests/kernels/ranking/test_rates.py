@@ -64,6 +64,7 @@ def followed(rows):
 
 
 @pytest.mark.parametrize(("optimizer", "seed", "scale", "place"), [("ascent", 12, 1.0, 3), ("ascent", 35, 3e5, 3), ("adam", 35, 1e-4, 0)])
+@pytest.mark.slow
 def test_the_largest_rate_that_rises_is_chosen(optimizer, seed, scale, place):
     """Against the definition, over two functions drawn at random, of margins of any unit; the objective falls by so many of the largest."""
     draw = np.random.default_rng(seed)

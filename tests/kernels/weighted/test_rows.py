@@ -48,6 +48,7 @@ def check(ensemble, rows, background, quantity, found, values, players):
 @pytest.mark.again
 @pytest.mark.parametrize("name", KINDS)
 @given(data=st.data(), ensemble=forests(max_trees=2, max_features=4))
+@pytest.mark.slow
 def test_values_are_those_of_the_definition(data, ensemble, name):
     """Every quantity, categories and several outputs among the models, by enumeration for each background row."""
     rows, background = data.draw(batches(ensemble, max_rows=2)), data.draw(batches(ensemble, max_rows=3))
@@ -79,6 +80,7 @@ def carried_sets(data, ensemble, name, sets, define):
 @pytest.mark.parametrize("name", KINDS)
 @given(data=st.data(), ensemble=forests(max_trees=2, max_features=4), index=st.sampled_from(sorted(INDICES)), order=st.integers(1, 3))
 @settings(max_examples=15)
+@pytest.mark.slow
 def test_interactions_of_sets_are_carried_alike(data, ensemble, name, index, order):
     """Every index, by enumeration for each background row; those that add up to margins add up to the quantity."""
     residuals = carried_sets(data, ensemble, name, Sets(order, index), lambda v: naive_sets.by_index(v, ensemble.n_features, index, order))
@@ -88,6 +90,7 @@ def test_interactions_of_sets_are_carried_alike(data, ensemble, name, index, ord
 
 @given(data=st.data(), ensemble=forests(max_trees=2, max_features=4))
 @settings(max_examples=15)
+@pytest.mark.slow
 def test_interactions_of_pairs_are_carried_alike(data, ensemble):
     """Without an order: the Shapley interaction index of two."""
     carried_sets(data, ensemble, "sigmoid", None, lambda v: naive_sets.by_index(v, ensemble.n_features, "SII", 2))
@@ -136,6 +139,7 @@ def test_one_background_row_and_constant_models_are_carried():
 
 @pytest.mark.again
 @pytest.mark.parametrize("name", ["sigmoid", "log"])
+@pytest.mark.slow
 def test_bits_do_not_depend_on_how_a_background_is_read(name):
     """In one part or in many, in any order of its rows."""
     rng = np.random.default_rng(5)

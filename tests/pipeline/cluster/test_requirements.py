@@ -56,6 +56,7 @@ def test_workers_with_other_packages_are_refused(client, monkeypatch, package, t
 
 
 @pytest.mark.parametrize("package", ["numba", "leafledger", "python"])
+@pytest.mark.slow
 def test_a_worker_that_comes_late_with_others_is_refused(client, package):
     """By its first task: nobody has looked at it before."""
     mine = {**get_package_info(["numba", "leafledger"]), **need(0).packages}

@@ -23,6 +23,7 @@ def run(capsys, *arguments):
     return code, captured.out, captured.err
 
 
+@pytest.mark.slow
 def test_explain_says_where_the_results_are(example, tmp_path, capsys):
     """The first run shows outputs, residual and top features, on standard error where it works and each part; the second has nothing to do."""
     out = tmp_path / "run"
@@ -48,6 +49,7 @@ def test_explain_says_where_the_results_are(example, tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_what_could_not_be_verified_is_said(example, tmp_path, capsys):
     """The model is gone: exit code 3 and why, until it is said where it is."""
     shutil.copy(example.model, tmp_path / "model.txt")
@@ -82,6 +84,7 @@ def test_plan_writes_nothing(example, tmp_path, capsys):
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_groups_and_interactions_are_shown(example, tmp_path, capsys):
     """The plan says how many there are, a run shows the largest and the verifier finds it sound."""
     (tmp_path / "groups.json").write_text('{"flight": ["distance", "delay"]}')
@@ -254,6 +257,7 @@ def test_flags_are_read_beside_prefect():
     assert (found.returncode, found.stderr) == (2, "leafledger: method 'shapley' has no parameter 'p', it takes none\n")
 
 
+@pytest.mark.slow
 def test_a_working_directory_that_is_gone_is_one_line(tmp_path):
     """Libraries look at it as soon as they are imported."""
     (tmp_path / "gone").mkdir()

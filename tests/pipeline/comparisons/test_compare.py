@@ -92,6 +92,7 @@ def test_numbers_are_those_of_the_rows(example, several, tmp_path):
     assert_allclose(pick(found, "list swaps 2", METHODS[0], METHODS[1], "1")["mean"], np.mean(expected), rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_features_have_both_impacts_and_how_far_values_are_apart(example, several, tmp_path):
     """By the definitions, for every output and two rankings; null where there are ranks alone, and 0 for a feature that no split asks for."""
     model, data = several
@@ -117,6 +118,7 @@ def test_features_have_both_impacts_and_how_far_values_are_apart(example, severa
     assert types["mae"] == "double"
 
 
+@pytest.mark.slow
 def test_rows_on_which_rankings_differ_most(example, several, tmp_path):
     """Of all rows, with ids from the file and from its path, and the features on top as in memory."""
     model, data = several

@@ -48,6 +48,7 @@ def prepared_by(example, tmp_path, monkeypatch, **given):
         ({"scales": (1.0,), "gap_rows": 3, "label": "flight"}, True, 1, (0, 1, 3, 10)),
     ],
 )
+@pytest.mark.slow
 def test_the_data_are_measured_once_where_that_is_needed(example, tmp_path, monkeypatch, given, measured, n_tables, removed):
     """For scales, or for what features are drawn from, or both."""
     comparison, works = prepared_by(example, tmp_path, monkeypatch, **given)

@@ -11,6 +11,7 @@ from leafledger.pipeline.errors import ClusterLost, LeafledgerError, NotFinished
 from tests.pipeline.conftest import WRONG, write_data
 
 
+@pytest.mark.slow
 def test_data_of_another_column_s_categories_are_refused_unless_allowed(example, tmp_path):
     """As by `explain`: means over rows of which the model knows no carrier are those of other data. Three known ones in a hundred are enough."""
     given = {"methods": ("shapley", "banzhaf"), "scales": (), "scheduler": "serial"}

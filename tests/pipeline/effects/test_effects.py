@@ -85,6 +85,7 @@ def test_threads_and_a_cluster_give_the_same_bits(place, tmp_path, two_workers):
 
 
 @pytest.mark.parametrize("fails_in", ["count_item", "sum_item"])
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on(place, tmp_path, monkeypatch, fails_in):
     """What items gave is kept; the second attempt does the others alone."""
     real, done = getattr(module, fails_in), []
@@ -194,6 +195,7 @@ def same_bytes(one, other):
     assert all((one / name).read_bytes() == (other / name).read_bytes() for name in TABLES)
 
 
+@pytest.mark.slow
 def test_other_effects_of_the_same_background_do_not_count_it_again(place, tmp_path, monkeypatch):
     """Other features, pairs and intervals, to the bytes of those that count; a dry run says that there is one pass."""
     run(place, tmp_path / "kept" / "one", features=["z"])

@@ -53,6 +53,7 @@ def test_nothing_holds_the_person(runs):
     assert (again.proved, again.n_rows, again.runs) == (True, 0, ())
 
 
+@pytest.mark.slow
 def test_by_a_number_and_by_its_text(runs):
     """A column of integers; what another column says of the same person goes with the rows."""
     before = read_parts(runs / "date=2026-11-01")
@@ -88,6 +89,7 @@ def test_rows_keep_their_places(runs, capsys):
     assert (report_of.sound, report_of.n_forgotten, report_of.n_again) == (True, 12, 3 * 64 - 3)
 
 
+@pytest.mark.slow
 def test_another_night_takes_over_whole_parts_alone(example, people, runs, tmp_path):
     """Where a file changes, parts that lack rows are made again from the data; those of a night that lacks none are taken over as ever."""
     data = tmp_path / "data"
@@ -113,6 +115,7 @@ def test_the_same_command_finds_the_run_finished(example, people, runs):
     assert objects(run) == before
 
 
+@pytest.mark.slow
 def test_drift_and_reports_of_what_is_left(runs):
     """Both are made anew, and name nobody."""
     assert forget(runs, {"customer": PERSON}).proved
@@ -122,6 +125,7 @@ def test_drift_and_reports_of_what_is_left(runs):
     assert holders(runs, PERSON, NUMBER) == []
 
 
+@pytest.mark.slow
 def test_an_empty_part_stays(example, tmp_path):
     """All of whose rows were the person's."""
     data, out = write_people(example, tmp_path / "data"), tmp_path / "run"
@@ -239,6 +243,7 @@ def test_a_folder_without_runs_proves_nothing(tmp_path):
         forget(tmp_path / "empty", {"customer": PERSON})
 
 
+@pytest.mark.slow
 def test_a_run_that_is_replaced_meanwhile_is_named(runs, monkeypatch):
     """What is asked for again is then done."""
     found = exchange_.exchange

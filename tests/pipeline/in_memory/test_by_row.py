@@ -158,6 +158,7 @@ def test_standard_errors_are_of_the_quantity():
     assert 1e-4 < odds.errors.max() < 0.1
 
 
+@pytest.mark.slow
 def test_prepared_explainers_carry_row_by_row(tmp_path):
     """From tables in memory, in a pickle and in a folder, the same bits."""
     model, x, y = numbers()

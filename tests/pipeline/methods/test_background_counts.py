@@ -34,6 +34,7 @@ def test_a_later_run_finds_the_counts(example, background_uri, against_rows, tmp
     assert not (tmp_path / "_leafledger").exists()
 
 
+@pytest.mark.slow
 def test_another_background_has_other_tables(example, background_rows, background_uri, against_rows, tmp_path):
     """A file that changed is another background, for tables and for a run that was there before; a copy elsewhere is another one as well."""
     given = {"precision": "float64", "scheduler": "serial"}
@@ -54,6 +55,7 @@ def flip(path):
     path.write_bytes(data)
 
 
+@pytest.mark.slow
 def test_counts_are_of_what_a_number_stands_for(example, background_rows, tmp_path):
     """Rows read with another number for what is missing are others, with the same bytes: each run's base is the mean of its own margins."""
     numbers = background_rows.assign(delay=background_rows["delay"].fillna(-999.0))
@@ -142,6 +144,7 @@ def test_forged_counts_are_refused(example, background_uri, against_rows, tmp_pa
         explain(example.model, example.data, tmp_path / "run", background=background_uri, scheduler="serial")
 
 
+@pytest.mark.slow
 def test_a_deep_check_counts_again(example, background_uri, against_rows, tmp_path):
     """Counts that some rows may have, but not these, are found by who explains rows again without them."""
     assert check_run(against_rows[0], deep=True).n_again == 4 * SAMPLE_ROWS

@@ -149,6 +149,7 @@ def test_predictions_are_one_for_every_output():
 CATEGORIES = "expected 'AA', 'B6', 'DL' and 1 more, got 'Rome', 'Oslo', 'Bonn'; allow_unseen takes them as they are"
 
 
+@pytest.mark.slow
 def test_some_of_what_was_got_and_of_what_was_expected_is_said(example, tmp_path):
     """In the whole line, wherever such rows are refused: in memory, in a background, in a run, its background and a comparison."""
     cities = np.resize(["Rome", "Oslo", "Bonn", "Nice", None], 300)

@@ -85,6 +85,7 @@ def test_every_flavour_s_own_file_is_read(kind):
     assert (of_run.digest, of_run.origin) == (found.digest, f"runs:/{logged.run_id}/model")
 
 
+@pytest.mark.slow
 def test_an_alias_is_the_version_that_it_names():
     """So are "latest" and the newest version; the pinned form stays when the alias moves."""
     from mlflow import MlflowClient

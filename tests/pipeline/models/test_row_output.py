@@ -134,6 +134,7 @@ def test_another_name_of_an_output_is_found(run, tmp_path):
             _check_sums("part", plan, asked, pq.ParquetFile(tmp_path / "part.parquet"))
 
 
+@pytest.mark.slow
 def test_rankings_are_compared_on_the_predicted_class(run, models):
     given = {"methods": ["shapley", "banzhaf"], "scales": (0.5,), "gap_rows": 30, "scheduler": "serial"}
     folder = run / "data"

@@ -75,6 +75,7 @@ def test_how_the_run_was_made_is_on_the_page_as_text(reported, tmp_path):
     assert set(re.findall("<dt>([^<]*)", page)) - set(re.findall("<dt>([^<]*)", without)) >= {"made", "packages", "explained on"}
 
 
+@pytest.mark.slow
 def test_a_rare_value_is_reported_by_its_own_rows(tmp_path):
     """One row in a thousand has the flag: the mean on the page is that of its attributions, not of the end of an axis."""
     rng = np.random.default_rng(0)

@@ -102,6 +102,7 @@ def test_summaries_count_rows_by_their_weights_and_groups(there, tmp_path):
     assert set(pd.read_parquet(tmp_path / "run" / "summary" / "importance_by.parquet")["region"]) == {"n", "s"}
 
 
+@pytest.mark.slow
 def test_a_loss_run_can_be_read_shown_and_reported(there, tmp_path):
     """Each row has its own base value; one without a label has none."""
     make(there, tmp_path / "run", "loss", values=True)
@@ -117,6 +118,7 @@ def test_a_loss_run_can_be_read_shown_and_reported(there, tmp_path):
     assert "mean loss" in text
 
 
+@pytest.mark.slow
 def test_damaged_losses_are_found(there, tmp_path):
     """A row whose parts do not add up to its loss, and one that has a loss without a label."""
     make(there, tmp_path / "run", "loss", item_rows="file")

@@ -88,6 +88,7 @@ def test_banzhaf_runs_without_an_additivity_check(example, tmp_path):
     assert check_run(str(tmp_path / "run")).residual is None
 
 
+@pytest.mark.slow
 def test_groups_have_columns_and_importance(example, tmp_path):
     """With a partition the columns, the summary and the sums of a run are the groups'; Owen values are the features'."""
     partition, out = {"flight": ["month", "distance"]}, tmp_path / "groups"
@@ -179,6 +180,7 @@ def test_a_partition_without_a_value_is_null(example, tmp_path):
     assert_allclose(table["phi_month"].to_numpy(), contributions(example, frame)[:, 3], rtol=2e-7, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_several_outputs_are_told_apart(example, tmp_path):
     """A multi-class model has a margin and attributions per class, and an importance per class."""
     frame = example.frame

@@ -129,6 +129,7 @@ def test_the_bits_do_not_depend_on_the_workers(labelled, serial, tmp_path, worke
     assert contents(tmp_path / "run") == contents(serial[0])
 
 
+@pytest.mark.slow
 def test_global_only_publishes_the_same_summary_and_no_rows(labelled, serial, tmp_path):
     """Summaries are the same bytes; parts have no rows, and the run is sound. So it is of a method that adds up."""
     out, manifest = serial
@@ -152,6 +153,7 @@ def test_a_weight_is_so_many_rows(labelled):
         assert_allclose(weighted.totals["r2"][name], repeated.totals["r2"][name], rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_a_constant_label_has_no_r2(labelled, tmp_path):
     """Null everywhere, not infinity; so has a label that is always missing. Neither stops the run."""
     for label, n in (("one", len(labelled.frame)), ("none", 0)):

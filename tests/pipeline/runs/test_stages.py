@@ -17,6 +17,7 @@ from tests.pipeline.conftest import write_data
 from tests.pipeline.running import attributions, contents, contributions
 
 
+@pytest.mark.slow
 def test_giant_row_groups_become_several_items(example, tmp_path, monkeypatch):
     """A row group of more rows than two work items is cut; values and ids are those of the whole."""
     path = tmp_path / "data.parquet"

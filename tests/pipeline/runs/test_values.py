@@ -60,6 +60,7 @@ def test_lists_alone_and_groups_go_with_values(example, tmp_path):
     check_run(tmp_path / "run", deep=True)
 
 
+@pytest.mark.slow
 def test_every_type_comes_through(tmp_path):
     """Categories stay dictionaries, with values that no row has; a feature of no split is there too; the check explains again and agrees."""
     rng = np.random.default_rng(0)

@@ -102,6 +102,7 @@ def test_a_file_system_without_nameless_files_will_do(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif(not hasattr(os, "O_TMPFILE"), reason="no nameless files on this system")
+@pytest.mark.slow
 def test_nothing_is_left_of_a_writer_that_is_killed(tmp_path):
     """SIGKILL in the middle of a file takes the file along."""
     write = "import sys; from pathlib import Path; from leafledger.pipeline.stores import commit; commit.create(sys.argv[1], Path('/dev/stdin'))"
@@ -290,6 +291,7 @@ def unconditional(bucket, monkeypatch):
 
 
 @pytest.mark.parametrize("n_bytes", [10, 11 << 20])
+@pytest.mark.slow
 def test_a_store_that_implements_no_conditions_is_as_one_that_ignores_them(unconditional, tmp_path, monkeypatch, n_bytes):
     """It is found out without a trace, and a single writer writes there, in pieces too; what is there is not written again."""
     monkeypatch.setattr(s3, "SINGLE_PUT", 10 << 20)

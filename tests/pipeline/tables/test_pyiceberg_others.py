@@ -54,6 +54,7 @@ def test_what_others_rewrote_is_not_withdrawn(catalog, tmp_path):
 
 
 @pytest.mark.parametrize("content", [DataFileContent.POSITION_DELETES, DataFileContent.EQUALITY_DELETES])
+@pytest.mark.slow
 def test_files_that_delete_rows_of_a_night_are_in_no_other_night_s_way(catalog, tmp_path, monkeypatch, content):
     """As others write them who do not write rows anew: later nights are added, and none whose rows they may be of is replaced or withdrawn."""
     mine = share(tmp_path)
@@ -91,6 +92,7 @@ def test_files_that_delete_rows_of_a_night_are_in_no_other_night_s_way(catalog, 
             act()
 
 
+@pytest.mark.slow
 def test_a_commit_that_others_undid_is_made_again(catalog, tmp_path):
     """They set the table back to a snapshot before it; the table's properties, which say what was committed, do not go back with it."""
     early, mine = share(tmp_path, "2026-11-21"), share(tmp_path, rows=ROWS.slice(1))

@@ -69,6 +69,7 @@ def check_rows(example, data, frame, tmp_path):
     return read_existing_run(str(tmp_path / "run")).plan
 
 
+@pytest.mark.slow
 def test_rows_are_those_of_the_newest_snapshot(example, table, tmp_path):
     """Rows were deleted, a partition dropped, others appended, and files that nobody committed lie around."""
     frame = example.frame
@@ -93,6 +94,7 @@ def test_a_version_is_named_by_its_metadata(example, table, tmp_path):
         assert f"file://{plan.data}" == before
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_its_own_catalog(example, table, tmp_path):
     """Its metadata are numbered v1, v2, …; of any other the catalog alone knows which counts."""
     folder = tmp_path / "warehouse" / "prod" / "flights"

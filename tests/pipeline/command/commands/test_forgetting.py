@@ -62,6 +62,7 @@ def test_forget_says_what_it_does(example, runs, capsys):
     assert (code, log, found["n_rows"], found["runs"], found["holding"], found["proved"]) == (0, "", 0, [], [], True)
 
 
+@pytest.mark.slow
 def test_check_and_runs_say_that_rows_were_forgotten(runs, capsys):
     typed(capsys, "forget", runs, "--where", "name=row 1234", "--quiet")
     code, lines, _ = typed(capsys, "check", runs / "2026-11-02")

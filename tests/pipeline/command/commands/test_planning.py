@@ -9,6 +9,7 @@ from leafledger.pipeline.errors import Exit
 from tests.pipeline.conftest import write_data
 
 
+@pytest.mark.slow
 def test_a_plan_leaves_nothing_and_knows_a_finished_run(example, serial, tmp_path, capsys):
     """As lines and as a document."""
     out, _ = serial
@@ -25,6 +26,7 @@ def test_a_plan_leaves_nothing_and_knows_a_finished_run(example, serial, tmp_pat
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_a_plan_says_in_both_forms_what_becomes_of_the_run_that_is_there(example, serial, capsys):
     """A script that reads "finished" would take the run that is kept for the one that it asked for."""
     out, _ = serial

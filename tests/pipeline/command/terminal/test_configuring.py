@@ -23,6 +23,7 @@ def test_every_option_has_a_line(capsys):
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="there is no Bash")
+@pytest.mark.slow
 def test_bash_completes_commands_and_options(tmp_path, capsys):
     """By the script as it is written."""
     assert cli.main(["completion", "bash"]) == 0

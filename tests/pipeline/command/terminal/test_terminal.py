@@ -56,6 +56,7 @@ def nasty(tmp_path_factory):
     return folder
 
 
+@pytest.mark.slow
 def test_names_are_text_and_nothing_else(nasty, capsys):
     """Of features, files, folders: neither markup, nor control characters, nor marks that turn the direction of writing."""
     out = nasty / "run [red]"
@@ -196,6 +197,7 @@ def test_lines_of_a_log_say_when_how_grave_and_of_which_run(capsys):
 
 
 @pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.slow
 def test_a_command_s_log(example, tmp_path, capsys, form):
     """Every line on standard error is one of it, an error's too; with ``--quiet`` one is left at the end."""
     told = ["explain", example.model, example.data, "--out", str(tmp_path / "{date}"), "--date", "2026-03-02", "--scheduler", "serial"]

@@ -125,6 +125,7 @@ def test_a_group_has_the_value_of_the_quotient_game(data, ensemble):
 
 @settings(max_examples=25)
 @given(data=st.data(), ensemble=forests())
+@pytest.mark.slow
 def test_owen_values_are_those_of_the_definition(data, ensemble):
     """A value per feature, which add up to the groups' Shapley values."""
     model = as_model(ensemble)

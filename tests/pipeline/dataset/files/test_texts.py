@@ -25,6 +25,7 @@ def read(path, slice_rows, columns=None):
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), group=st.integers(1, 40), slice_rows=st.integers(1, 60), limit=st.integers(1, 400))
+@pytest.mark.slow
 def test_rows_are_those_of_the_file(tmp_path, data, group, slice_rows, limit):
     """Whatever is cut where: types, order, nulls and texts of no length."""
     words = data.draw(st.lists(st.one_of(st.none(), st.sampled_from(["", "a", "b" * 30, "é" * 50])), min_size=1, max_size=100))
@@ -59,6 +60,7 @@ def test_slices_do_not_end_with_row_groups(tmp_path):
     assert [batch.num_rows for batch in read(tmp_path / "t.parquet", 40)] == [40, 40, 20]
 
 
+@pytest.mark.slow
 def test_a_value_that_stands_once_does_not_fill_the_memory(tmp_path, monkeypatch):
     """A file of some kilobytes whose texts would take 100 MB: at most a megabyte is decoded at a time."""
     monkeypatch.setattr(texts, "TEXT_BYTES", 1 << 20)

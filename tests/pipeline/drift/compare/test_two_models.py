@@ -54,6 +54,7 @@ def test_both_ways_add_up(two, frames):
         ({"outputs": ("1", "2", "0"), "output": "2"}, ("2",)),  # whose position is the name of the first
     ],
 )
+@pytest.mark.slow
 def test_outputs_are_those_of_the_runs(frames, tmp_path, options, names):
     """By their own names, or the one that was explained; the parts of each add up."""
     for name, frame in zip("ab", frames, strict=True):
@@ -137,6 +138,7 @@ def test_one_model_leaves_everything_to_the_data(nights):
         {"background": "DATA"},
     ],
 )
+@pytest.mark.slow
 def test_what_one_night_was_told_goes_with_its_model(example, tmp_path, told):
     """Of the same rows explained by the same model the data did nothing, whatever differs: all of it was booked on the data."""
     given = {name: f"{example.data}/month={night}" for night, name in ((1, "a"), (2, "b"))} if "background" in told else {}

@@ -135,6 +135,7 @@ def make_rise(before, now):
     return shift
 
 
+@pytest.mark.slow
 def test_nights_without_drift_have_few_alarms():
     """Of skewed losses a hundredth, as far as chance goes; nights of few labels are not tested, nor are margins."""
     rng = np.random.default_rng(7)

@@ -70,6 +70,7 @@ def test_groups_are_those_of_pandas(runs):
         assert dict(mine.value("carrier").counts) == rows["value_carrier"].value_counts().to_dict()
 
 
+@pytest.mark.slow
 def test_all_groups_together_are_all_rows(runs):
     """Counts of every column add up."""
     found, whole = measure(runs[0]), measure_run(runs[0])
@@ -103,6 +104,7 @@ def test_a_cluster_gives_the_same_bytes_and_they_are_kept(runs, monkeypatch, two
     assert repr({name: each.found for name, each in again.groups.items()}) == repr({name: each.found for name, each in one.groups.items()})
 
 
+@pytest.mark.slow
 def test_what_is_not_sound_is_made_again(runs):
     """As of all rows."""
     first = measure(runs[1], ["month"])

@@ -76,6 +76,7 @@ def test_none_is_nearer_and_every_one_crosses(library):
 
 
 @pytest.mark.parametrize("library", ["xgboost", "lightgbm"])
+@pytest.mark.slow
 def test_directions_bounds_and_steps_are_kept(library):
     """Of the numbers that are allowed the nearest that crosses, of all multiples of the step within bounds, by the library's own predictions."""
     trained, predict = TRAIN[library][0](make_frame(1))

@@ -235,6 +235,7 @@ def test_a_pipeline_is_prepared_once_for_many_calls(tmp_path):
 
 @pytest.mark.parametrize("missing", [None, np.nan])
 @pytest.mark.parametrize("imputed", [False, True])
+@pytest.mark.slow
 def test_missing_texts_are_those_that_encoders_know(missing, imputed):
     """Whatever holds the rows: a null of Arrow is None or NaN, as the steps were fitted; predictions are those of the data frame."""
     frame = pd.DataFrame({"job": FRAME["job"].astype(object).where(FRAME["city"] == "Rome", missing), "income": FRAME["income"]}).reset_index(

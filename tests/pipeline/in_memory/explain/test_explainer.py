@@ -124,6 +124,7 @@ def test_a_frame_of_numbers_has_the_bits_of_arrow(library, dtype):
     assert explainer(frame).phi.tobytes() == explainer(pa.table(frame)).phi.tobytes()
 
 
+@pytest.mark.slow
 def test_threads_share_an_explainer(boosters):
     """Many calls at once, of different numbers of rows: the bits of one after the other."""
     explainer = prepare(boosters["xgboost"], interactions="all")
@@ -313,6 +314,7 @@ def small_model():
     return lightgbm.LGBMRegressor(n_estimators=2, min_child_samples=5, verbose=-1, n_jobs=1).fit(rows, rows["a"]), rows
 
 
+@pytest.mark.slow
 def test_a_loop_is_told_of_prepare_once(monkeypatch, caplog):
     """After twenty calls with a few rows of the same model, and never again."""
     monkeypatch.setattr(explainer_module, "_latest", [None, 0, False])

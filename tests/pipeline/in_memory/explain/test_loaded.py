@@ -79,6 +79,7 @@ def test_all_of_it_comes_back(call, tmp_path):
         pd.testing.assert_frame_equal(back.importance(), found.importance())
 
 
+@pytest.mark.slow
 def test_any_byte_that_changed_is_noticed(tmp_path):
     """Wherever it is: in numbers, names, or what Parquet says of itself; and a file that was cut."""
     place = tmp_path / "it.parquet"

@@ -58,6 +58,7 @@ def test_a_background_is_counted_to_its_last_row(monkeypatch):
 
 
 @pytest.mark.parametrize("at_a_time", [64, 300])
+@pytest.mark.slow
 def test_a_background_of_unknown_categories_is_refused(example, monkeypatch, at_a_time):
     """As rows are: one in a hundred is known at the most, of a hundred values that are there. What is allowed of rows is allowed of it."""
     monkeypatch.setattr(preparation, "SLICE_ROWS", at_a_time)

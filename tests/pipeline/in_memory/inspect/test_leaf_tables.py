@@ -80,6 +80,7 @@ def shapley(features, levels, leaf, value, weight):
     return found
 
 
+@pytest.mark.slow
 def test_values_are_those_of_the_definition(tmp_path):
     """At every leaf that a row can reach, from CatBoost's own file, by enumeration of all subsets in exact fractions."""
     model, table = regressor(), leaf_tables(regressor()).to_pandas()
@@ -103,6 +104,7 @@ def test_values_are_those_of_the_definition(tmp_path):
 
 
 @pytest.mark.parametrize("model", [regressor(), counting(), classifier()], ids=["numbers", "statistics", "classes"])
+@pytest.mark.slow
 def test_values_of_a_leaf_add_up_as_their_authors_check(model):
     """To the leaf's value minus the mean of the tree's values, each leaf by its weight."""
     table = leaf_tables(model).to_pandas()
@@ -168,6 +170,7 @@ def looked_up(table, leaves, found):
     [("shapley", {}), ("banzhaf", {"parameters": {"p": 0.3}}), ("shapley", {"partition": {"place": ["a", "b"]}})],
     ids=["shapley", "banzhaf", "groups"],
 )
+@pytest.mark.slow
 def test_rows_of_tables_add_up_to_attributions(model, method, given):
     """By CatBoost's own numbers of leaves; a category that was never seen has a leaf too."""
     rows = OTHERS.assign(city=OTHERS["city"].where(OTHERS.index % 3 > 0, "elsewhere"))
@@ -185,6 +188,7 @@ def test_values_of_partitions_add_up_too(method, given):
     assert_allclose(looked_up(leaf_tables(model, method, partition=groups, parameters=given), leaves, found), found.phi, rtol=0, atol=ATOL)
 
 
+@pytest.mark.slow
 def test_trees_of_other_libraries_that_happen_to_be_symmetric():
     """Stumps of three classes: a tree for each, which gives nothing to the others; and trees without splits."""
     data = xgboost.DMatrix(NUMBERS, CLASS)

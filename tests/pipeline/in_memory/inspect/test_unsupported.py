@@ -81,6 +81,7 @@ def test_what_is_said_is_what_happens(model, rows):
         assert "\n" not in why
 
 
+@pytest.mark.slow
 def test_tables_of_leaves_are_there_where_the_model_is_its_own_background():
     """Both need symmetric trees with weights."""
     for model, _ in MODELS.values():

@@ -74,6 +74,7 @@ def test_errors_are_those_of_other_rows(model, rows):
     assert 0.6 < np.mean([each.error[0] for each in found]) / spread < 1.6
 
 
+@pytest.mark.slow
 def test_as_many_features_as_paths_have_explain_all(model, rows):
     """And more orders never explain less, of the same coalitions nearly."""
     found = [leafledger.explained_share(model, rows[:50], order) for order in (1, 2, 3, 5)]

@@ -31,6 +31,7 @@ def test_a_gradient_against_a_background_is_that_of_the_definition(example, rows
 
 
 @pytest.mark.parametrize("background", [None, slice(0, 50)])
+@pytest.mark.slow
 def test_a_gradient_of_one_output(several, rows, background):
     """By name it is that output's; of the predicted class it is each row's own, which is named."""
     given = {"background": None if background is None else rows[background]}

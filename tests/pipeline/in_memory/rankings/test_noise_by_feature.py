@@ -61,6 +61,7 @@ def test_a_method_takes_what_prediction_gap_takes(files, method):
     assert_array_equal(order, leafledger.rank_by_gap(model, rows[:5], noise=ndtr, scale=SCALE)[0][:, 0] if method == "gap_greedy" else order)
 
 
+@pytest.mark.slow
 def test_a_run_takes_it_by_flag_and_by_file(files, tmp_path, capsys):
     """As an object in a text; the plan has each feature's, in their order, and a second run with another spelling is the same."""
     model, rows, folder = files

@@ -151,6 +151,7 @@ def test_values_are_ranked_by_size(model, frame, method):
     assert_allclose(leafledger.prediction_gap(model, some, ranking=method, **given), leafledger.prediction_gap(model, some, ranking=order, **given))
 
 
+@pytest.mark.slow
 def test_absolute_changes_are_estimated(model, frame):
     """PG and PGI (Eq. 1) of values drawn anew from the data, by all of them in turn: within five standard errors, and at most the root of PG²."""
     some, predict = frame[:4], lambda rows: leafledger.attribute(model, rows).margin[:, 0]

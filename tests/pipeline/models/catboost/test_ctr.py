@@ -137,6 +137,7 @@ def test_categories_that_are_looked_up_are_marked():
         assert ensemble.n_features == 6 + ensemble.statistics.column.size
 
 
+@pytest.mark.slow
 def test_edited_models_are_read_as_catboost_reads_them(tmp_path):
     """Sums, scales, cut models, features dropped; counters that took in other rows, and have more keys than other tables."""
     frame, target = counted()

@@ -267,6 +267,7 @@ def test_json_and_ubjson_are_the_same_model(target):
         assert_same_bits(other, first)
 
 
+@pytest.mark.slow
 def test_the_library_is_imported_only_to_serialise():
     """Importing the loader and asking whose an object is does not import XGBoost."""
     code = (

@@ -45,6 +45,7 @@ def test_damaged_notes_are_refused(text, says):
         read_missing(learner(text), "m")
 
 
+@pytest.mark.slow
 def test_a_file_s_number_is_said_and_must_be_the_given_one(tmp_path, capsys):
     """In the log, by inspect, plan and the manifest; another one is refused, the same changes nothing."""
     with unpacked("xgboost-1.7.6") as (folder, cases):

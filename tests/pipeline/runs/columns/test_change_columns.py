@@ -76,6 +76,7 @@ def test_a_run_has_what_is_found_in_memory(risks, run):
     assert "less risk if carrier were AA" in texts or "less risk if carrier were WN" in texts
 
 
+@pytest.mark.slow
 def test_other_scales_and_places_have_the_same_changes(risks, run, tmp_path):
     """Predictions in place of margins, a background, several threads: changes are the model's own."""
     folder, *_ = risks

@@ -42,6 +42,7 @@ def test_however_many_count_the_bits_are_the_same(example, background_uri, again
 
 
 @pytest.mark.parametrize("method", ["shapley", "gap"])
+@pytest.mark.slow
 def test_a_background_of_unknown_categories_is_refused(example, tmp_path, method):
     """Of all its files together. Of what is allowed no counts are kept, or a run that does not allow it would find them."""
     rows = example.frame[FEATURES][:300].reset_index(drop=True)

@@ -110,6 +110,7 @@ def test_a_background_of_another_run_in_the_folder_is_counted(threads, client, m
     held.clear()
 
 
+@pytest.mark.slow
 def test_a_suspect_is_tried_again_alone(client, monkeypatch):
     """Items whose workers died wait until all others are done; one that was there by chance becomes a part, one that kills again is rejected."""
     work = Work({1: 1, 4: 2})

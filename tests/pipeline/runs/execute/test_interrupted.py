@@ -79,6 +79,7 @@ def test_a_process_that_is_there_is_not_dead(tmp_path):
         child.communicate(b"\n")
 
 
+@pytest.mark.slow
 def test_a_run_that_workers_finish_leaves_no_record(in_process, example, tmp_path):
     """Of a process that died before; nor is there one where none was."""
     for name in ("run", "other"):

@@ -69,6 +69,7 @@ def same(one, other):
 
 
 @pytest.mark.parametrize("name", [name for name in TABLE.column_names if name != "list"])
+@pytest.mark.slow
 def test_rows_are_those_of_a_plain_reading(run, name):
     """Every value that there is, nulls and NaN among them, in the order of the data."""
     held = TABLE[name].to_pylist()

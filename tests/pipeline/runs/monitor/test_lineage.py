@@ -116,6 +116,7 @@ def test_events_are_openlineages(example, tmp_path):
     assert [event["eventType"] for event in lines(file)] == ["START", "COMPLETE"] * 2
 
 
+@pytest.mark.slow
 def test_a_run_that_is_kept_is_of_what_it_was_made_of(example, tmp_path):
     """Not of what was asked for in its place."""
     made = {"scheduler": "serial", "if_changed": "keep"}

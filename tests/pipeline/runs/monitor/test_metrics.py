@@ -147,6 +147,7 @@ def test_a_run_that_was_finished_before_counts_from_then(example, tmp_path):
     assert read((tmp_path / "x.prom").read_text())[1]["last_success_timestamp_seconds"] == found["last_success_timestamp_seconds"]
 
 
+@pytest.mark.slow
 def test_what_earlier_nights_of_a_range_rejected_is_told(example, tmp_path):
     """The file is that of the last night, and the only one: what is wrong with one before, which this command made, is in it. A night that is not
     there leaves it unfinished. The next command passes over both, and says nothing of what was told."""

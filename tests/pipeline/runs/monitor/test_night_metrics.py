@@ -72,6 +72,7 @@ def test_alarms_are_those_of_the_comparison(nights, tmp_path):
     assert (ALARMS,) not in nights(3)
 
 
+@pytest.mark.slow
 def test_a_second_try_leaves_what_the_first_compared(example, tmp_path):
     """It passes over the night that drifted, and waits for one whose data have not come: the alarms stand until something is compared again."""
     write_nights(example.frame, tmp_path / "data")
@@ -84,6 +85,7 @@ def test_a_second_try_leaves_what_the_first_compared(example, tmp_path):
     assert found[0] == found[1] >= 2
 
 
+@pytest.mark.slow
 def test_a_range_tells_of_a_night_that_drifted_before_its_last(example, tmp_path, capsys):
     write_nights(example.frame, tmp_path / "data")
     (tmp_path / "data/2026-01-04").symlink_to(tmp_path / "data/2026-01-03")
@@ -95,6 +97,7 @@ def test_a_range_tells_of_a_night_that_drifted_before_its_last(example, tmp_path
     assert read(tmp_path / "x.prom")[0][(ALARMS,)] == len(alarms[3])
 
 
+@pytest.mark.slow
 def test_drift_writes_into_the_file_of_the_run(example, nights, tmp_path, capsys):
     """What explain said of the run stays; of the night there is the same as with --against, in a file of its own too."""
     nights(2)

@@ -82,6 +82,7 @@ def test_a_run_has_an_error_beside_every_attribution(run, example, background_ro
     assert report.n_again == len(example.frame)
 
 
+@pytest.mark.slow
 def test_in_memory_and_in_a_run_rows_are_dealt_out_alike(run, example, background_rows):
     """However the background is cut into files."""
     one = run.parent / "one.parquet"

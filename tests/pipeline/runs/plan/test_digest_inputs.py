@@ -100,6 +100,7 @@ def test_a_run_that_goes_on_compares_them(example, secret, tmp_path):
     explain(example.model, data, secret / "without", scheduler="serial")
 
 
+@pytest.mark.slow
 def test_a_check_blames_the_data_and_not_the_run(example, tmp_path):
     """Where digests tell that a file is another one, its rows are not explained again; where there are none, the rows differ."""
     data = tmp_path / "data.parquet"

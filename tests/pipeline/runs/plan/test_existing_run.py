@@ -77,6 +77,7 @@ def test_what_another_version_wrote_is_refused_or_replaced(changing, tmp_path, f
 
 
 @pytest.mark.parametrize("name", ["plan.json", "manifest.json"])
+@pytest.mark.slow
 def test_what_is_damaged_is_not_replaced(changing, tmp_path, name):
     """Nobody knows what it was: somebody has to look, whatever is asked for."""
     _, run, _ = changing

@@ -16,6 +16,7 @@ from tests.pipeline.running import contents
 from tests.pipeline.runs.publish.killing import KilledError
 
 
+@pytest.mark.slow
 def test_who_loses_the_place_removes_no_part_of_who_got_it(changing, tmp_path, monkeypatch):
     """An unfinished run is replaced in the moment before its own manifest: it is refused, and the other's parts are all there."""
     _, run, _ = changing
@@ -134,6 +135,7 @@ def test_who_comes_too_late_leaves_nothing_beside_the_parts(changing, tmp_path, 
     assert check_run(out).left == ()
 
 
+@pytest.mark.slow
 def test_what_is_left_of_another_run_is_said(changing, tmp_path, capsys):
     """Parts that readers of the folder would count, and a summary that is another run's; `runs` says it of parts; neither calls the run damaged."""
     _, run, late = changing
@@ -161,6 +163,7 @@ def test_what_is_left_of_another_run_is_said(changing, tmp_path, capsys):
     assert check_run(out).left == ()
 
 
+@pytest.mark.slow
 def test_a_removal_that_was_interrupted_leaves_no_part_to_the_run_that_is_made_anew(changing, tmp_path):
     """It has the plan, and no manifest: parts of the same plan by other names are not counted beside those that it makes."""
     _, run, late = changing

@@ -69,6 +69,7 @@ def test_what_changed_is_refused_kept_or_replaced(changing, tmp_path, caplog):
     assert run(out) == run(out, if_changed="replace") == made
 
 
+@pytest.mark.slow
 def test_an_older_run_may_come_back(changing, tmp_path):
     """Each takes the place of the one before, of which nothing stays."""
     data, run, late = changing
@@ -100,6 +101,7 @@ def test_what_was_made_of_a_run_goes_with_it(changing, tmp_path):
     assert read_derived(str(out), made.sha256, "after/drift.json") == b"[]"
 
 
+@pytest.mark.slow
 def test_an_unfinished_run_is_replaced(changing, tmp_path, monkeypatch):
     """It has no manifest; readers see none until the new one has."""
     _, run, late = changing

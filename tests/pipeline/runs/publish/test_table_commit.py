@@ -40,6 +40,7 @@ def test_two_nights_are_read_as_they_were_explained(night, read):
     assert [each.date for each in list_runs(root)] == ["2026-11-21", "2026-11-22"]
 
 
+@pytest.mark.slow
 def test_the_files_are_the_parts(night):
     """Those that the manifest lists, which `check` finds as they were: none was rewritten."""
     run, _, there = night
@@ -48,6 +49,7 @@ def test_the_files_are_the_parts(night):
     assert check_run(f"{there.root}/date=2026-11-22", deep=True).sound
 
 
+@pytest.mark.slow
 def test_one_night_is_found_by_its_date(night):
     """A query for it finds its rows alone."""
     run, _, there = night
@@ -246,6 +248,7 @@ def test_a_record_that_somebody_removed_leaves_a_replaced_run_in_its_table(night
         assert there.list_live() == {f"{there.root}/date=2026-11-22/{part['uri']}": part["n_rows"] for part in made.parts}
 
 
+@pytest.mark.slow
 def test_what_ends_late_leaves_a_replaced_run_in_its_table(night):
     """As a drift of the run before: the run in its place goes on being in its table."""
     run, late, there = night
@@ -338,6 +341,7 @@ def test_columns_that_are_passed_through_are_looked_at_before_the_work(example, 
     assert not Path(there.root).exists()
 
 
+@pytest.mark.slow
 def test_the_command_says_which_table(example, night, capsys):
     """Where it says what was written."""
     _, _, there = night

@@ -187,6 +187,7 @@ def test_others_that_clean_the_folder_take_nothing(night):
     assert left <= {path for path in Path(there.root).rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_a_store_that_fails_leaves_a_finished_run(night, kind, monkeypatch):
     """In one line; the next attempt commits it."""
     run, _, there = night

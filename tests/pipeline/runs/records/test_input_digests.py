@@ -35,6 +35,7 @@ def test_a_file_is_digested_piece_by_piece(tmp_path, size):
     assert digest_file(str(tmp_path / "file")) == InputFile(str(tmp_path / "file"), size, hashlib.sha256(data).hexdigest())
 
 
+@pytest.mark.slow
 def test_files_of_any_store_are_digested_in_their_order(tmp_path, bucket):
     """More files than are read at a time, of this machine, of S3 and of another file system; each is told as it is done."""
     files, expected = [], []
