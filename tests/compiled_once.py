@@ -16,7 +16,7 @@ def compile_once():
         found, path = load(files, key), files._index_path
         if found is not None or path in compiling:
             return found
-        lock = FileLock(f"{path}.lock")
+        lock = FileLock(f"{path[:-1]}l")  # goes with the kernel's other files, .nb?, when its source changes
         try:
             lock.acquire(timeout=PATIENCE)
         except Timeout:

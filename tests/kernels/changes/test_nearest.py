@@ -36,7 +36,6 @@ def test_none_is_nearer_and_all_cross(data, ensemble):
                 assert np.isnan(found.until[f, i])
 
 
-@pytest.mark.again
 @pytest.mark.slow
 def test_blocks_of_rows_are_rows_one_by_one():
     """More rows than walk a tree together."""

@@ -65,7 +65,6 @@ def test_shapley_values_add_up_to_the_margin(data, ensemble):
     assert_allclose(base, empty, rtol=0, atol=ATOL)
 
 
-@pytest.mark.again
 @pytest.mark.parametrize("name", ["shapley", "banzhaf", "beta"])
 @pytest.mark.parametrize("depth", [1, 2, 9, 17, 30] if config.DISABLE_JIT else [1, 2, 9, 17, 100, 400, 1000])
 def test_deep_chains_are_exact(name, depth):
@@ -125,6 +124,21 @@ def test_few_walks_take_more_nodes_rather_than_another_kernel(monkeypatch, n_dee
     phi, _, _ = explain("shapley", ensemble, row)
     of_each = [naive.semivalue(tree, row[0], naive.shapley_weight) for tree in (deep, stump)]
     assert_allclose(phi[0], n_deep * of_each[0] + n_stumps * of_each[1], rtol=1e-13, atol=20 * ATOL)
+
+
+def test_splits_that_ask_again_far_down_are_walked_at_all_nodes(monkeypatch):
+    """Below seven features, which take four nodes, the first two are asked for again, by splits above splits: phi is that of the definition."""
+    monkeypatch.setattr(lookup, "MAX_COMPARISONS", 0)
+    feature = [*range(7), *[-1] * 7, 0, 1, 1, -1, -1, -1, -1]
+    left = [*range(7, 14), *[-1] * 7, 15, 17, 19, *[-1] * 4]
+    right = [*range(1, 7), 14, *[-1] * 7, 16, 18, 20, *[-1] * 4]
+    threshold = np.where(np.arange(21) < 7, 0.0, [0] * 15 + [1, 2] + [0] * 4)
+    threshold[14] = 3
+    cover = np.array([64, 60, 50, 45, 40, 36, 30, 4, 10, 5, 5, 4, 6, 2, 28, 12, 16, 5, 7, 9, 7.0])
+    ensemble = one_tree(feature, threshold, left, right, np.where(np.array(feature) < 0, np.arange(21.0) ** 2, 0), cover, 7)
+    rows = np.array([[1.0] * 7, [4.0] * 7, [4, 1.5, 1, -1, 1, 1, 1]])
+    phi, _, _ = explain("shapley", ensemble, rows)
+    assert_allclose(phi, [naive.semivalue(ensemble, row, naive.shapley_weight) for row in rows], rtol=1e-13, atol=1e-12)
 
 
 @pytest.mark.parametrize("rare", [1e-3, 1e-9, 1e-15, 1e-60, 1e-110])
