@@ -50,6 +50,15 @@ def test_blocks_of_rows_are_rows_one_by_one():
             assert_array_equal(mine[:, i], theirs[:, 0])
 
 
+def test_what_is_missing_has_no_nearest_number():
+    """As the definition has it; the number beside it has one."""
+    ensemble, rows = stumps([(0, 1.0, 0.0, 1.0)], 1), np.array([[np.nan], [0.0]])
+    found, _ = change_rows(ensemble, rows, 0.5, 0.5)
+    expected = [naive.nearest_change(ensemble, row, 0, 0.5, 0.5, True, True) for row in rows]
+    assert_array_equal(found.value, [[np.nan if each is None else each for each in expected]])
+    assert [each is None for each in expected] == [True, False]
+
+
 def test_until_says_where_the_crossing_ends():
     """A margin of 1 between 1 and 2 and beyond 3, else 0: the change to 1 holds up to 2, that from 4 down to 3 holds down to 2, to all below 1."""
     ensemble = stumps([(0, 1.0, 0.0, 1.0), (0, 2.0, 0.0, -1.0), (0, 3.0, 0.0, 1.0)], 1)
