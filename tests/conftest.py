@@ -63,7 +63,7 @@ TESTS = Path(__file__).parent
 # the others; and none late that takes long.
 FIRST = ("flows/", "pipeline/report/test_in_chromium.py", "docs/")
 WAITING, SPREAD = "faults/", 0.4
-LONG = (
+HEAVY = (
     "golden/",
     "papers/test_main.py",
     "pipeline/runs/publish/",
@@ -118,7 +118,7 @@ def order_files(names):
     names = list(dict.fromkeys(names))
     first = [name for each in FIRST for name in names if name.startswith(each)]
     waiting = [name for name in names if name.startswith(WAITING)]
-    others = sorted((name for name in names if name not in {*first, *waiting}), key=lambda name: not name.startswith(LONG))
+    others = sorted((name for name in names if name not in {*first, *waiting}), key=lambda name: not name.startswith(HEAVY))
     spread = {name: SPREAD * len(others) * k / len(waiting) for k, name in enumerate(waiting)}
     return spread | {name: k for k, name in enumerate(others)} | {name: k - len(first) for k, name in enumerate(first)}
 

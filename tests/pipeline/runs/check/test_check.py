@@ -236,13 +236,14 @@ def test_damaged_plans_and_manifests_are_named(example, serial, tmp_path, name, 
             r"part 2 is at '\S+3\.parquet', expected \S+2\.parquet",
         ),
         (lambda manifest: manifest["parts"][2].update(n_rows=1), r"part 2 has 1 rows, the plan says \d+"),
+        (lambda manifest: manifest["parts"][2].update(n_rows=9999), r"part 2 has 9999 rows, the plan says \d+"),
         (lambda manifest: manifest.update(n_rows=2999), "the manifest counts 2999 rows and 0 rejected ones, the plan 3000"),
         (lambda manifest: manifest.update(plan="0" * 64), r"plan\.json: SHA-256 is [0-9a-f]{12}, the manifest says '0{12}'$"),
         (lambda manifest: manifest["bound"].append(0.0), "has not one base value and one bound for every output"),
         (lambda manifest: manifest["used"].append(99), "has feature 99, the plan has "),
         (lambda manifest: manifest["players"].append(-1), "has player -1, the plan has "),
     ],
-    ids=["twice", "missing", "place", "rows", "all rows", "plan", "outputs", "features", "players"],
+    ids=["twice", "missing", "place", "fewer rows", "more rows", "all rows", "plan", "outputs", "features", "players"],
 )
 def test_a_manifest_that_is_not_of_the_plan_is_refused(serial, tmp_path, change, says):
     """Each part is there once, at its place, with its rows; each of its features, players and outputs is the plan's. Said from the lists alone."""
