@@ -130,7 +130,20 @@ def pytest_collection_finish():
     gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """In a fresh clone each of pytest's processes begins with other tests, and finds compiled what others have imported meanwhile."""
+    report = yield
+    if isinstance(collector, pytest.Directory) and (worker := getattr(collector.config, "workerinput", None)):
+        first = len(report.result) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        report.result = report.result[first:] + report.result[:first]
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config, items):
+    items.sort(key=name_file)  # as all processes find them
+    yield
     if config.getoption("--quick"):
         keep_quick(config, items)
     place = order_files([name_file(item) for item in items])

@@ -10,6 +10,7 @@ from tests.faults.clients import Client
 from tests.faults.interrupting import interrupt, meet
 from tests.faults.proxy import Rule, afterwards, before, drop_answer, hang, ignores, lose_answer, says
 from tests.faults.verdict import ID
+from tests.more import more
 
 ALWAYS = float("inf")
 MOVES = "PUT .*latest.json"
@@ -85,7 +86,7 @@ def test_runs_that_end_at_once(proxy, bucket, move):
     assert read_latest(f"{bucket}/latest.json").run == f"{bucket}/2026-01-03"
 
 
-@pytest.mark.parametrize("when", [before, afterwards])
+@pytest.mark.parametrize("when", [*more(before), afterwards])
 def test_a_client_killed_while_it_moves(runner, proxy, environment, bucket, move, when, request):
     """The run is finished; the next one moves what was not moved."""
     refused_first = "radosgw" in request.node.name and when is afterwards  # where an ETag has no quotes

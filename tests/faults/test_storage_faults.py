@@ -308,7 +308,7 @@ INPUT = {
 }
 
 
-@pytest.mark.parametrize("name", ["cut", "flipped", pytest.param("503 twice", marks=pytest.mark.long)])
+@pytest.mark.parametrize("name", [*more("cut"), "flipped", pytest.param("503 twice", marks=pytest.mark.long)])
 def test_input_that_arrives_damaged_is_read_again(runner, proxy, bucket, name):
     """A fault of the way is no fault of the data: nothing is rejected."""
     there = in_bucket(runner, bucket)

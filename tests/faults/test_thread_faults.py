@@ -16,6 +16,7 @@ from leafledger.pipeline.runs.records.folder import ATTEMPT
 from tests.faults.clients import Client
 from tests.faults.preload import DEADLY, DEADLY_FILE, SECONDS
 from tests.faults.verdict import ID, committed, contents
+from tests.more import more
 from tests.pipeline.conftest import SMALL, damage, write_small
 from tests.pipeline.running import attributions
 
@@ -59,7 +60,7 @@ def test_a_process_killed_at_random(many, tally, tmp_path, start, seed):
     many.judge(out, before)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("threads", [*more(1), 3])
 def test_an_item_that_kills_its_process_is_rejected_by_the_next(many, tally, tmp_path, start, threads):
     """Which tries alone what the last one died of; all others are explained, and the run after it finds nothing to do."""
     out, deadly = str(tmp_path / "run"), {DEADLY: "4", SECONDS: "0.3"}
@@ -104,10 +105,11 @@ def test_a_process_that_is_told_to_end_does(many, tally, tmp_path, number, code)
     """In good order, within the time of a slice: nothing is suspected of having killed it, and the next one goes on."""
     out = str(tmp_path / "run")
     command = [sys.executable, "-m", "leafledger", *arguments(many, out, 3)]  # to its very end, not one of a server that forks
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | PATHS | {SECONDS: "0.5"})
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ | PATHS | {SECONDS: "2"})
     until = time.monotonic() + 60
     while not committed(out) and time.monotonic() < until:
         time.sleep(0.05)
+    assert process.poll() is None  # it has nine of twelve items left, six seconds of work
     told = time.monotonic()
     process.send_signal(number)
     _, err = process.communicate()

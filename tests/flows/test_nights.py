@@ -88,10 +88,15 @@ def test_a_reference_that_is_not_there_is_said(server, client, example, nights, 
     [
         ({"thresholds": {"psy": 1}}, "thresholds: has 'psy', expected false_discovery_rate, "),
         ({"thresholds": "wrong.toml"}, "wrong.toml: distance is 'far', expected a number from 0 to 1"),
-        ({"thresholds": "{date}.toml"}, "2026-01-02.toml: cannot read"),
         ({"against": None, "thresholds": {"psi": 1.0}}, "thresholds are of what is compared, but nothing is: against was not given"),
         ({"against": "explained/{dat}"}, "explained/{dat}: only {date}, "),
-        ({"against": "explained/{date}"}, "explained/{date}: is the very run"),
+        *(
+            pytest.param(*case, marks=pytest.mark.more)
+            for case in (
+                ({"thresholds": "{date}.toml"}, "2026-01-02.toml: cannot read"),
+                ({"against": "explained/{date}"}, "explained/{date}: is the very run"),
+            )
+        ),
     ],
 )
 def test_a_mistake_in_what_is_compared_fails_the_night_at_once(server, client, example, nights, asked, says):

@@ -16,6 +16,7 @@ from leafledger import attribute, explain, read_manifest, read_run
 from leafledger.pipeline.errors import InvalidRun, UsageError
 from leafledger.pipeline.finished.finished_run import read_values
 from leafledger.pipeline.models.model import Feature
+from tests.more import more
 from tests.pipeline.conftest import FEATURES
 from tests.pipeline.running import attributions
 
@@ -186,7 +187,7 @@ def alike(one, other):
     return all(missing) if any(missing) else one == other
 
 
-@pytest.mark.parametrize("group", [1, 7, N])
+@pytest.mark.parametrize("group", [*more(1), 7, *more(N)])
 @pytest.mark.slow
 def test_rows_of_every_type_are_those_of_a_plain_reading(example, tmp_path, group):
     """For every value that a column has: NaN, null, -0.0, decimals, time zones, categories, and texts that statistics leave out or cut."""

@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import leafledger
 from leafledger.pipeline.errors import UsageError
+from tests.more import more
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_runs_write_what_python_gives(files, method):
     assert leafledger.check_run(str(out)).n_rows == 50
 
 
-@pytest.mark.parametrize("method", ["gap", "gap_greedy"])
+@pytest.mark.parametrize("method", ["gap_greedy", *more("gap")])
 @pytest.mark.slow
 def test_runs_estimate_beyond_the_budget_where_they_may(files, method):
     """PGI² as Python estimates it, its error beside it; the exact one is as near as the error says, and what is within the budget is exact."""

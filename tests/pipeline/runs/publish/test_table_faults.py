@@ -17,6 +17,7 @@ from leafledger.pipeline.runs.publish import table_commit as table_commit_
 from leafledger.pipeline.runs.records.derived import TABLE, write_derived
 from leafledger.pipeline.runs.records.manifest import read_manifest
 from leafledger.pipeline.stores import commit, storage
+from tests.more import diagonal
 from tests.pipeline.runs.publish.tabling import Delta, Iceberg, expected, plain
 
 
@@ -67,7 +68,12 @@ def list_parts(root):
 
 @pytest.mark.parametrize(
     ("place", "replaced"),
-    [("folder", False), ("folder", True), ("bucket", False), pytest.param("bucket", True, marks=pytest.mark.long)],
+    [
+        ("folder", True),
+        ("bucket", False),
+        pytest.param("folder", False, marks=pytest.mark.more),
+        pytest.param("bucket", True, marks=pytest.mark.long),
+    ],
 )
 @pytest.mark.slow
 def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path, killing, place, replaced, request, one_in):
@@ -96,8 +102,7 @@ def test_killed_at_every_step_rows_are_there_once(example, night, kind, tmp_path
     assert {*steps} == {"create", "update", "remove", "log", *(["copy"] if replaced else [])} or one_in(6) > 1
 
 
-@pytest.mark.parametrize("afterwards", ["pruned", "replaced"])
-@pytest.mark.parametrize("replaced", [False, True])
+@pytest.mark.parametrize(("replaced", "afterwards"), diagonal([False, True], ["pruned", "replaced"]))
 @pytest.mark.slow
 def test_killed_at_every_step_a_run_can_go(example, night, kind, tmp_path, killing, monkeypatch, replaced, afterwards, one_in):
     """Once its manifest is there; whatever removes it next, `prune` or a run in its place without a table: the table names nothing that is gone."""
@@ -257,12 +262,11 @@ def test_a_run_whose_rows_others_rewrote_is_not_pruned(night):
     assert read_manifest(f"{there.root}/date=2026-01-01") is not None
 
 
-@pytest.mark.parametrize(("mine", "theirs"), [(True, True), (True, False), (False, True)])
-@pytest.mark.parametrize("before", [True, False])
+@pytest.mark.parametrize(("before", "into"), diagonal([True, False], [(True, True), (True, False), (False, True)]))
 @pytest.mark.slow
-def test_who_is_overtaken_while_it_commits_changes_nothing(night, kind, monkeypatch, mine, theirs, before):
+def test_who_is_overtaken_while_it_commits_changes_nothing(night, kind, monkeypatch, before, into):
     """Another run takes its place, whole, at its first write of the log: the table has the files of the run that stands, and no others."""
-    run, late, there = night
+    (mine, theirs), (run, late, there) = into, night
     run("2026-11-21")
     if before:
         run("2026-11-22")
