@@ -42,7 +42,7 @@ if MEMORY.is_dir() and (memory := os.statvfs(MEMORY)).f_bavail * memory.f_frsize
     os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
 # Kernels compile on first use, so no example has a deadline; the drawn forests are large.
-settings.register_profile("compiled", deadline=None, max_examples=20, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+settings.register_profile("compiled", deadline=None, max_examples=15, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 # `make faults` and what else is asked for with --long draw more than what one waits for.
 settings.register_profile("long", parent=settings.get_profile("compiled"), max_examples=200)
 # Kernels as plain Python are slow, and their coverage must not depend on what is drawn.

@@ -19,6 +19,7 @@ from leafledger.flows import serve
 from leafledger.pipeline.command.cli import main
 from leafledger.pipeline.command.terminal.documents import SCHEMAS
 from tests.flows.conftest import call_prefect
+from tests.more import diagonal
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ["s3://models/arrival-delay.json", "s3://flights/date={date-1d}", "--out", "s3://explained/{date-1d}"]
@@ -180,12 +181,14 @@ def answering(code, said):
             server.shutdown()
 
 
-@pytest.mark.parametrize(("code", "said"), [(401, b'{"exception_message": "Unauthorized"}'), (502, b"<html>Bad\nGateway</html>"), (200, b"<html>")])
-@pytest.mark.parametrize("how", ["deploy", "serve"])
-def test_a_server_that_answers_something_else_is_one_line(how, code, said, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("how", "answer"),
+    diagonal(["deploy", "serve"], [(401, b'{"exception_message": "Unauthorized"}'), (502, b"<html>Bad\nGateway</html>"), (200, b"<html>")]),
+)
+def test_a_server_that_answers_something_else_is_one_line(how, answer, tmp_path, capsys):
     """As one that asks for a password, or a proxy's page. Nothing is removed there before the deployment is made."""
     given = ["m", "d", "--out", str(tmp_path / "{date}"), *NIGHTLY]
-    with answering(code, said) as (url, asked), temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}):
+    with answering(*answer) as (url, asked), temporary_settings({PREFECT_API_URL: url, PREFECT_CLIENT_MAX_RETRIES: 0}):
         assert (main(["deploy", *given, "--apply"]) if how == "deploy" else main(given, serve.app)) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"leafledger: {url}: ")

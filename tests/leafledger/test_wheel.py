@@ -94,7 +94,7 @@ class Environment:
         return {path.relative_to(self.site).as_posix() for path in self.site.rglob("*") if path.is_file() and path.suffix != ".pyc"}
 
 
-@pytest.fixture(scope="module", params=WAYS)
+@pytest.fixture(scope="module", params=[WAYS[0], *more(*WAYS[1:])])
 def installed(request, tmp_path_factory, wheels):
     """An environment with ours, in both ways."""
     environment = Environment(tmp_path_factory.mktemp(request.param) / "venv")
