@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import multiprocessing
 from typing import NamedTuple
 
 import dask.config
@@ -22,6 +21,7 @@ from leafledger.kernels.reductions.summary import Shown, Summary, Table
 from leafledger.kernels.trees.paths import empty_coalition
 from leafledger.pipeline.command import cli
 from tests.flows.reading import contents
+from tests.pipeline.forking import forked_workers
 
 
 class Largest(NamedTuple):
@@ -85,8 +85,7 @@ def dask_setup(worker):
 def declared(monkeypatch):
     """The method is one of METHODS, here and in workers, for the time of a test; these are forked of a process that has imported everything."""
     monkeypatch.setitem(METHODS, FALLING.name, FALLING)
-    multiprocessing.set_forkserver_preload(["distributed", "leafledger.pipeline.runs.execute"])
-    with dask.config.set({"distributed.worker.preload": [__file__], "distributed.worker.multiprocessing-method": "forkserver"}):
+    with dask.config.set({"distributed.worker.preload": [__file__]}), forked_workers():
         yield
 
 

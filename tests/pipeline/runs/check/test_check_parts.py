@@ -71,6 +71,7 @@ def test_what_is_wrong_first_is_said_first(run, tmp_path, together, deep, two_wo
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked")
 def test_places_and_words_of_the_command(run, capsys):
     """It says where it works and shows parts where it has workers; a scheduler without TLS elsewhere is refused."""
     assert main(["check", str(run), "--workers", "1"]) == 0
