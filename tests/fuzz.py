@@ -26,7 +26,6 @@ from leafledger import attribute
 from leafledger.pipeline.errors import LeafledgerError
 from leafledger.pipeline.models.catboost.cityhash import HashedCategory
 from leafledger.pipeline.models.model import Model
-from tests.compiled_once import compile_once
 from tests.formats import FORMATS, N_FEATURES, load, make_rows, with_texts
 
 OUR_SECONDS, SECONDS = 10.0, 2.0  # that a file may take, beside other work; a library is given less, for many hang
@@ -123,6 +122,8 @@ def _ask_a_fork(connection: Connection, predict: Callable[[bytes, np.ndarray], A
 
 def _serve(connection: Connection, ours: bool) -> None:
     """Predict what is sent, of a format: by us, or by its library."""
+    from tests.compiled_once import compile_once  # which needs filelock; the changes of files above are used where there is none
+
     os.environ["OMP_NUM_THREADS"] = "1"  # a copy of a process has none of its other threads, and would wait for them
     silence = os.open(os.devnull, os.O_WRONLY)  # the libraries warn of every file
     os.dup2(silence, 1)
