@@ -24,7 +24,7 @@ from numba.core.caching import UserProvidedCacheLocator
 from infra.demo import CATEGORIES, FEATURES, MODELS, TARGET, write_months
 from tests.faults.containers import ROOT
 
-N_ROWS, N_FILES = 1600, 8  # of a night in the store, a work item each
+N_ROWS, N_FILES = 1600, 8  # of a night in the store; one work item
 DEPLOYMENT = ROOT / "infra" / "prefect.yaml"
 SCHEDULER = "tls://scheduler:8786"
 MODEL = "xgboost.ubj"

@@ -211,7 +211,8 @@ def before(act: Callable[[], None]) -> Fault:
 
 @dataclass
 class Rule:
-    """Requests whose line ``METHOD /path?query`` matches get the fault: after the first ``skip`` of them the next ``times``, or that share of all.
+    """Requests whose line ``METHOD /path?query`` matches get the fault: after the first ``skip`` of them the next ``times``, or that share of all, or
+    each time the last of ``every``.
 
     Only for ``seconds`` from the first of these on, and only those beyond ``rate`` a second.
     """
@@ -221,6 +222,7 @@ class Rule:
     times: float = 1
     skip: int = 0
     share: float = 1.0
+    every: int = 1
     seed: int = 0
     seconds: float = float("inf")
     rate: float = 0.0
@@ -247,7 +249,7 @@ class Rule:
         if not re.search(self.pattern, line):
             return False
         self.seen += 1
-        if self.seen <= self.skip or self.made >= self.times or self._random.random() >= self.share:
+        if self.seen <= self.skip or self.made >= self.times or self.seen % self.every or self._random.random() >= self.share:
             return False
         if self._is_over(now := time.monotonic()) or self._allows(now):
             return False

@@ -18,7 +18,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from leafledger import check_run, explain
 from tests.faults.compose import Topology
 from tests.faults.containers import ROOT, missing
-from tests.faults.nights import MODEL, N_FILES, N_ROWS, Server, fill_store, make_demo, share_kernels, wait_until
+from tests.faults.nights import MODEL, N_ROWS, Server, fill_store, make_demo, share_kernels, wait_until
 from tests.faults.preload import SECONDS
 from tests.faults.verdict import committed, contents
 
@@ -127,10 +127,10 @@ def test_a_scheduled_flow_run_ends_with_a_report(stack, night, tmp_path):
     name, day = stack.server.schedule(stack.deployment)
     out = f"s3://explained/{day - timedelta(days=1)}"
     state = stack.server.ended(name, RUN_SECONDS)["state"]
-    expected = ("Completed", f"{out}: explained ({N_ROWS:,} rows in {N_FILES} parts)")
+    expected = ("Completed", f"{out}: explained ({N_ROWS:,} rows in 1 part)")
     assert (state["name"], state["message"]) == expected, stack.server.logs(name)
     code, said = stack.topology.run("night", "leafledger", "check", "--latest", f"s3://{LATEST}")
-    assert (code, said.startswith(f"{out}: sound, {N_ROWS:,} rows in {N_FILES} parts")) == (0, True), said
+    assert (code, said.startswith(f"{out}: sound, {N_ROWS:,} rows in 1 part")) == (0, True), said
     found = contents(out)
     assert found.keys() >= PAGES
     places = {"model": "s3://models/arrival-delay.json", "data": f"s3://flights/date={day - timedelta(days=1)}"}
