@@ -212,7 +212,7 @@ def before(act: Callable[[], None]) -> Fault:
 @dataclass
 class Rule:
     """Requests whose line ``METHOD /path?query`` matches get the fault: after the first ``skip`` of them the next ``times``, or that share of all, or
-    each time the last of ``every``.
+    one in ``every``, in turn.
 
     Only for ``seconds`` from the first of these on, and only those beyond ``rate`` a second.
     """
